@@ -1,0 +1,70 @@
+"""The exceptions that fluidjax raises on purpose.
+
+All derive from :class:`FluidError`; most also derive from the builtin exception that Paddle raises in the same
+situation, so that ``except ValueError`` in an old script keeps working.
+"""
+
+from __future__ import annotations
+
+
+class FluidError(Exception):
+    """Base of every error that fluidjax raises on purpose."""
+
+
+class FluidValueError(FluidError, ValueError):
+    """A value that does not fit: a shape, a name, an attribute."""
+
+
+class FluidTypeError(FluidError, TypeError):
+    """An argument of the wrong Python type."""
+
+
+class EnforceNotMet(FluidError, RuntimeError):
+    """A condition that must hold when a program runs does not (Paddle's name for it)."""
+
+
+class UnknownOpError(FluidValueError):
+    """An op type or attribute that the registry does not have."""
+
+
+class ShapeError(FluidValueError):
+    """Shapes or dtypes that an op refuses while the program is built."""
+
+
+class VerifyError(FluidValueError):
+    """A program that is not well formed."""
+
+
+class ParseError(FluidValueError):
+    """Text or bytes that do not hold a program."""
+
+
+class FeedError(FluidValueError):
+    """A feed that is missing, misnamed, or of the wrong dtype, shape or range."""
+
+
+class FetchError(FluidValueError):
+    """A fetch target that the program does not have."""
+
+
+class NanInfError(EnforceNotMet):
+    """A NaN or infinity found under FLAGS_check_nan_inf."""
+
+
+class UnsupportedError(FluidError, NotImplementedError):
+    """Something that Fluid had and fluidjax does not do; the text says what to use instead."""
+
+
+def near(name: str, known: object) -> str:
+    """``" (did you mean 'a' or 'b'?)"``, or an empty string when nothing in `known` resembles `name`."""
+    import difflib
+
+    found = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)  # type: ignore[call-overload]
+    return f" (did you mean {' or '.join(map(repr, found))}?)" if found else ""
+
+
+def note(exc: BaseException, text: str) -> BaseException:
+    """Attach `text` to `exc`, once, and return it."""
+    if text not in getattr(exc, "__notes__", ()):
+        exc.add_note(text)
+    return exc

@@ -1,0 +1,153 @@
+"""Frozen values that describe a program: variables, ops, blocks.
+
+They compare and hash by value; nothing here is ever edited, only replaced (see edit.py). An op's `loc` (the user's
+``file:line``) does not take part in comparison, so equal programs share compiled code wherever they were written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+EMPTY = "@EMPTY@"  # Paddle's name for "no variable here" (a gradient that nobody wants)
+
+
+class FrozenMap(dict):
+    """A dict that cannot change and hashes by value; the order of keys is kept but does not compare."""
+
+    __slots__ = ("_hash",)
+
+    def _frozen(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError("a FrozenMap does not change; make a new one with .set(...)")
+
+    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _frozen  # type: ignore[assignment]
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        try:
+            return self._hash
+        except AttributeError:
+            self._hash = hash(frozenset(self.items()))
+            return self._hash
+
+    def set(self, **changes: Any) -> FrozenMap:
+        """A copy with these keys replaced or added."""
+        return FrozenMap({**self, **changes})
+
+    def without(self, *keys: str) -> FrozenMap:
+        """A copy that lacks these keys."""
+        return FrozenMap({k: v for k, v in self.items() if k not in keys})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FrozenMap, (dict(self),)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRef:
+    """An attribute value that points at a block of the same program."""
+
+    idx: int
+
+
+class Long(int):
+    """An integer attribute of Paddle's type LONG; equal to the plain int."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class VarDesc:
+    """A variable: `shape` has -1 where a dimension is unknown, `dtype` is a name of dtypes.NAMES.
+
+    `kind` is a name of dtypes.KINDS (``LOD_TENSOR`` for arrays); shape and dtype are None for kinds without them.
+    """
+
+    name: str
+    shape: tuple[int, ...] | None = None
+    dtype: str | None = None
+    kind: str = "LOD_TENSOR"
+    lod_level: int = 0
+    persistable: bool = False
+    stop_gradient: bool = False
+    is_data: bool = False
+    need_check_feed: bool = False
+    is_parameter: bool = False
+    trainable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class OpDesc:
+    """An op: slots map to tuples of variable names, attributes to frozen values.
+
+    `uid` is the op's ordinal at creation; it survives every pass, and random keys hang on it.
+    """
+
+    uid: int
+    type: str
+    inputs: FrozenMap = FrozenMap()
+    outputs: FrozenMap = FrozenMap()
+    attrs: FrozenMap = FrozenMap()
+    loc: str | None = field(default=None, compare=False)
+
+    def input(self, slot: str) -> tuple[str, ...]:
+        return self.inputs.get(slot, ())
+
+    def output(self, slot: str) -> tuple[str, ...]:
+        return self.outputs.get(slot, ())
+
+    @property
+    def reads(self) -> Iterator[str]:
+        """Every input name, slot by slot, without @EMPTY@."""
+        return (n for names in self.inputs.values() for n in names if n != EMPTY)
+
+    @property
+    def writes(self) -> Iterator[str]:
+        """Every output name, slot by slot, without @EMPTY@."""
+        return (n for names in self.outputs.values() for n in names if n != EMPTY)
+
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        """Indices of the blocks that its attributes point at."""
+        found: list[int] = []
+        for value in self.attrs.values():
+            if isinstance(value, BlockRef):
+                found.append(value.idx)
+            elif isinstance(value, tuple):
+                found.extend(v.idx for v in value if isinstance(v, BlockRef))
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockDesc:
+    """Variables by name, and ops in order. `parent` is -1 for block 0; `forward` is the block it differentiates."""
+
+    vars: FrozenMap = FrozenMap()
+    ops: tuple[OpDesc, ...] = ()
+    parent: int = -1
+    forward: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramDesc:
+    """A whole program. `seed` is Fluid's random_seed: 0 draws a new seed for every process."""
+
+    blocks: tuple[BlockDesc, ...] = (BlockDesc(),)
+    seed: int = 0
+
+    def block_of(self, name: str, idx: int) -> int | None:
+        """The block that declares `name`, seen from block `idx`, or None."""
+        while idx >= 0:
+            if name in self.blocks[idx].vars:
+                return idx
+            idx = self.blocks[idx].parent
+        return None
+
+    def find_var(self, name: str, idx: int = 0) -> VarDesc | None:
+        """The variable `name` as seen from block `idx`: its own, or an ancestor's."""
+        at = self.block_of(name, idx)
+        return None if at is None else self.blocks[at].vars[name]
+
+
+def slots(mapping: Mapping[str, Any]) -> FrozenMap:
+    """A slot map from ``{"X": "a", "Ys": ["b", "c"]}``."""
+    return FrozenMap({k: (v,) if isinstance(v, str) else tuple(v) for k, v in mapping.items()})

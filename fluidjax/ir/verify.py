@@ -1,0 +1,281 @@
+"""Is a program well formed? :func:`verify` says no with one sentence and the ops around the fault."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn, Protocol
+
+from ..dtypes import KINDS, NAMES
+from ..errors import VerifyError, near
+from . import text, walk
+from .desc import EMPTY, BlockDesc, BlockRef, OpDesc, ProgramDesc, VarDesc
+
+_AROUND = 10  # ops shown either side of a fault
+# Their inputs come over the network, or only name what a peer holds.
+_REMOTE = frozenset({"send", "listen_and_serv"})
+
+
+class SlotLike(Protocol):
+    """A slot of an op type, as ops.registry.Slot is."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def many(self) -> bool: ...
+    @property
+    def optional(self) -> bool: ...
+
+
+class OpDefLike(Protocol):
+    """What verify asks of an op type, as ops.registry.OpDef answers it."""
+
+    @property
+    def inputs(self) -> tuple[Any, ...]: ...
+    @property
+    def outputs(self) -> tuple[Any, ...]: ...
+    def attr_type(self, name: str) -> str | None: ...
+
+
+Lookup = Callable[[str], OpDefLike]
+
+
+def verify(desc: ProgramDesc, lookup: Lookup | None = None) -> None:
+    """Check `desc`; with `lookup` (op type -> OpDef, raising for an unknown type) also slots and attributes.
+
+    Raises VerifyError; a note on it shows the ops either side of the fault. The rules:
+
+    * block 0 is the root, parents come before their children, and a block that an op refers to lies below the op's;
+    * uids are different ints; names and types are non-empty strings that can be written as UTF-8;
+    * shapes are ints >= -1, dtypes and kinds those of dtypes.py;
+    * an op's names are declared in its block, an ancestor, or (in a gradient block) the forward block; a gradient that
+      a sub-block uses need not be, as it may live between two steps of a loop;
+    * in block 0 no tensor is read before an op wrote it, unless it is persistable, data, or a gradient, which may be
+      missing and then counts as zero; ops that talk to other processes (send, listen_and_serv) may read anything;
+    * attributes hold bools, ints of 64 bits, floats, strings, block references, or tuples of one of these.
+    """
+    _Checker(desc, lookup).run()
+
+
+class _Checker:
+    def __init__(self, desc: ProgramDesc, lookup: Lookup | None) -> None:
+        self.desc, self.lookup = desc, lookup
+        self.defs: dict[str, OpDefLike] = {}
+        self.slots: dict[tuple[str, bool], dict[str, SlotLike]] = {}
+        self.uids: dict[int, tuple[int, int]] = {}
+        self.scopes: list[list[dict[str, VarDesc]]] = []
+
+    def run(self) -> None:
+        self.tree()
+        for idx, block in enumerate(self.desc.blocks):
+            for name, var in block.vars.items():
+                if problem := _var_problem(name, var):
+                    raise VerifyError(f"block {idx}: variable {name!r}: {problem}")
+        for idx, block in enumerate(self.desc.blocks):
+            for at, op in enumerate(block.ops):
+                self.op(idx, at, op)
+        self.written_first()
+
+    def fail(self, idx: int, at: int, problem: str) -> NoReturn:
+        """Raise about op `at` of block `idx`."""
+        op = self.desc.blocks[idx].ops[at]
+        where = f" ({op.loc})" if op.loc else ""
+        error = VerifyError(f"block {idx}, op {at} '{op.type}'{where}: {problem}")
+        error.add_note(context(self.desc.blocks[idx], at))
+        raise error
+
+    def tree(self) -> None:
+        blocks = self.desc.blocks
+        if type(self.desc.seed) is not int:
+            raise VerifyError(f"the seed is {self.desc.seed!r}; it must be an int")
+        if not blocks or blocks[0].parent != -1:
+            raise VerifyError("a program needs a block 0, and that has no parent")
+        for idx, block in enumerate(blocks):
+            if idx and not 0 <= block.parent < idx:
+                raise VerifyError(f"block {idx}: its parent is {block.parent}; it must be a block before it")
+            if not -1 <= block.forward < len(blocks) or block.forward == idx:
+                raise VerifyError(f"block {idx}: there is no forward block {block.forward}")
+            self.scopes.append([])
+        for idx in range(len(blocks)):
+            self.scopes[idx] = list(self.scope(idx))
+
+    def scope(self, idx: int) -> Iterator[dict[str, VarDesc]]:
+        """Where block `idx` finds its names: the variables of itself, its ancestors, and the blocks they differentiate."""
+        seen: set[int] = set()
+        stack = [idx]
+        while stack:
+            at = stack.pop()
+            if at in seen or at < 0:
+                continue
+            seen.add(at)
+            yield self.desc.blocks[at].vars
+            stack += [self.desc.blocks[at].forward, self.desc.blocks[at].parent]
+
+    def op(self, idx: int, at: int, op: OpDesc) -> None:
+        if type(op.uid) is not int or op.uid < 0:
+            self.fail(idx, at, f"its uid is {op.uid!r}; it must be an int >= 0")
+        if self.uids.setdefault(op.uid, (idx, at)) != (idx, at):
+            self.fail(idx, at, f"its uid {op.uid} is also that of block {self.uids[op.uid][0]}, op {self.uids[op.uid][1]}")
+        if problem := _name_problem(op.type):
+            self.fail(idx, at, f"its type {problem}")
+        scope = self.scopes[idx]
+        for slots in (op.inputs, op.outputs):
+            for slot, names in slots.items():
+                if not isinstance(names, tuple) or not isinstance(slot, str):
+                    self.fail(idx, at, f"slot {slot!r} holds {names!r}; it must hold a tuple of names")
+                for name in names:
+                    if name != EMPTY and not any(name in vars for vars in scope) and not (idx and _is_grad(name)):
+                        self.undeclared(idx, at, slot, name)
+        for name, value in op.attrs.items():
+            if problem := _name_problem(name) or self.attr_problem(idx, value):
+                self.fail(idx, at, f"attribute {name!r} {problem}")
+        if self.lookup:
+            self.definition(idx, at, op, self.lookup)
+
+    def undeclared(self, idx: int, at: int, slot: str, name: object) -> NoReturn:
+        if problem := _name_problem(name):
+            self.fail(idx, at, f"a name in slot {slot!r} {problem}")
+        known = {n for vars in self.scopes[idx] for n in vars}
+        self.fail(idx, at, f"slot {slot!r} names {name!r}, which no block in reach declares{near(str(name), known)}")
+
+    def attr_problem(self, idx: int, value: Any) -> str | None:
+        """What is wrong with an attribute's value, apart from what the op type says."""
+        if isinstance(value, tuple):
+            kinds = {_kind(v) for v in value}
+            if len(kinds) > 1 and kinds != {"int", "float"} and not any(isinstance(v, tuple) for v in value):
+                return f"mixes types in {value!r}"
+            return next((p for v in value if (p := self.attr_problem(idx, v))), None)
+        if isinstance(value, BlockRef):
+            return self.ref_problem(idx, value.idx)
+        if isinstance(value, str):
+            return None if value.isascii() or _writable(value) else f"is {value!r}, which cannot be written as UTF-8"
+        if value is None or isinstance(value, float) or (isinstance(value, int) and -(2**63) <= value < 2**64):
+            return None
+        if isinstance(value, int):
+            return "is an int of more than 64 bits"
+        return f"is a {type(value).__name__}; it must be a bool, int, float, str, block reference, or tuple of those"
+
+    def ref_problem(self, idx: int, ref: int) -> str | None:
+        if not 0 < ref < len(self.desc.blocks):
+            return f"points at block {ref}, which does not exist"
+        at = ref
+        while at > idx:
+            at = self.desc.blocks[at].parent
+        return None if at == idx else f"points at block {ref}, which does not lie below block {idx}"
+
+    def definition(self, idx: int, at: int, op: OpDesc, lookup: Lookup) -> None:
+        """Slots and attributes against the op type's definition."""
+        if op.type not in self.defs:
+            try:
+                found = lookup(op.type)
+            except Exception as error:
+                self.fail(idx, at, str(error))
+            self.defs[op.type] = found
+            self.slots[op.type, True] = {slot.name: slot for slot in found.inputs}
+            self.slots[op.type, False] = {slot.name: slot for slot in found.outputs}
+        for held, word, is_input in ((op.inputs, "input", True), (op.outputs, "output", False)):
+            known = self.slots[op.type, is_input]
+            for name, names in held.items():
+                if name not in known:
+                    self.fail(idx, at, f"there is no {word} slot {name!r}{near(name, known)}")
+                if len(names) > 1 and not known[name].many:
+                    self.fail(idx, at, f"{word} slot {name!r} takes one variable, not {len(names)}")
+            for slot in known.values():
+                if not slot.optional and not held.get(slot.name) and (is_input or not slot.many) and not slot.many:
+                    self.fail(idx, at, f"{word} slot {slot.name!r} is empty")
+        for name, value in op.attrs.items():
+            kind = self.defs[op.type].attr_type(name)
+            if kind is None:
+                self.fail(idx, at, f"there is no attribute {name!r}")
+            if not fits(kind, value):
+                self.fail(idx, at, f"attribute {name!r} is {value!r}, which is no {kind}")
+
+    def written_first(self) -> None:
+        """No tensor of block 0 is read before it is written."""
+        block = self.desc.blocks[0]
+        written: set[str] = set()
+        for at, op in enumerate(block.ops):
+            for name in op.reads:
+                var = block.vars.get(name)
+                if name not in written and var is not None and _needs_write(var) and op.type not in _REMOTE:
+                    self.fail(0, at, f"it reads {name!r}, which no op before it writes and which is not fed")
+            written.update(walk.writes_with_subblocks(self.desc, op) if op.blocks else op.writes)
+
+
+def _needs_write(var: VarDesc) -> bool:
+    fed = var.persistable or var.is_data or var.need_check_feed
+    return not fed and var.kind == "LOD_TENSOR" and not _is_grad(var.name)
+
+
+def _is_grad(name: object) -> bool:
+    return isinstance(name, str) and "@GRAD" in name
+
+
+def _var_problem(name: str, var: VarDesc) -> str | None:
+    if problem := _name_problem(name):
+        return f"its name {problem}"
+    if name != var.name:
+        return f"its desc has the name {var.name!r}"
+    if name == EMPTY:
+        return "this name means that there is no variable"
+    if var.shape is not None and not (isinstance(var.shape, tuple) and all(type(d) is int and d >= -1 for d in var.shape)):
+        return f"its shape is {var.shape!r}; it must be a tuple of ints >= -1"
+    if var.dtype is not None and var.dtype not in NAMES:
+        return f"its dtype is {var.dtype!r}; known are {', '.join(sorted(NAMES))}"
+    if var.kind not in KINDS:
+        return f"its kind is {var.kind!r}; known are {', '.join(sorted(KINDS))}"
+    if type(var.lod_level) is not int or var.lod_level < 0:
+        return f"its lod_level is {var.lod_level!r}; it must be an int >= 0"
+    return None
+
+
+def _name_problem(name: object) -> str | None:
+    if not isinstance(name, str):
+        return f"is {name!r}; it must be a str"
+    if not name:
+        return "is empty"
+    return None if name.isascii() or _writable(name) else f"is {name!r}, which cannot be written as UTF-8"
+
+
+def _writable(value: str) -> bool:
+    """UTF-8, or bytes of another encoding that were read as surrogate escapes."""
+    try:
+        value.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _kind(value: object) -> str:
+    for kind in (bool, int, float, str):
+        if isinstance(value, kind):
+            return kind.__name__
+    return type(value).__name__
+
+
+_SCALARS: dict[str, tuple[str, ...]] = {
+    "INT": ("int",), "LONG": ("int",), "FLOAT": ("float", "int"), "FLOAT64": ("float", "int"), "STRING": ("str",),
+    "BOOLEAN": ("bool",), "BLOCK": ("BlockRef",),
+}  # fmt: skip
+_LISTS = {"INTS": "INT", "LONGS": "LONG", "FLOATS": "FLOAT", "FLOAT64S": "FLOAT64", "STRINGS": "STRING",
+          "BOOLEANS": "BOOLEAN", "BLOCKS": "BLOCK"}  # fmt: skip
+
+
+def fits(kind: str, value: Any) -> bool:
+    """Is `value` one of Paddle's attribute type `kind`? Types that Paddle does not have fit everything."""
+    if kind in _LISTS:
+        return isinstance(value, tuple) and all(fits(_LISTS[kind], v) for v in value)
+    return kind not in _SCALARS or _kind(value) in _SCALARS[kind]
+
+
+def context(block: BlockDesc, at: int, around: int = _AROUND) -> str:
+    """The ops of `block` around position `at`, which is marked."""
+    first, last = max(at - around, 0), min(at + around + 1, len(block.ops))
+    lines = []
+    for i in range(first, last):
+        op = block.ops[i]
+        try:
+            line = text.op_text(op)
+        except Exception:  # the op is what is wrong
+            line = repr(op)
+        lines.append(f"{'-->' if i == at else '   '} {i}: {line}{f'  # {op.loc}' if op.loc else ''}")
+    return "\n".join(lines)

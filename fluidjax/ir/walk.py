@@ -1,0 +1,241 @@
+"""Questions about a program: who reads and writes what, which version of a name, what is live where.
+
+Everything here is linear in the size of the program and follows sub-blocks without recursion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from .desc import EMPTY, BlockDesc, OpDesc, ProgramDesc, VarDesc
+
+Version = tuple[str, int]  # (name, k): the value of `name` after k writes in this block
+
+# Attributes that list variable names which no slot shows: the per-step names inside a recurrent op's block.
+HIDDEN_NAMES = ("states", "ex_states")
+FEEDABLE_KINDS = frozenset({"LOD_TENSOR", "SELECTED_ROWS"})
+
+
+class Versions(NamedTuple):
+    """The versioned names that one op reads and writes, in slot order."""
+
+    reads: tuple[Version, ...]
+    writes: tuple[Version, ...]
+
+
+class Captured(NamedTuple):
+    """Names that a sub-block uses but does not declare: they belong to its ancestors. In order of first use."""
+
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+
+
+def ops(desc: ProgramDesc) -> Iterator[tuple[int, OpDesc]]:
+    """Every op with the index of its block, block by block."""
+    return ((idx, op) for idx, block in enumerate(desc.blocks) for op in block.ops)
+
+
+def readers(block: BlockDesc) -> dict[str, tuple[int, ...]]:
+    """Name -> positions of the ops that have it in an input slot (sub-blocks are not looked into)."""
+    return _positions(op.reads for op in block.ops)
+
+
+def writers(block: BlockDesc) -> dict[str, tuple[int, ...]]:
+    """Name -> positions of the ops that have it in an output slot (sub-blocks are not looked into)."""
+    return _positions(op.writes for op in block.ops)
+
+
+def _positions(uses: Iterable[Iterable[str]]) -> dict[str, tuple[int, ...]]:
+    found: dict[str, dict[int, None]] = {}
+    for at, names in enumerate(uses):
+        for name in names:
+            found.setdefault(name, {})[at] = None
+    return {name: tuple(where) for name, where in found.items()}
+
+
+def versions(block: BlockDesc, desc: ProgramDesc | None = None) -> list[Versions]:
+    """The versioned names of every op of `block`; an op that writes a name twice makes one new version of it.
+
+    With `desc` given, what an op's sub-blocks read and write counts too (after the op's own names).
+    """
+    count: dict[str, int] = {}
+    result = []
+    for op in block.ops:
+        reads = reads_with_subblocks(desc, op) if desc else tuple(op.reads)
+        writes = writes_with_subblocks(desc, op) if desc else tuple(op.writes)
+        read = tuple((name, count.get(name, 0)) for name in reads)
+        for name in dict.fromkeys(writes):
+            count[name] = count.get(name, 0) + 1
+        result.append(Versions(read, tuple((name, count[name]) for name in writes)))
+    return result
+
+
+def nested(desc: ProgramDesc, roots: Iterable[int]) -> list[int]:
+    """`roots` and every block below them, each once, in the order in which ops refer to them.
+
+    Indices that the program does not have are left out.
+    """
+    seen: dict[int, None] = {}
+    stack = list(roots)[::-1]
+    while stack:
+        idx = stack.pop()
+        if idx in seen or not 0 <= idx < len(desc.blocks):
+            continue
+        seen[idx] = None
+        stack.extend([ref for op in desc.blocks[idx].ops for ref in op.blocks][::-1])
+    return list(seen)
+
+
+def captured(desc: ProgramDesc, idx: int) -> Captured:
+    """The names that block `idx`, or a block below it, reads and writes from the ancestors of `idx`."""
+    reads: dict[str, None] = {}
+    writes: dict[str, None] = {}
+    inside = nested(desc, [idx])
+    for at in inside:
+        local = _local_names(desc, at, idx)
+        for op in desc.blocks[at].ops:
+            reads.update((n, None) for n in op.reads if not any(n in names for names in local))
+            writes.update((n, None) for n in op.writes if not any(n in names for names in local))
+    return Captured(tuple(reads), tuple(writes))
+
+
+def _local_names(desc: ProgramDesc, at: int, top: int) -> list[dict[str, VarDesc]]:
+    """The variable maps from block `at` up to and including block `top`."""
+    maps = []
+    while 0 <= at < len(desc.blocks):
+        maps.append(desc.blocks[at].vars)
+        if at == top or len(maps) > len(desc.blocks):  # the second: parents that run in a circle
+            break
+        at = desc.blocks[at].parent
+    return maps
+
+
+def reads_with_subblocks(desc: ProgramDesc, op: OpDesc) -> tuple[str, ...]:
+    """The op's input names, slot by slot, then what its sub-blocks read from outside and is not among them."""
+    own = tuple(op.reads)
+    return own + _extra(own, (name for idx in op.blocks for name in captured(desc, idx).reads))
+
+
+def writes_with_subblocks(desc: ProgramDesc, op: OpDesc) -> tuple[str, ...]:
+    """The op's output names, slot by slot, then what its sub-blocks write outside and is not among them."""
+    own = tuple(op.writes)
+    return own + _extra(own, (name for idx in op.blocks for name in captured(desc, idx).writes))
+
+
+def _extra(own: tuple[str, ...], more: Iterable[str]) -> tuple[str, ...]:
+    return tuple(name for name in dict.fromkeys(more) if name not in own)
+
+
+def exposed(desc: ProgramDesc, idx: int) -> tuple[str, ...]:
+    """Captured names that block `idx` reads before it has written them: what must hold a value on entry."""
+    read: dict[str, None] = {}
+    outside = set(captured(desc, idx).reads)
+    written: set[str] = set()
+    for op in desc.blocks[idx].ops:
+        below = [name for ref in op.blocks for name in captured(desc, ref).reads] if op.blocks else []
+        read.update((n, None) for n in (*op.reads, *below) if n in outside and n not in written)
+        written.update(op.writes)
+    return tuple(read)
+
+
+def persistables(desc: ProgramDesc) -> dict[str, VarDesc]:
+    """Every persistable variable by name, block by block (the outermost declaration where a name is used twice)."""
+    found: dict[str, VarDesc] = {}
+    for block in desc.blocks:
+        for name, var in block.vars.items():
+            if var.persistable:
+                found.setdefault(name, var)
+    return found
+
+
+def free_names(desc: ProgramDesc) -> tuple[str, ...]:
+    """What must be fed: names of block 0 that are read before anything wrote them and that are not persistable.
+
+    Tensor arrays, step scopes and the like start out empty and are never fed.
+    """
+    block = desc.blocks[0]
+    free: dict[str, None] = {}
+    written: set[str] = set()
+    for op in block.ops:
+        below = [name for idx in op.blocks for name in exposed(desc, idx)]
+        for name in (*op.reads, *below):
+            var = block.vars.get(name)
+            if name not in written and (var is None or (not var.persistable and var.kind in FEEDABLE_KINDS)):
+                free[name] = None
+        written.update(writes_with_subblocks(desc, op))
+    return tuple(free)
+
+
+class Liveness:
+    """Which names hold a value that is still needed, before and after every op.
+
+    ``liveness[i]`` is (live_in, live_out) of op i; iterating gives them in order. `born[i]` are names that become
+    live at op i, `dies[i]` those whose last use it is, `dead[i]` those that it writes in vain; these three are linear in
+    the program, while all the live sets together need not be.
+    """
+
+    def __init__(self, entry: frozenset[str], born: list[frozenset[str]], dies: list[frozenset[str]],
+                 dead: list[frozenset[str]]) -> None:  # fmt: skip
+        self.entry, self.born, self.dies, self.dead = entry, born, dies, dead
+        self._at, self._live = 0, set(entry)
+
+    def __len__(self) -> int:
+        return len(self.born)
+
+    def __iter__(self) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
+        before = self.entry
+        for born, dies in zip(self.born, self.dies, strict=True):
+            after = (before - dies) | born if born or dies else before
+            yield before, after
+            before = after
+
+    def __getitem__(self, i: int) -> tuple[frozenset[str], frozenset[str]]:
+        """(live_in, live_out) of op `i`; neighbouring questions are cheap. Raises IndexError."""
+        i = range(len(self))[i]
+        while self._at < i:
+            self._live = (self._live - self.dies[self._at]) | self.born[self._at]
+            self._at += 1
+        while self._at > i:
+            self._at -= 1
+            self._live = (self._live - self.born[self._at]) | self.dies[self._at]
+        before = frozenset(self._live)
+        return before, (before - self.dies[i]) | self.born[i]
+
+
+def liveness(block: BlockDesc, keep: Iterable[str] = (), desc: ProgramDesc | None = None) -> Liveness:
+    """Live names of `block` where `keep` must survive its end (fetches, persistables).
+
+    Give `desc` when ops have sub-blocks: what those read is needed too. A write by an op with sub-blocks, or into a
+    tensor array, may leave old contents in place, so it does not end the life of what was there before.
+    """
+    live = set(keep)
+    born, dies, dead = [], [], []
+    for op in reversed(block.ops):
+        writes = set(writes_with_subblocks(desc, op)) if desc else set(op.writes)
+        reads = set(reads_with_subblocks(desc, op)) if desc else set(op.reads)
+        dead.append(frozenset(writes - live))
+        if op.blocks:
+            kept = writes & live
+        else:
+            kept = {n for n in writes & live if n in block.vars and block.vars[n].kind == "LOD_TENSOR_ARRAY"}
+        needed = reads | kept
+        born.append(frozenset((writes & live) - needed))
+        dies.append(frozenset(needed - live))
+        live -= born[-1]
+        live |= needed
+    return Liveness(frozenset(live), born[::-1], dies[::-1], dead[::-1])
+
+
+def mentions(desc: ProgramDesc) -> set[str]:
+    """Every name that an op of any block has in a slot or a name-carrying attribute."""
+    found: set[str] = set()
+    for _, op in ops(desc):
+        for names in (*op.inputs.values(), *op.outputs.values()):
+            found.update(names)
+        for attr in HIDDEN_NAMES:
+            value = op.attrs.get(attr, ())
+            if isinstance(value, tuple):
+                found.update(v for v in value if isinstance(v, str))
+    found.discard(EMPTY)
+    return found

@@ -1,0 +1,142 @@
+"""What the layer functions share: argument checks, appending one op, integer lists that hold variables."""
+
+from __future__ import annotations
+
+import inspect
+import numbers
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from ..dtypes import name_of
+from ..errors import FluidTypeError, FluidValueError
+from ..layer_helper import LayerHelper
+from ..variable import Variable
+
+HALF = ("float16", "float32", "float64")
+FLOATS = ("float32", "float64")
+INTS = ("int32", "int64")
+BOOL = ("bool",)
+
+
+def _said(kinds: Any) -> str:
+    many = kinds if isinstance(kinds, tuple) else (kinds,)
+    return " or ".join("None" if k is type(None) else k.__name__ for k in many)
+
+
+def typed(value: Any, what: str, kinds: Any, layer: str) -> Any:
+    """`value`, if it is of these types. Raises FluidTypeError naming layer and argument otherwise."""
+    if not isinstance(value, kinds):
+        raise FluidTypeError(f"{layer}'s {what} is a {_said(kinds)}, not {value!r}" if not isinstance(value, Variable)
+                             else f"{layer}'s {what} is a {_said(kinds)}, not the variable {value.name!r}")  # fmt: skip
+    return value
+
+
+def variable(value: Any, what: str, layer: str, dtypes: Iterable[str] = ()) -> Variable:
+    """`value`, if it is a Variable of one of these dtypes (any where none are given). Raises FluidTypeError otherwise."""
+    typed(value, what, Variable, layer)
+    if dtypes and value.desc.dtype not in dtypes:
+        raise FluidTypeError(f"{layer}'s {what} is of dtype {', '.join(dtypes)}, but variable {value.name!r} is {value.desc.dtype}")
+    return value
+
+
+def dtype_in(dtype: Any, what: str, layer: str, dtypes: Iterable[str]) -> str:
+    """The name of `dtype`, if it is one of these. Raises FluidTypeError otherwise."""
+    name = name_of(dtype)
+    if name not in dtypes:
+        raise FluidTypeError(f"{layer}'s {what} is one of {', '.join(dtypes)}, not {name}")
+    return name
+
+
+def require(ok: bool, text: str) -> None:
+    """Raises FluidValueError with this text unless `ok`."""
+    if not ok:
+        raise FluidValueError(text)
+
+
+def one_of(value: Any, what: str, layer: str, known: Sequence[Any]) -> None:
+    """Raises FluidValueError unless `value` is among those known."""
+    require(value in known, f"{layer}'s {what} is {' or '.join(map(repr, known))}, not {value!r}")
+
+
+def append(
+    helper: LayerHelper,
+    inputs: Mapping[str, Any],
+    outs: Mapping[str, Any],
+    attrs: Mapping[str, Any] | None = None,
+    *,
+    kind: str | None = None,
+    stop: str = "",
+) -> Any:
+    """Append an op and return the variable of its output (a tuple where there are several).
+
+    outs: slot -> dtype of a new temporary, made in this order, or the Variable to write. kind: the op type, where it is
+    not the helper's. stop: output slots (new ones) through which no gradient flows.
+    """
+    made: dict[str, Variable] = {}
+    for slot, out in outs.items():
+        new = not isinstance(out, Variable)
+        made[slot] = helper.create_variable_for_type_inference(out, slot in stop.split()) if new else out
+    given = {slot: value for slot, value in inputs.items() if value is not None}
+    helper.append_op(type=kind or helper.layer_type, inputs=given, outputs=made, attrs=attrs or {})
+    values = tuple(made.values())
+    return values[0] if len(values) == 1 else values
+
+
+def size_list(value: Any, n: int, what: str, layer: str) -> list[int]:
+    """`n` integers from one integer or a list of n. Raises FluidValueError for anything else."""
+    if isinstance(value, numbers.Integral):
+        return [int(value)] * n
+    ok = isinstance(value, list | tuple) and len(value) == n and all(isinstance(v, numbers.Integral) for v in value)
+    require(ok, f"{layer}'s {what} is an integer or a list of {n}, not {value!r}")
+    return [int(v) for v in value]
+
+
+def holds_variable(values: Any) -> bool:
+    return isinstance(values, list | tuple) and any(isinstance(v, Variable) for v in values)
+
+
+def tensors(helper: LayerHelper, values: Iterable[Any], dtype: str = "int32") -> list[Variable]:
+    """Each integer of a list as a fill_constant on the CPU; variables stay (their gradient is stopped)."""
+    from .tensor import fill_constant
+
+    result = []
+    for v in values:
+        if isinstance(v, Variable):
+            v.stop_gradient = True
+        else:
+            out = helper.create_variable_for_type_inference(dtype)
+            v = fill_constant([1], dtype, v, force_cpu=True, out=out)
+        result.append(v)
+    return result
+
+
+def known_ints(values: Iterable[Any]) -> list[int]:
+    """A list with -1 in place of its variables."""
+    return [-1 if isinstance(v, Variable) else int(v) for v in values]
+
+
+def int_argument(
+    helper: LayerHelper, value: Any, what: str, attr: str, whole: str, parts: str, dtype: str = "int32"
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Inputs and attributes for an argument that is a list of integers, of integers and variables, or a variable.
+
+    attr: the attribute that takes the integers (-1 for variables); whole, parts: the slots for one variable that holds
+    the list, and for a variable each.
+    """
+    if isinstance(value, Variable):
+        value.stop_gradient = True
+        return {whole: value}, {}
+    typed(value, what, (list, tuple), helper.layer_type)
+    if holds_variable(value):
+        return {parts: tensors(helper, value, dtype)}, {attr: known_ints(value)}
+    return {}, {attr: [int(v) for v in value]}
+
+
+def named(fn: Callable[..., Any], name: str, doc: str, parameters: str) -> Callable[..., Any]:
+    """`fn` under a name, a docstring and a signature such as ``"x, alpha=1.0, name=None"``, for functions out of a table."""
+    scope: dict[str, Any] = {}
+    exec(f"def {name}({parameters}): pass", scope)
+    fn.__name__ = fn.__qualname__ = name
+    fn.__doc__ = doc
+    fn.__signature__ = inspect.signature(scope[name])  # type: ignore[attr-defined]
+    return fn

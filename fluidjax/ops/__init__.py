@@ -1,0 +1,28 @@
+"""Every op type that fluidjax has, by family. Importing this package fills the registry."""
+
+from __future__ import annotations
+
+import importlib
+
+OPS_MODULES = (
+    "math",
+    "elementwise",
+    "activation",
+    "reduce",
+    "compare",
+    "manip",
+    "conv",
+    "pool",
+    "norm",
+    "loss",
+    "embed",
+    "random",
+    "fill",
+    "metric",
+    "optim",
+    "control",
+    "grad",  # last: it ties ops of several families together
+)
+
+for _name in OPS_MODULES:
+    importlib.import_module(f"{__name__}.{_name}")

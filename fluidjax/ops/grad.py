@@ -1,0 +1,74 @@
+"""Gradients that Paddle writes with ordinary ops: a table, one row an op type.
+
+Families declare gradient ops of their own with ``@op(grad=...)`` and ``@grad_of``; what stands here needs no rule,
+since the ops it names have their meaning already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .registry import REGISTRY, Reuse, grad_reuses
+
+_X = {"X": "Out@GRAD"}
+_OUT = {"Out": "X@GRAD"}
+
+
+def _swapped_cast(attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**attrs, "in_dtype": attrs["out_dtype"], "out_dtype": attrs["in_dtype"]}
+
+
+def _scaled_by(value: float) -> Any:
+    return lambda attrs: {"scale": value, "bias": 0.0, "bias_after_scale": True}
+
+
+def _without_bias(attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**attrs, "bias": 0.0, "bias_after_scale": True}
+
+
+def _keep(*names: str) -> Any:
+    return lambda attrs: {n: attrs[n] for n in names if n in attrs}
+
+
+TABLE: dict[str, tuple[Reuse, ...]] = {
+    "assign": (Reuse("assign", _X, _OUT),),
+    "scale": (Reuse("scale", {**_X, "ScaleTensor": "ScaleTensor"}, _OUT, _without_bias),),
+    "sign": (Reuse("scale", _X, _OUT, _scaled_by(0.0)),),
+    "cast": (Reuse("cast", _X, _OUT, _swapped_cast),),
+    "flip": (Reuse("flip", _X, _OUT),),
+    "reverse": (Reuse("reverse", _X, _OUT),),
+    "cumsum": (Reuse("cumsum", _X, _OUT, lambda a: {**a, "reverse": not a.get("reverse", False)}),),
+    "sum": (Reuse("scale", _X, _OUT, _scaled_by(1.0), each=True),),
+    "minus": (
+        Reuse("scale", _X, _OUT, _scaled_by(1.0)),
+        Reuse("scale", _X, {"Out": "Y@GRAD"}, _scaled_by(-1.0)),
+    ),
+    "increment": (Reuse("increment", {"X": "Out"}, {"Out": "X"}, lambda a: {**a, "step": -a.get("step", 1.0)}),),
+    "split": (Reuse("concat", {**_X, "AxisTensor": "AxisTensor"}, _OUT, _keep("axis")),),
+    "unbind": (Reuse("stack", _X, {"Y": "X@GRAD"}, _keep("axis")),),
+    "print": (Reuse("print", {"In": "Out@GRAD"}, {"Out": "In@GRAD"}, lambda a: {**a, "is_forward": False}),),
+    "reduce_sum_grad": (Reuse("reduce_sum", {"X": "X@GRAD@GRAD"}, {"Out": "Out@GRAD@GRAD"}),),
+    "reduce_mean_grad": (Reuse("reduce_mean", {"X": "X@GRAD@GRAD"}, {"Out": "Out@GRAD@GRAD"}),),
+    "expand_grad": (
+        Reuse(
+            "expand",
+            {"X": "X@GRAD@GRAD", "ExpandTimes": "ExpandTimes", "expand_times_tensor": "expand_times_tensor"},
+            {"Out": "Out@GRAD@GRAD"},
+        ),
+    ),
+    "slice_grad": (
+        Reuse(
+            "slice",
+            {
+                "Input": "Input@GRAD@GRAD", "StartsTensor": "StartsTensor", "EndsTensor": "EndsTensor",
+                "StartsTensorList": "StartsTensorList", "EndsTensorList": "EndsTensorList",
+            },  # fmt: skip
+            {"Out": "Out@GRAD@GRAD"},
+        ),
+    ),
+}
+
+for _kind, _ops in TABLE.items():
+    if _kind in REGISTRY:
+        grad_reuses(_kind, *_ops)

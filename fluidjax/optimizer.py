@@ -1,0 +1,30 @@
+"""The optimizers, under Fluid's names: each class and its short alias."""
+
+from __future__ import annotations
+
+from .optimizers.adam import AdamaxOptimizer, AdamOptimizer, LambOptimizer
+from .optimizers.adaptive import AdadeltaOptimizer, AdagradOptimizer, DecayedAdagradOptimizer, FtrlOptimizer, RMSPropOptimizer
+from .optimizers.averages import ExponentialMovingAverage, ModelAverage
+from .optimizers.base import Optimizer
+from .optimizers.descent import DpsgdOptimizer, LarsMomentumOptimizer, MomentumOptimizer, SGDOptimizer
+from .optimizers.optax_bridge import Optax
+
+SGD = SGDOptimizer
+Momentum = MomentumOptimizer
+LarsMomentum = LarsMomentumOptimizer
+Dpsgd = DpsgdOptimizer
+Adagrad = AdagradOptimizer
+DecayedAdagrad = DecayedAdagradOptimizer
+Adadelta = AdadeltaOptimizer
+RMSProp = RMSPropOptimizer
+Ftrl = FtrlOptimizer
+Adam = AdamOptimizer
+Adamax = AdamaxOptimizer
+Lamb = LambOptimizer
+
+__all__ = [
+    "SGD", "Adadelta", "AdadeltaOptimizer", "Adagrad", "AdagradOptimizer", "Adam", "AdamOptimizer", "Adamax",
+    "AdamaxOptimizer", "DecayedAdagrad", "DecayedAdagradOptimizer", "Dpsgd", "DpsgdOptimizer", "ExponentialMovingAverage",
+    "Ftrl", "FtrlOptimizer", "Lamb", "LambOptimizer", "LarsMomentum", "LarsMomentumOptimizer", "ModelAverage", "Momentum",
+    "MomentumOptimizer", "Optax", "Optimizer", "RMSProp", "RMSPropOptimizer", "SGDOptimizer",
+]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Optimizers, one family a module; :mod:`fluidjax.optimizer` gathers them under Fluid's names."""

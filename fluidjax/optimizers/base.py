@@ -1,0 +1,288 @@
+"""What every optimizer does: backward, clipping, weight decay, then one update op per parameter in order of name."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import unique_name
+from ..backward import append_backward
+from ..clip import GradientClipBase, append_gradient_clip_ops, error_clip_callback
+from ..dtypes import VarType
+from ..errors import FluidTypeError, FluidValueError
+from ..program import (
+    Block, Operator, Parameter, Program, Variable, default_main_program, default_startup_program, name_scope, program_guard,
+)  # fmt: skip
+from ..regularizer import Pair, append_regularization_ops
+from .state import persistable
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulator:
+    """A state variable per parameter: its name, the slots of the update op that read and write it, its first value.
+
+    `scalar`: shape [1] instead of the parameter's. `out` None: the update op only reads it.
+    """
+
+    name: str
+    slot: str
+    out: str | None
+    fill: float = 0.0
+    scalar: bool = False
+
+
+class Optimizer:
+    """Base class. A subclass names its update op (`type`), its accumulators and its attributes.
+
+    learning_rate: a float, or a Variable of shape [1] (a schedule). parameter_list: the parameters to update, as
+    Variables or names; default all trainable ones. regularization: weight decay for parameters without a regularizer
+    of their own. grad_clip: a gradient clip. name: becomes part of the accumulators' names.
+
+    Raises FluidTypeError for a learning_rate or grad_clip of another type.
+    """
+
+    type = ""
+    uses_learning_rate = True  # whether the update op has a LearningRate slot
+
+    def __init__(
+        self, learning_rate: float | Variable, parameter_list: Sequence[Any] | None = None, regularization: Any = None,
+        grad_clip: GradientClipBase | None = None, name: str | None = None,
+    ) -> None:  # fmt: skip
+        if not isinstance(learning_rate, float | Variable):
+            raise FluidTypeError(
+                f"{type(self).__name__}'s learning_rate is a float or a Variable, not {learning_rate!r} ({type(learning_rate).__name__})"
+            )
+        self._init_common(parameter_list, regularization, grad_clip, name)
+        self._learning_rate: float | Variable = learning_rate
+        if isinstance(learning_rate, Variable):
+            self._learning_rate_map[default_main_program()] = learning_rate
+
+    def _init_common(self, parameter_list: Any, regularization: Any, grad_clip: Any, name: str | None) -> None:
+        if grad_clip is not None and not isinstance(grad_clip, GradientClipBase):
+            raise FluidTypeError(f"{type(self).__name__}'s grad_clip is a clip such as GradientClipByNorm(1.0), not {grad_clip!r}")
+        if regularization is not None and not callable(regularization):
+            raise FluidTypeError(f"{type(self).__name__}'s regularization is an object such as L2Decay(1e-4), not {regularization!r}")
+        self._parameter_list = list(parameter_list) if isinstance(parameter_list, list | tuple | set) else parameter_list
+        self._name = name
+        self.regularization = regularization
+        self._grad_clip = grad_clip
+        self._dtype: VarType | None = None
+        self._learning_rate_map: dict[Program, Variable] = {}
+        self._accumulators: dict[str, dict[str, Variable]] = {}
+        self._opti_name_list: list[str] = []
+
+    # what a subclass says about itself
+
+    def _accumulator_specs(self) -> Iterable[Accumulator]:
+        return ()
+
+    def _attributes(self, param: Parameter) -> Mapping[str, Any]:
+        return {}
+
+    def _more_inputs(self) -> Mapping[str, Any]:
+        return {}
+
+    # learning rate
+
+    def _create_global_learning_rate(self) -> None:
+        """Create ``learning_rate_k``, a persistable [1], unless this program has one already."""
+        if self._global_learning_rate() is not None:
+            return
+        if not isinstance(self._learning_rate, float):
+            raise FluidTypeError(
+                f"{type(self).__name__}'s learning rate {self._learning_rate.name!r} is a variable of another program than the "
+                "one that is minimized; make the schedule and the optimizer inside that program's program_guard"
+            )
+        dtype = "float32" if self._dtype is None else self._dtype
+        name = unique_name.generate("learning_rate")
+        self._learning_rate_map[default_main_program()] = persistable(name, [1], dtype, self._learning_rate, stop_gradient=True)
+
+    def _global_learning_rate(self, program: Program | None = None) -> Variable | None:
+        """The learning rate variable of a program, or None before minimize has made it."""
+        return self._learning_rate_map.get(default_main_program() if program is None else program)
+
+    def current_step_lr(self) -> float:
+        """The learning rate that the last run used: its variable's value in the global scope.
+
+        Before minimize it is the float given. Raises FluidValueError where the variable holds no value yet.
+        """
+        var = self._global_learning_rate()
+        if var is None and isinstance(self._learning_rate, float):
+            return self._learning_rate
+        from ..scope import global_scope
+
+        held = None if var is None else global_scope().find_var(var.name)
+        if held is None:
+            name = "" if var is None else f" {var.name!r}"
+            raise FluidValueError(f"the learning rate variable{name} has no value in the global scope; run the startup program first")
+        return float(np.asarray(held.get_tensor()).ravel()[0])
+
+    def _create_param_lr(self, param_and_grad: tuple[Parameter, Variable]) -> Variable:
+        """The learning rate of one parameter: the global one, scaled where ``ParamAttr(learning_rate=...)`` is not 1."""
+        factor = param_and_grad[0].optimize_attr["learning_rate"]
+        if isinstance(factor, Variable):
+            return factor
+        rate = self._global_learning_rate()
+        assert rate is not None
+        if factor == 1.0:
+            return rate
+        with default_main_program()._lr_schedule_guard(is_with_opt=True), name_scope("scale_with_param_lr"):
+            return rate * factor
+
+    # accumulators
+
+    def _add_accumulator(
+        self, name: str, param: Parameter, dtype: Any = None, fill_value: float = 0.0, shape: Sequence[int] | None = None,
+        type: Any = None,
+    ) -> Variable:  # fmt: skip
+        """Create the state variable `name` of a parameter. Raises FluidValueError if it has one already."""
+        name = name if self._name is None else f"{self._name}_{name}"
+        known = self._accumulators.setdefault(name, {})
+        if param.name in known:
+            raise FluidValueError(
+                f"Accumulator {name} already exists for parameter {param.name}: this optimizer has updated it before; "
+                "use another optimizer object for the second minimize"
+            )
+        var = persistable(
+            unique_name.generate(f"{param.name}_{name}"), param.shape if shape is None else shape, dtype or param.dtype,
+            fill_value, kind=param.type if type is None else type,
+        )  # fmt: skip
+        self._opti_name_list.append(var.name)
+        known[param.name] = var
+        return var
+
+    def _get_accumulator(self, name: str, param: Parameter) -> Variable:
+        """The state variable `name` of a parameter. Raises FluidValueError if there is none."""
+        name = name if self._name is None else f"{self._name}_{name}"
+        found = self._accumulators.get(name, {}).get(param.name)
+        if found is None:
+            raise FluidValueError(f"Accumulator {name} does not exist for parameter {param.name}")
+        return found
+
+    def get_opti_var_name_list(self) -> list[str]:
+        """Names of all accumulators, in order of creation."""
+        return list(self._opti_name_list)
+
+    def _create_accumulators(self, block: Block, parameters: Iterable[Parameter]) -> None:
+        for param in parameters:
+            for a in self._accumulator_specs():
+                scalar = {"shape": [1], "type": VarType.LOD_TENSOR} if a.scalar else {}
+                self._add_accumulator(a.name, param, fill_value=a.fill, **scalar)
+
+    # the update
+
+    def _append_optimize_op(self, block: Block, param_and_grad: tuple[Parameter, Variable]) -> Operator:
+        """Append the op that updates one parameter."""
+        param, grad = param_and_grad
+        inputs: dict[str, Any] = {"Param": param, "Grad": grad}
+        outputs: dict[str, Any] = {"ParamOut": param}
+        if self.uses_learning_rate:
+            inputs["LearningRate"] = self._create_param_lr(param_and_grad)
+        for a in self._accumulator_specs():
+            var = self._get_accumulator(a.name, param)
+            inputs[a.slot] = var
+            if a.out is not None:
+                outputs[a.out] = var
+        inputs.update(self._more_inputs())
+        return block.append_op(type=self.type, inputs=inputs, outputs=outputs, attrs=dict(self._attributes(param)))
+
+    def _finish_update(self, block: Block, parameters_and_grads: Sequence[Pair]) -> None:
+        """Append what follows all updates."""
+
+    def _create_optimization_pass(self, parameters_and_grads: Sequence[Pair]) -> list[Operator]:
+        """Create the state and append the update ops; all ops that were appended."""
+        block = default_main_program().global_block()
+        start = len(block.ops)
+        self._create_accumulators(block, [p for p, _ in parameters_and_grads if p.trainable])
+        self._create_global_learning_rate()
+        for param, grad in parameters_and_grads:
+            if grad is None:
+                continue
+            with param.block.program._optimized_guard([param, grad]), name_scope("optimizer"):
+                if param.trainable:
+                    self._append_optimize_op(block, (param, grad))
+        self._finish_update(block, parameters_and_grads)
+        return block.ops[start:]
+
+    def backward(
+        self, loss: Variable, startup_program: Program | None = None, parameter_list: Sequence[Any] | None = None,
+        no_grad_set: Iterable[Any] | None = None, callbacks: Sequence[Callable[..., Any]] | None = None,
+    ) -> list[tuple[Parameter, Variable]]:  # fmt: skip
+        """Append the backward ops of `loss` (shape [1]); (parameter, gradient) pairs. First half of minimize.
+
+        Raises FluidTypeError or FluidValueError for a loss that is no Variable of one element.
+        """
+        if not isinstance(loss, Variable):
+            raise FluidTypeError(f"minimize takes the loss as a Variable, not {loss!r}")
+        if tuple(loss.shape) != (1,):
+            raise FluidValueError(f"the loss to minimize has shape [1]; {loss.name!r} has {list(loss.shape)}; reduce it with layers.mean")
+        self._dtype = loss.dtype
+        program = loss.block.program
+        stopped = [*(p for p in program.all_parameters() if not p.trainable), *(no_grad_set or ())]
+        with program_guard(program, startup_program or default_startup_program()):
+            return append_backward(loss, parameter_list, stopped, [*(callbacks or ()), error_clip_callback])
+
+    def apply_gradients(self, params_grads: Sequence[Pair]) -> list[Operator]:
+        """Append clipping, weight decay and the updates of (parameter, gradient) pairs to the default programs.
+
+        Second half of minimize. Pairs are taken in order of parameter name; those without a gradient are not updated.
+        Returns the ops of the update.
+        """
+        pairs: Sequence[Pair] = sorted(params_grads, key=lambda pair: pair[0].name)
+        pairs, table_op = self._update_distributed_table(pairs)
+        pairs = append_gradient_clip_ops(pairs) if self._grad_clip is None else self._grad_clip(pairs)
+        pairs = append_regularization_ops(pairs, self.regularization)
+        ops = self._create_optimization_pass(pairs)
+        return ops if table_op is None else [*ops, table_op]
+
+    def _update_distributed_table(self, pairs: Sequence[Pair]) -> tuple[Sequence[Pair], Operator | None]:
+        """A table that pservers hold is updated by plain ``sgd``, whatever the optimizer; the other pairs, and that op."""
+        table = _distributed_table(default_main_program())
+        mine = [(p, g) for p, g in pairs if p.name == table]
+        if not mine:
+            return pairs, None
+        (param, grad) = mine[0]
+        if self.type != "sgd":
+            _logger.warning("distributed lookup table %r is updated with sgd instead of %s", table, self.type)
+        self._create_global_learning_rate()
+        with param.block.program._optimized_guard([param, grad]), name_scope("optimizer"):
+            op = default_main_program().global_block().append_op(
+                type="sgd", inputs={"Param": param, "Grad": grad, "LearningRate": self._create_param_lr((param, grad))},
+                outputs={"ParamOut": param},
+            )  # fmt: skip
+        return [(p, g) for p, g in pairs if p.name != table], op
+
+    def apply_optimize(self, loss: Variable, startup_program: Program | None, params_grads: Sequence[Pair]) -> list[Operator]:
+        """apply_gradients in the program of `loss`; state is initialised in `startup_program` (default: the default one)."""
+        with program_guard(loss.block.program, startup_program or default_startup_program()):
+            return self.apply_gradients(params_grads)
+
+    def minimize(
+        self, loss: Variable, startup_program: Program | None = None, parameter_list: Sequence[Any] | None = None,
+        no_grad_set: Iterable[Any] | None = None,
+    ) -> tuple[list[Operator], list[tuple[Parameter, Variable]]]:  # fmt: skip
+        """Append everything that one training step does after the loss.
+
+        loss: a Variable of shape [1]. startup_program: where state is initialised. parameter_list: Parameters or names
+        to update (default: the optimizer's own list, else all trainable ones). no_grad_set: Variables or names to treat
+        as constants. Returns the update ops, and (parameter, gradient) pairs in backward's order, before clipping.
+        """
+        chosen = parameter_list or self._parameter_list
+        params_grads = self.backward(loss, startup_program=startup_program, parameter_list=chosen, no_grad_set=no_grad_set)
+        return self.apply_optimize(loss, startup_program, params_grads), params_grads
+
+
+def _distributed_table(program: Program) -> str | None:
+    """The table of the program's distributed ``lookup_table`` ops. Raises FluidValueError if there are several."""
+    tables = {
+        op.input("W")[0] for op in program.global_block().ops if op.type == "lookup_table" and op.desc.attrs.get("is_distributed")
+    }
+    if len(tables) > 1:
+        raise FluidValueError(f"all distributed lookup_table ops should have only one table, but there are {sorted(tables)}")
+    return next(iter(tables), None)

@@ -1,0 +1,118 @@
+"""Any optax transformation as a Fluid optimizer."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from .. import unique_name
+from ..clip import GradientClipBase
+from ..errors import FluidTypeError, FluidValueError, UnsupportedError
+from ..ops.optax_bridge import Leaf, register_transformation, state_leaves
+from ..program import Operator, Parameter, Program, Variable, default_main_program, default_startup_program, name_scope
+from ..regularizer import Pair
+from .base import Optimizer
+
+_PROCESS = uuid.uuid4().hex[:8]  # a transformation of another process must not pass for one of this
+_count = itertools.count()
+
+
+class Optax(Optimizer):
+    """Minimize with an ``optax.GradientTransformation`` (or any object with its ``init`` and ``update``).
+
+        loss = fluid.layers.mean(...)
+        fluid.optimizer.Optax(optax.adamw(1e-3, weight_decay=1e-4)).minimize(loss)
+
+    All parameters are updated by one op, ``optax_update``: params, gradients and the whole state in, new params and
+    state out. The transformation sees params and gradients as dicts from parameter name to array, so masks can go by
+    name, and gets the loss as ``value=`` where it wants one (optax.contrib.reduce_on_plateau). Its state is a
+    persistable variable a leaf, made from the parameters by ``optax_init`` at the end of the startup program:
+    ``<param>_<field>_k`` for what belongs to one parameter (``fc_0.w_0_mu_0``) and ``optax_<field>_k`` for the rest
+    (``optax_count_0``, int32); scalars have shape [1], and unsigned leaves are kept bit for bit in int32.
+
+    transformation: learning rate and schedule are its own. parameter_list, regularization, grad_clip, name: see
+    :class:`Optimizer`; a parameter's ``ParamAttr(learning_rate=...)`` multiplies its update. key: the name under which
+    the ops find the transformation, unique in a process; a program that is saved and loaded elsewhere runs once
+    ``register_transformation(key, transformation)`` (fluidjax.ops.optax_bridge) was called there.
+
+    Raises FluidTypeError for an object without init and update, FluidValueError for a key that is taken,
+    UnsupportedError for sparse gradients.
+    """
+
+    type = "optax_update"
+    uses_learning_rate = False
+
+    def __init__(
+        self, transformation: Any, parameter_list: Sequence[Any] | None = None, regularization: Any = None,
+        grad_clip: GradientClipBase | None = None, name: str | None = None, key: str | None = None,
+    ) -> None:  # fmt: skip
+        self._init_common(parameter_list, regularization, grad_clip, name)
+        self._learning_rate = 1.0
+        self._key = f"optax_{next(_count)}_{_PROCESS}" if key is None else key
+        register_transformation(self._key, transformation)
+        self._transformation = transformation
+        self._loss: Variable | None = None
+
+    def current_step_lr(self) -> float:
+        """Raises UnsupportedError: the rate is inside the transformation."""
+        raise UnsupportedError("an Optax optimizer's learning rate is inside its transformation; ask optax for it")
+
+    def apply_optimize(self, loss: Variable, startup_program: Program | None, params_grads: Sequence[Pair]) -> list[Operator]:
+        """As Optimizer.apply_optimize; the transformation may use the value of `loss`."""
+        self._loss = loss
+        try:
+            return super().apply_optimize(loss, startup_program, params_grads)
+        finally:
+            self._loss = None
+
+    def _create_optimization_pass(self, parameters_and_grads: Sequence[Pair]) -> list[Operator]:
+        pairs = [(p, g) for p, g in parameters_and_grads if g is not None and p.trainable]
+        if not pairs:
+            return []
+        for _, grad in pairs:
+            if grad.desc.kind == "SELECTED_ROWS":
+                raise UnsupportedError(f"Optax takes dense gradients, but {grad.name!r} is sparse; build its embedding with is_sparse=False")
+        params, grads = [p for p, _ in pairs], [g for _, g in pairs]
+        attrs = {"transformation": self._key, "names": [p.name for p in params]}
+        state = self._create_state(params, attrs)
+        block = default_main_program().global_block()
+        inputs = {"Params": params, "Grads": grads, "State": state, "Loss": self._loss}
+        with default_main_program()._optimized_guard([v for pair in pairs for v in pair]), name_scope("optimizer"):
+            op = block.append_op(
+                type=self.type, inputs=inputs, outputs={"ParamsOut": params, "StateOut": state},
+                attrs={**attrs, "scales": [_factor(p) for p in params]},
+            )  # fmt: skip
+        return [op]
+
+    def _create_state(self, params: Sequence[Parameter], attrs: Mapping[str, Any]) -> list[Variable]:
+        """A variable for every leaf of the state, and the op that initialises them."""
+        leaves = state_leaves(self._transformation, {p.name: (p.shape, p.desc.dtype) for p in params})
+        if not leaves:
+            return []
+        start = default_startup_program().global_block()
+        missing = [p.name for p in params if not start.has_var(p.name)]
+        if missing:
+            raise FluidValueError(f"the startup program does not initialise {missing}; give minimize the startup_program that does")
+        made = []
+        for leaf in leaves:
+            given = {"name": unique_name.generate(self._variable_name(leaf)), "shape": leaf.shape, "dtype": leaf.dtype}
+            made.append(default_main_program().global_block().create_var(**given, persistable=True, stop_gradient=True))
+            start.create_var(**given, persistable=True)
+            self._opti_name_list.append(made[-1].name)
+        names = [v.name for v in made]
+        start.append_op(type="optax_init", inputs={"Params": [p.name for p in params]}, outputs={"State": names}, attrs=attrs)
+        return made
+
+    def _variable_name(self, leaf: Leaf) -> str:
+        parts: Iterable[str | None] = (leaf.param or "optax", self._name, leaf.field)
+        return "_".join(p for p in parts if p)
+
+
+def _factor(param: Parameter) -> float:
+    """``ParamAttr(learning_rate=...)`` of a parameter."""
+    factor = param.optimize_attr["learning_rate"]
+    if isinstance(factor, Variable):
+        raise FluidTypeError(f"Optax takes a number as the learning_rate factor of parameter {param.name!r}, not a Variable")
+    return float(factor)

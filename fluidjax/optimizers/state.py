@@ -1,0 +1,21 @@
+"""Persistable variables that live beside the parameters: learning rates, accumulators, averages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..dtypes import VarType
+from ..initializer import Constant
+from ..program import Variable, default_main_program, default_startup_program
+
+
+def persistable(
+    name: str, shape: Sequence[int], dtype: Any, value: float, *, kind: Any = VarType.LOD_TENSOR, stop_gradient: bool = False
+) -> Variable:
+    """A persistable variable of the main program that the startup program fills with `value`."""
+    given = {"name": name, "shape": list(shape), "dtype": dtype, "type": kind, "persistable": True}
+    var = default_main_program().global_block().create_var(**given, stop_gradient=stop_gradient)
+    start = default_startup_program().global_block()
+    Constant(value=float(value))(start.create_var(**given), start)
+    return var
