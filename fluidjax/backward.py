@@ -310,10 +310,10 @@ class _Writer:
         for d in drafts:
             writes = [n for n in d.writes if n != EMPTY]
             grads = [n for n in d.reads if GRAD in n]
-            if not writes or (grads and not any(self.block._find_var_recursive(n) for n in grads)):
+            if not writes or (grads and all(self.block._find_var_recursive(n) is None for n in grads)):
                 continue
             if d.type == "sum":
-                d.inputs["X"] = [n for n in d.inputs["X"] if self.block._find_var_recursive(n)]
+                d.inputs["X"] = [n for n in d.inputs["X"] if self.block._find_var_recursive(n) is not None]
             for name in writes:
                 if self.block._find_var_recursive(name) is None:
                     self._create(name, d)

@@ -39,9 +39,12 @@ class ErrorClipByValue(BaseErrorClipAttr):
     def _append_clip_op(self, block: Block, grad_name: str, index: int | None = None) -> None:
         """Insert the ``clip`` op at position `index` of the block, by default at its end."""
         block._insert_op(
-            len(block.ops) if index is None else index, type="clip", inputs={"X": grad_name}, outputs={"Out": grad_name},
+            len(block.ops) if index is None else index,
+            type="clip",
+            inputs={"X": grad_name},
+            outputs={"Out": grad_name},
             attrs={"min": self.min, "max": self.max, OP_ROLE: int(OpRole.Backward)},
-        )  # fmt: skip
+        )
 
 
 def error_clip_callback(block: Block, context: Mapping[str, Any]) -> None:
@@ -57,7 +60,9 @@ def error_clip_callback(block: Block, context: Mapping[str, Any]) -> None:
         if error_clip is None:
             continue
         if not isinstance(error_clip, BaseErrorClipAttr):
-            raise FluidTypeError(f"error_clip of variable {grad_to_var[name]!r} is an ErrorClipByValue or None, not {error_clip!r}")
+            raise FluidTypeError(
+                f"error_clip of variable {grad_to_var[name]!r} is an ErrorClipByValue or None, not {error_clip!r}"
+            )
         at = next(i for i, op in enumerate(block.ops) if op.desc is desc)
         error_clip._append_clip_op(block, name, at + 1)
 
@@ -70,7 +75,9 @@ class GradientClipBase:
 
     def __init__(self, need_clip: Callable[[Parameter], bool] | None = None) -> None:
         if need_clip is not None and not callable(need_clip):
-            raise FluidTypeError(f"need_clip is a function that takes a Parameter and returns True or False, not {need_clip!r}")
+            raise FluidTypeError(
+                f"need_clip is a function that takes a Parameter and returns True or False, not {need_clip!r}"
+            )
         self._need_clip_func = need_clip
 
     def _wants(self, param: Parameter) -> bool:
@@ -112,7 +119,9 @@ class GradientClipBase:
 class GradientClipByValue(GradientClipBase):
     """``grad = min(max(grad, min), max)``, elementwise; `min` defaults to ``-max``, and then max must be positive."""
 
-    def __init__(self, max: float, min: float | None = None, need_clip: Callable[[Parameter], bool] | None = None) -> None:
+    def __init__(
+        self, max: float, min: float | None = None, need_clip: Callable[[Parameter], bool] | None = None
+    ) -> None:
         super().__init__(need_clip)
         if min is None:
             if not max > 0.0:
@@ -190,8 +199,8 @@ class GradientClipByGlobalNorm(GradientClipBase):
         squares, limit = context.setdefault(self.group_name, ([], self.clip_norm))
         if limit != self.clip_norm:
             raise FluidValueError(
-                f"parameter {param.name!r}: clip group {self.group_name!r} has clip_norm {limit} and cannot have {self.clip_norm} "
-                "too; give the second GradientClipByGlobalNorm another group_name"
+                f"parameter {param.name!r}: clip group {self.group_name!r} has clip_norm {limit} "
+                f"and cannot have {self.clip_norm} too; give the second GradientClipByGlobalNorm another group_name"
             )
         if not squares:
             context[self.group_name + "_clip"] = self._limit(grad.dtype)
@@ -218,8 +227,10 @@ def _ratio(limit: Variable, norm: Variable) -> Variable:
     return layers.elementwise_div(x=limit, y=layers.elementwise_max(x=limit, y=norm))
 
 
-def set_gradient_clip(clip: GradientClipBase, param_list: Sequence[Any] | None = None, program: Program | None = None) -> None:
-    """Hang `clip` on parameters; the next minimize clips their gradients. ``optimizer(grad_clip=...)`` is the better way.
+def set_gradient_clip(
+    clip: GradientClipBase, param_list: Sequence[Any] | None = None, program: Program | None = None
+) -> None:
+    """Hang `clip` on parameters; the next minimize clips their gradients. ``optimizer(grad_clip=...)`` is better.
 
     param_list: Parameters or names; default all of `program` (default: the main program).
     As in Fluid 1.8.5, minimize clips only where *every* parameter that it updates has a clip, and where the clips
@@ -269,8 +280,8 @@ def _warn_unclipped(param: Parameter, pairs: list[tuple[Parameter, Variable]]) -
     clipped = [p.name for p, _ in pairs if getattr(p, "gradient_clip_attr", None) is not None]
     if clipped:
         warnings.warn(
-            f"no gradient is clipped: set_gradient_clip was called for {clipped} but not for {param.name!r}, and as in Fluid 1.8.5 "
-            "it works for all parameters or none; use optimizer(grad_clip=...) with need_clip",
+            f"no gradient is clipped: set_gradient_clip was called for {clipped} but not for {param.name!r}, and "
+            "as in Fluid 1.8.5 it works for all parameters or none; use optimizer(grad_clip=...) with need_clip",
             stacklevel=5,
         )
 
@@ -302,5 +313,9 @@ ClipByNorm = GradientClipByNorm
 ClipByGlobalNorm = GradientClipByGlobalNorm
 
 __all__ = [
-    "ErrorClipByValue", "GradientClipByGlobalNorm", "GradientClipByNorm", "GradientClipByValue", "set_gradient_clip",
-]  # fmt: skip
+    "ErrorClipByValue",
+    "GradientClipByGlobalNorm",
+    "GradientClipByNorm",
+    "GradientClipByValue",
+    "set_gradient_clip",
+]

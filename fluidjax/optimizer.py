@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from .optimizers.adam import AdamaxOptimizer, AdamOptimizer, LambOptimizer
-from .optimizers.adaptive import AdadeltaOptimizer, AdagradOptimizer, DecayedAdagradOptimizer, FtrlOptimizer, RMSPropOptimizer
+from .optimizers.adaptive import (
+    AdadeltaOptimizer,
+    AdagradOptimizer,
+    DecayedAdagradOptimizer,
+    FtrlOptimizer,
+    RMSPropOptimizer,
+)
 from .optimizers.averages import ExponentialMovingAverage, ModelAverage
 from .optimizers.base import Optimizer
 from .optimizers.descent import DpsgdOptimizer, LarsMomentumOptimizer, MomentumOptimizer, SGDOptimizer
@@ -24,7 +30,8 @@ Lamb = LambOptimizer
 
 __all__ = [
     "SGD", "Adadelta", "AdadeltaOptimizer", "Adagrad", "AdagradOptimizer", "Adam", "AdamOptimizer", "Adamax",
-    "AdamaxOptimizer", "DecayedAdagrad", "DecayedAdagradOptimizer", "Dpsgd", "DpsgdOptimizer", "ExponentialMovingAverage",
-    "Ftrl", "FtrlOptimizer", "Lamb", "LambOptimizer", "LarsMomentum", "LarsMomentumOptimizer", "ModelAverage", "Momentum",
-    "MomentumOptimizer", "Optax", "Optimizer", "RMSProp", "RMSPropOptimizer", "SGDOptimizer",
+    "AdamaxOptimizer", "DecayedAdagrad", "DecayedAdagradOptimizer", "Dpsgd", "DpsgdOptimizer",
+    "ExponentialMovingAverage", "Ftrl", "FtrlOptimizer", "Lamb", "LambOptimizer", "LarsMomentum",
+    "LarsMomentumOptimizer", "ModelAverage", "Momentum", "MomentumOptimizer", "Optax", "Optimizer", "RMSProp",
+    "RMSPropOptimizer", "SGDOptimizer",
 ]  # fmt: skip

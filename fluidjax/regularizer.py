@@ -29,7 +29,9 @@ class _Decay(WeightDecayRegularizer):
 
     def __init__(self, regularization_coeff: float = 0.0) -> None:
         if isinstance(regularization_coeff, bool) or not isinstance(regularization_coeff, int | float):
-            raise FluidTypeError(f"{type(self).__name__}'s regularization_coeff is a number, not {regularization_coeff!r}")
+            raise FluidTypeError(
+                f"{type(self).__name__}'s regularization_coeff is a number, not {regularization_coeff!r}"
+            )
         self._regularization_coeff = float(regularization_coeff)
 
     def __str__(self) -> str:
@@ -49,7 +51,9 @@ class L2DecayRegularizer(_Decay):
     def __call__(self, param: Parameter, grad: Variable, block: Block) -> Variable:
         """Append the ``scale`` op; the result has the parameter's shape and dtype."""
         decay = self._variable(param, block)
-        block.append_op(type="scale", inputs={"X": param}, outputs={"Out": decay}, attrs={"scale": self._regularization_coeff})
+        block.append_op(
+            type="scale", inputs={"X": param}, outputs={"Out": decay}, attrs={"scale": self._regularization_coeff}
+        )
         return decay
 
 
@@ -62,7 +66,9 @@ class L1DecayRegularizer(_Decay):
         """Append ``sign`` and ``scale``; the result has the parameter's shape and dtype."""
         decay = self._variable(param, block)
         block.append_op(type="sign", inputs={"X": param}, outputs={"Out": decay})
-        block.append_op(type="scale", inputs={"X": decay}, outputs={"Out": decay}, attrs={"scale": self._regularization_coeff})
+        block.append_op(
+            type="scale", inputs={"X": decay}, outputs={"Out": decay}, attrs={"scale": self._regularization_coeff}
+        )
         return decay
 
 
@@ -72,7 +78,9 @@ def _regularized(param: Parameter, grad: Variable, penalty: Callable[..., Variab
     term = penalty(param, grad, block)
     total = grad
     if grad.desc.kind == "SELECTED_ROWS":
-        total = block.create_var(name=grad.name + NEW_GRAD, dtype=param.dtype, shape=param.shape, lod_level=param.lod_level)
+        total = block.create_var(
+            name=grad.name + NEW_GRAD, dtype=param.dtype, shape=param.shape, lod_level=param.lod_level
+        )
     block.append_op(type="sum", inputs={"X": [grad, term]}, outputs={"Out": [total]})
     return total
 
@@ -85,7 +93,11 @@ def append_regularization_ops(parameters_and_grads: Sequence[Pair], regularizati
     """
     own = [p.name for p, _ in parameters_and_grads if getattr(p, "regularizer", None) is not None]
     if own and regularization is not None:
-        _logger.info("parameters %s have a regularizer of their own; the optimizer's %s applies to the others", own, regularization)
+        _logger.info(
+            "parameters %s have a regularizer of their own; the optimizer's %s applies to the others",
+            own,
+            regularization,
+        )
     result: list[Pair] = []
     with name_scope("regularization"):
         for param, grad in parameters_and_grads:
@@ -93,7 +105,9 @@ def append_regularization_ops(parameters_and_grads: Sequence[Pair], regularizati
             chosen = regularization if chosen is None else chosen
             if grad is not None and chosen is not None:
                 if not callable(chosen):
-                    raise FluidTypeError(f"parameter {param.name!r}: a regularizer is an object such as L2Decay(1e-4), not {chosen!r}")
+                    raise FluidTypeError(
+                        f"parameter {param.name!r}: a regularizer is an object such as L2Decay(1e-4), not {chosen!r}"
+                    )
                 with param.block.program._optimized_guard([param, grad]):
                     grad = _regularized(param, grad, chosen)
             result.append((param, grad))

@@ -26,7 +26,8 @@ def desc_from_golden(program: Mapping[str, Any]) -> ProgramDesc:
             attrs = FrozenMap({name: attribute(value) for name, value in op["attrs"].items()})
             ops.append(OpDesc(uid, op["type"], slots(op["inputs"]), slots(op["outputs"]), attrs))
             uid += 1
-        vars = {v["name"]: variable(v, block["idx"] == 0 and v["name"] in read - written) for v in block.get("vars", ())}
+        unwritten = read - written if block["idx"] == 0 else set()
+        vars = {v["name"]: variable(v, v["name"] in unwritten) for v in block.get("vars", ())}
         blocks.append(BlockDesc(FrozenMap(vars), tuple(ops), block["parent"], block["forward_block"]))
     return ProgramDesc(tuple(blocks), program["random_seed"])
 
@@ -39,13 +40,16 @@ def attribute(value: Any) -> Any:
 
 
 def variable(var: Mapping[str, Any], unwritten: bool) -> VarDesc:
-    """A recorded variable; `unwritten`: it is in block 0, ops read it and none writes it."""
+    """A recorded variable; `unwritten`: it is in block 0, ops read it and none writes it.
+
+    Paddle's shape rules multiply unknown dimensions (-1 * 6 = -6); every negative one becomes -1 here.
+    """
     dtype = var.get("dtype")
     kind = var["type"] if isinstance(var["type"], str) else VarType(var["type"]).name
     data = unwritten and not var["persistable"] and kind == "LOD_TENSOR" and "@GRAD" not in var["name"]
     return VarDesc(
         var["name"],
-        tuple(var["shape"]) if "shape" in var else None,
+        tuple(max(d, -1) for d in var["shape"]) if "shape" in var else None,
         name_of(VarType[dtype]) if dtype in VarType.__members__ else None,
         kind,
         var.get("lod_level") or 0,

@@ -4,6 +4,7 @@
 fluidjax and compare. A case is a function of the module that returns {name: program} on top of main and startup.
 Written for Python 3.8 as well.
 """
+
 import contextlib
 
 import numpy as np
@@ -12,8 +13,8 @@ import numpy as np
 @contextlib.contextmanager
 def fresh(fluid):
     """New programs, names and name scopes."""
-    with contextlib.suppress(AttributeError):
-        fluid.framework._name_scope = fluid.framework.NameScope()
+    scopes = getattr(fluid, "framework", None) or fluid.program  # where name scopes are counted
+    scopes._name_scope = scopes.NameScope()
     main, startup = fluid.Program(), fluid.Program()
     with fluid.unique_name.guard(), fluid.program_guard(main, startup):
         yield main, startup
@@ -44,7 +45,10 @@ def float64_adam(fluid):
 
 def adam_beta_variables(fluid):
     loss = line(fluid)
-    beta = [fluid.layers.create_global_var([1], v, "float32", persistable=True, name=n) for n, v in (("b1", 0.8), ("b2", 0.9))]
+    beta = [
+        fluid.layers.create_global_var([1], v, "float32", persistable=True, name=n)
+        for n, v in (("b1", 0.8), ("b2", 0.9))
+    ]
     fluid.optimizer.Adam(0.1, beta1=beta[0], beta2=beta[1]).minimize(loss)
 
 
@@ -68,8 +72,10 @@ def lr_variable(fluid):
 
 
 def lr_factor_variable(fluid):
+    loss = line(fluid)
     factor = fluid.layers.create_global_var([1], 0.25, "float32", persistable=True, name="factor")
-    fluid.optimizer.SGD(0.1).minimize(line(fluid, w=constant(fluid, "w", learning_rate=factor)))
+    fluid.default_main_program().global_block().var("w").optimize_attr["learning_rate"] = factor
+    fluid.optimizer.SGD(0.1).minimize(loss)
 
 
 def adamax_factor(fluid):
@@ -105,7 +111,9 @@ def no_grad_set_names(fluid):
 
 def in_two_steps(fluid):
     loss = line(fluid)
-    opt = fluid.optimizer.Momentum(0.1, 0.9, regularization=fluid.regularizer.L1Decay(0.01), grad_clip=clip_norm(fluid, 1.0))
+    opt = fluid.optimizer.Momentum(
+        0.1, 0.9, regularization=fluid.regularizer.L1Decay(0.01), grad_clip=clip_norm(fluid, 1.0)
+    )
     opt.apply_gradients(opt.backward(loss))
 
 
@@ -114,6 +122,30 @@ def hand_made_gradients(fluid):
     pairs = fluid.backward.append_backward(loss)
     pairs = [(p, fluid.layers.scale(g, 2.0)) for p, g in pairs]
     fluid.optimizer.SGD(0.1).apply_gradients(pairs)
+
+
+def one_gradient_missing(clip):
+    def build(fluid):
+        loss = line(fluid)
+        more = {"grad_clip": fluid.clip.GradientClipByNorm(1.0)} if clip else {}
+        opt = fluid.optimizer.Momentum(0.1, 0.9, regularization=fluid.regularizer.L2Decay(0.1), **more)
+        opt.apply_gradients([(p, None if p.name == "b" else g) for p, g in opt.backward(loss)])
+
+    return build
+
+
+def no_gradients(fluid):
+    loss = line(fluid)
+    opt = fluid.optimizer.Momentum(0.1, 0.9)
+    opt.apply_gradients([(p, None) for p, _ in opt.backward(loss)])
+
+
+def distributed_table(fluid):
+    ids = fluid.data("ids", [None, 1], "int64")
+    e = fluid.layers.embedding(ids, (10, 4), is_sparse=True, is_distributed=True, param_attr=constant(fluid, "w"))
+    loss = fluid.layers.mean(fluid.layers.fc(e, 2, param_attr=constant(fluid, "w2"), bias_attr=False))
+    clip = fluid.clip.GradientClipByNorm(1.0)
+    fluid.optimizer.Adam(0.1, regularization=fluid.regularizer.L2Decay(0.1), grad_clip=clip).minimize(loss)
 
 
 def not_trainable(fluid):
@@ -144,11 +176,14 @@ def regularizer_of_parameter(fluid):
 
 def need_clip(kind):
     def build(fluid):
-        clip = {"value": lambda: fluid.clip.GradientClipByValue(0.5, need_clip=only_w),
-                "norm": lambda: fluid.clip.GradientClipByNorm(0.5, need_clip=only_w),
-                "global_norm": lambda: fluid.clip.GradientClipByGlobalNorm(0.5, need_clip=only_w),
-                "global_norm_nothing": lambda: fluid.clip.GradientClipByGlobalNorm(0.5, need_clip=lambda p: False)}[kind]()
+        clip = {
+            "value": lambda: fluid.clip.GradientClipByValue(0.5, need_clip=only_w),
+            "norm": lambda: fluid.clip.GradientClipByNorm(0.5, need_clip=only_w),
+            "global_norm": lambda: fluid.clip.GradientClipByGlobalNorm(0.5, need_clip=only_w),
+            "global_norm_nothing": lambda: fluid.clip.GradientClipByGlobalNorm(0.5, need_clip=lambda p: False),
+        }[kind]()
         fluid.optimizer.SGD(0.1, grad_clip=clip).minimize(line(fluid))
+
     return build
 
 
@@ -161,6 +196,7 @@ def set_clip(param_list=None, **more):
         loss = line(fluid)
         fluid.clip.set_gradient_clip(clip_norm(fluid, 1.0), param_list=param_list, **more)
         fluid.optimizer.SGD(0.1).minimize(loss)
+
     return build
 
 
@@ -198,9 +234,7 @@ def set_clip_and_grad_clip(fluid):
 def error_clip(fluid):
     x = fluid.data("x", [None, 4])
     h = fluid.layers.fc(x, 3, param_attr=constant(fluid, "w"), bias_attr=constant(fluid, "b"))
-    main = fluid.default_main_program()
-    with contextlib.suppress(AttributeError):
-        main.block(0).var(h.name)._set_error_clip(fluid.clip.ErrorClipByValue(max=0.5, min=-0.25))
+    fluid.default_main_program().block(0).var(h.name).error_clip = fluid.clip.ErrorClipByValue(max=0.5, min=-0.25)
     fluid.optimizer.SGD(0.1).minimize(fluid.layers.mean(h))
 
 
@@ -212,6 +246,7 @@ def sparse_embedding(clip, decay):
         clip_ = clip_norm(fluid, 1.0) if clip else None
         decay_ = fluid.regularizer.L2Decay(0.1) if decay else None
         fluid.optimizer.SGD(0.1, grad_clip=clip_, regularization=decay_).minimize(loss)
+
     return build
 
 
@@ -220,6 +255,7 @@ def model_average(name=None):
         fluid.optimizer.SGD(0.1).minimize(line(fluid))
         average = fluid.optimizer.ModelAverage(0.15, min_average_window=2, max_average_window=5, name=name)
         return {"apply": average.apply_program, "restore": average.restore_program}
+
     return build
 
 
@@ -233,12 +269,13 @@ def moving_average(name=None, thres=False):
     def build(fluid):
         loss = line(fluid)
         fluid.optimizer.SGD(0.1).minimize(loss)
-        steps = fluid.layers.create_global_var([1], 5, "int64", persistable=True, name="steps") if thres == "int" else None
-        if thres == "float":
+        steps = None
+        if thres:
             steps = fluid.layers.create_global_var([1], 5.0, "float32", persistable=True, name="steps")
         ema = fluid.optimizer.ExponentialMovingAverage(0.9, thres_steps=steps, name=name)
         ema.update()
         return {"apply": ema.apply_program, "restore": ema.restore_program}
+
     return build
 
 
@@ -252,20 +289,112 @@ def moving_average_not_trainable(fluid):
 CASES = {
     f.__name__: f
     for f in (
-        float64_adam, adam_beta_variables, adam_lazy_named, momentum_named, lamb_exclude, lr_variable, lr_factor_variable,
-        adamax_factor, two_losses, same_loss_twice, parameter_list_of_optimizer, parameter_list_of_minimize,
-        no_grad_set_names, in_two_steps, hand_made_gradients, not_trainable, outside_guard, shared_regularizer_overrides,
-        regularizer_of_parameter, clip_value_bounds, set_clip_of_variables, set_clip_groups, set_clip_mixed_kinds,
-        set_clip_and_grad_clip, error_clip, model_average_some, moving_average_not_trainable,
+        float64_adam,
+        adam_beta_variables,
+        adam_lazy_named,
+        momentum_named,
+        lamb_exclude,
+        lr_variable,
+        lr_factor_variable,
+        adamax_factor,
+        two_losses,
+        same_loss_twice,
+        parameter_list_of_optimizer,
+        parameter_list_of_minimize,
+        no_grad_set_names,
+        in_two_steps,
+        hand_made_gradients,
+        not_trainable,
+        outside_guard,
+        shared_regularizer_overrides,
+        regularizer_of_parameter,
+        clip_value_bounds,
+        set_clip_of_variables,
+        set_clip_groups,
+        set_clip_mixed_kinds,
+        set_clip_and_grad_clip,
+        error_clip,
+        model_average_some,
+        moving_average_not_trainable,
+        no_gradients,
+        distributed_table,
     )
 }
 CASES.update({"need_clip_" + k: need_clip(k) for k in ("value", "norm", "global_norm", "global_norm_nothing")})
 CASES.update(set_clip=set_clip(), set_clip_w=set_clip(["w"]), set_clip_b=set_clip(["b"]))
-CASES.update(sparse_plain=sparse_embedding(False, False), sparse_clip=sparse_embedding(True, False),
-             sparse_decay=sparse_embedding(False, True), sparse_clip_decay=sparse_embedding(True, True))
+CASES.update(
+    sparse_plain=sparse_embedding(False, False),
+    sparse_clip=sparse_embedding(True, False),
+    sparse_decay=sparse_embedding(False, True),
+    sparse_clip_decay=sparse_embedding(True, True),
+)
 CASES.update(model_average=model_average(), model_average_named=model_average("avg"))
-CASES.update(moving_average=moving_average(), moving_average_named=moving_average("e"),
-             moving_average_thres_int=moving_average(thres="int"), moving_average_thres_float=moving_average(thres="float"))
+CASES.update(
+    moving_average=moving_average(),
+    moving_average_named=moving_average("e"),
+    moving_average_thres=moving_average(thres=True),
+)
+CASES.update(gradient_missing=one_gradient_missing(False), gradient_missing_clip=one_gradient_missing(True))
+
+
+def _made(kind, *args, **more):
+    """The average itself, over `line` trained with SGD."""
+
+    def build(fluid):
+        fluid.optimizer.SGD(0.1).minimize(line(fluid))
+        if kind == "thres":
+            more["thres_steps"] = fluid.layers.create_global_var([1], 5.0, "float32", persistable=True, name="steps")
+        average = getattr(fluid.optimizer, "ModelAverage" if kind == "model" else "ExponentialMovingAverage")(
+            *args, **more
+        )
+        if kind != "model":
+            average.update()
+        return average
+
+    return build
+
+
+AVERAGES = {
+    "model_average": _made("model", 0.5, min_average_window=2, max_average_window=4),
+    "moving_average": _made("moving", 0.9),
+    "moving_average_thres": _made("thres", 0.9),
+}
+
+
+def feeds(main, steps):
+    """One feed a step for the variables that the program declares as data."""
+    rng = np.random.RandomState(7)
+    for _ in range(steps):
+        x, ids = rng.rand(5, 4), rng.randint(0, 10, (5, 2))
+        feed = {}
+        for v in main.global_block().vars.values():
+            if v.name == "x":
+                feed["x"] = x.astype("float64" if "FP64" in str(v.dtype) else "float32")
+            if v.name == "ids":
+                feed["ids"] = ids[:, : v.shape[1]].astype("int64")
+        yield feed
+
+
+def applied(fluid, average, main, startup, steps=6):
+    """After each step: the parameters before, within and after apply (which is only entered once, at the last step)."""
+    scope, exe, trace = fluid.Scope(), fluid.Executor(fluid.CPUPlace()), []
+
+    def now():
+        return {n: np.array(scope.find_var(n).get_tensor()).ravel().tolist() for n in "wb"}
+
+    with fluid.scope_guard(scope):
+        exe.run(startup)
+        for feed in feeds(main, steps):
+            exe.run(main, feed=feed)
+            trace.append(now())
+        with average.apply(exe):
+            within = now()
+        after = now()
+        with average.apply(exe, need_restore=False):
+            pass
+        kept = now()
+        average.restore(exe)
+    return {"trace": trace, "within": within, "after": after, "kept": kept, "restored": now()}
 
 
 def _sgd(fluid, *args, **more):
@@ -281,35 +410,52 @@ def _conflict(fluid):
 
 # calls that Paddle refuses; what is recorded is the class of exception and its text
 ERRORS = {
-    "rate_text": lambda f: _sgd(f, "0.1"), "rate_int": lambda f: _sgd(f, 1), "rate_none": lambda f: _sgd(f, None),
-    "rate_array": lambda f: _sgd(f, np.array([0.1], "float32")), "rate_np": lambda f: _sgd(f, np.float32(0.1)),
-    "clip_class": lambda f: _sgd(f, 0.1, grad_clip=f.clip.GradientClipByNorm), "clip_number": lambda f: _sgd(f, 0.1, grad_clip=1.0),
+    "rate_text": lambda f: _sgd(f, "0.1"),
+    "rate_int": lambda f: _sgd(f, 1),
+    "rate_none": lambda f: _sgd(f, None),
+    "rate_array": lambda f: _sgd(f, np.array([0.1], "float32")),
+    "rate_np": lambda f: _sgd(f, np.float32(0.1)),
+    "clip_class": lambda f: _sgd(f, 0.1, grad_clip=f.clip.GradientClipByNorm),
+    "clip_number": lambda f: _sgd(f, 0.1, grad_clip=1.0),
     "clip_error_clip": lambda f: _sgd(f, 0.1, grad_clip=f.clip.ErrorClipByValue(1.0)),
-    "loss_text": lambda f: _sgd(f, 0.1).minimize("loss"), "loss_none": lambda f: _sgd(f, 0.1).minimize(None),
+    "loss_text": lambda f: _sgd(f, 0.1).minimize("loss"),
+    "loss_none": lambda f: _sgd(f, 0.1).minimize(None),
     "loss_shape": lambda f: _sgd(f, 0.1).minimize(f.layers.create_parameter([2], "float32")),
     "list_not_list": lambda f: _sgd(f, 0.1, parameter_list="w").minimize(line(f)),
     "minimize_list_text": lambda f: _sgd(f, 0.1).minimize(line(f), parameter_list="w"),
     "no_params_grads": lambda f: _sgd(f, 0.1).apply_gradients([]),
     "no_gradients": lambda f: _sgd(f, 0.1).apply_gradients([(f.layers.create_parameter([2], "float32"), None)]),
-    "nothing_trainable": lambda f: _sgd(f, 0.1).minimize(line(f, constant(f, "w", trainable=False), constant(f, "b", trainable=False))),
-    "set_clip_kind": lambda f: f.clip.set_gradient_clip(1.0), "set_clip_none": lambda f: (line(f), f.clip.set_gradient_clip(None)),
+    "nothing_trainable": lambda f: _sgd(f, 0.1).minimize(
+        line(f, constant(f, "w", trainable=False), constant(f, "b", trainable=False))
+    ),
+    "set_clip_kind": lambda f: f.clip.set_gradient_clip(1.0),
+    "set_clip_none": lambda f: (line(f), f.clip.set_gradient_clip(None)),
     "set_clip_class": lambda f: f.clip.set_gradient_clip(f.clip.GradientClipByNorm),
     "set_clip_error_clip": lambda f: f.clip.set_gradient_clip(f.clip.ErrorClipByValue(1.0)),
     "set_clip_list": lambda f: f.clip.set_gradient_clip(clip_norm(f, 1.0), param_list=[1]),
     "set_clip_unknown": lambda f: f.clip.set_gradient_clip(clip_norm(f, 1.0), param_list=["nobody"]),
     "set_clip_text_list": lambda f: (line(f), f.clip.set_gradient_clip(clip_norm(f, 1.0), param_list="w")),
-    "group_conflict": _conflict, "value_negative": lambda f: f.clip.GradientClipByValue(-1.0),
-    "need_clip": lambda f: f.clip.GradientClipByValue(1.0, need_clip="w"), "norm_text": lambda f: clip_norm(f, "a"),
+    "group_conflict": _conflict,
+    "value_negative": lambda f: f.clip.GradientClipByValue(-1.0),
+    "need_clip": lambda f: f.clip.GradientClipByValue(1.0, need_clip="w"),
+    "norm_text": lambda f: clip_norm(f, "a"),
     "error_clip_negative": lambda f: f.clip.ErrorClipByValue(-1.0),
     "group_name": lambda f: clip_norm(f, 1.0, group_name=3),
-    "decay_none": lambda f: f.regularizer.L2Decay(None), "decay_text": lambda f: f.regularizer.L2Decay("a"),
-    "momentum_none": lambda f: f.optimizer.Momentum(0.1, None), "adam_none": lambda f: f.optimizer.Adam(beta1=None),
-    "adamax_none": lambda f: f.optimizer.Adamax(beta1=None), "lamb_none": lambda f: f.optimizer.Lamb(lamb_weight_decay=None),
-    "adagrad_none": lambda f: f.optimizer.Adagrad(0.1, epsilon=None), "rmsprop_none": lambda f: f.optimizer.RMSProp(0.1, rho=None),
+    "decay_none": lambda f: f.regularizer.L2Decay(None),
+    "decay_text": lambda f: f.regularizer.L2Decay("a"),
+    "momentum_none": lambda f: f.optimizer.Momentum(0.1, None),
+    "adam_none": lambda f: f.optimizer.Adam(beta1=None),
+    "adamax_none": lambda f: f.optimizer.Adamax(beta1=None),
+    "lamb_none": lambda f: f.optimizer.Lamb(lamb_weight_decay=None),
+    "adagrad_none": lambda f: f.optimizer.Adagrad(0.1, epsilon=None),
+    "rmsprop_none": lambda f: f.optimizer.RMSProp(0.1, rho=None),
     "rmsprop_name": lambda f: f.optimizer.RMSPropOptimizer(0.1, rho=None),
-    "rate_none_rmsprop": lambda f: f.optimizer.RMSPropOptimizer(None), "ftrl_none": lambda f: f.optimizer.Ftrl(None),
-    "adadelta_none": lambda f: f.optimizer.Adadelta(0.1, rho=None), "dpsgd_none": lambda f: f.optimizer.Dpsgd(clip=None),
-    "average_before": lambda f: f.optimizer.ModelAverage(0.15), "moving_before": lambda f: f.optimizer.ExponentialMovingAverage(0.9),
+    "rate_none_rmsprop": lambda f: f.optimizer.RMSPropOptimizer(None),
+    "ftrl_none": lambda f: f.optimizer.Ftrl(None),
+    "adadelta_none": lambda f: f.optimizer.Adadelta(0.1, rho=None),
+    "dpsgd_none": lambda f: f.optimizer.Dpsgd(clip=None),
+    "average_before": lambda f: f.optimizer.ModelAverage(0.15),
+    "moving_before": lambda f: f.optimizer.ExponentialMovingAverage(0.9),
     "regularization_number": lambda f: _sgd(f, 0.1, regularization=0.1).minimize(line(f)),
     "rate_shape": lambda f: _sgd(f, f.layers.fill_constant([2], "float32", 0.1)).minimize(line(f)),
 }

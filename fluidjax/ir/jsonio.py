@@ -1,7 +1,7 @@
 """Programs as JSON: an exact copy of the desc, for tools in other languages.
 
-``{"format": "fluidjax-program", "version": 1, "seed": 0, "blocks": [{"parent", "forward", "vars", "ops"}]}``; a variable
-and an op are objects with the fields of VarDesc and OpDesc, where a field that has its default value is left out. In
+``{"format": "fluidjax-program", "version": 1, "seed": 0, "blocks": [{"parent", "forward", "vars", "ops"}]}``; variables
+and ops are objects with the fields of VarDesc and OpDesc, where a field that has its default value is left out. In
 attributes, JSON's own values stand for themselves and lists for tuples; ``{"long": "5"}`` is a Long, ``{"block": 1}`` a
 BlockRef, ``{"float": "inf"}`` a float that JSON cannot write. `OpDesc.loc` is not written.
 """
@@ -105,13 +105,13 @@ def _shown(value: Any) -> str:
 
 def _object(value: Any, where: str, needed: set[str]) -> dict[str, Any]:
     """`value`, which must be an object with exactly the keys `needed`."""
-    _of(value, dict, where)
-    for key in value:
+    found: dict[str, Any] = _of(value, dict, where)
+    for key in found:
         if key not in needed:
             raise ParseError(f"{where}: there is no field {key!r}{near(key, needed)}")
-    if missing := needed - value.keys():
+    if missing := needed - found.keys():
         raise ParseError(f"{where}: {min(missing)!r} is missing")
-    return value
+    return found
 
 
 def _block(data: Any, where: str) -> BlockDesc:

@@ -105,7 +105,7 @@ def float_text(value: float) -> str:
 def to_float32(value: float) -> float:
     """`value` rounded to float32; values beyond its range become infinite."""
     try:
-        return struct.unpack("<f", struct.pack("<f", value))[0]
+        return float(struct.unpack("<f", struct.pack("<f", value))[0])
     except OverflowError:
         return math.copysign(math.inf, value)
 

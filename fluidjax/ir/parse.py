@@ -78,7 +78,7 @@ class _Line:
 
     def unquoted(self, part: str) -> str:
         try:
-            return json.loads(part)
+            return str(json.loads(part))
         except ValueError:
             self.fail("a string with JSON's escapes")
 
@@ -211,14 +211,15 @@ class _Reader:
         if name in self.vars[-1]:
             line.fail(f"a new name ({name!r} is declared already)")
         line.expect(":")
-        var = replace(self.type(line, name), **BASES[base])
+        flags = dict(BASES[base])
+        var = self.type(line, name)
         while line.peek() in ("+", "-"):
             sign = line.peek() == "+"
             line.at += 1
             if line.peek() not in FLAGS:
                 line.fail(f"one of {', '.join(FLAGS)}")
-            var = replace(var, **{line.name(): sign})
-        self.vars[-1][name] = var
+            flags[line.name()] = sign
+        self.vars[-1][name] = replace(var, **flags)  # type: ignore[arg-type]
 
     def type(self, line: _Line, name: str) -> VarDesc:
         kind, dtype, shape, lod, any_word = "LOD_TENSOR", None, None, 0, False

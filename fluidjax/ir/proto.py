@@ -3,13 +3,13 @@
 What the format cannot hold, and what is read instead:
 
 * `seed` and uids: 0, and ordinals.
-* Paddle 1.8 cannot tell a parameter from another persistable, nor what stops gradients. 2.x has two fields for that; they
-  are written here too (1.8 skips them) and read where present. `trainable` is always read as True.
+* Paddle 1.8 cannot tell a parameter from another persistable, nor what stops gradients. 2.x has two fields for that;
+  they are written here too (1.8 skips them) and read where present. `trainable` is always read as True.
 * `is_data`: read for variables with need_check_feed and for tensors of block 0 that ops read, none writes, and that are
   not persistable.
-* A dtype without a shape comes back with the shape (), a shape without a dtype as bool (Paddle's own default); kinds other
-  than LOD_TENSOR, SELECTED_ROWS and LOD_TENSOR_ARRAY keep neither, and only the first and last a lod_level.
-* FLOAT attributes are float32 numbers.
+* A dtype without a shape comes back with the shape (), a shape without a dtype as bool (Paddle's own default); kinds
+  other than LOD_TENSOR, SELECTED_ROWS and LOD_TENSOR_ARRAY keep neither, and only the first and last a lod_level.
+* FLOAT attributes are float32 numbers, and any negative dimension is read as -1.
 
 Strings are UTF-8; other bytes are kept as Python's surrogate escapes, so that old files in other encodings survive.
 """
@@ -25,16 +25,19 @@ from google.protobuf.message import DecodeError
 
 from ..dtypes import KINDS, VarType, enum_of, name_of
 from ..errors import FluidError, FluidValueError, ParseError
-from . import framework_pb2 as wire
+from . import framework_pb2
 from .desc import BlockDesc, BlockRef, FrozenMap, Long, OpDesc, ProgramDesc, VarDesc
 from .lexis import to_float32
 
+wire: Any = framework_pb2  # its classes are made when it is imported, which type checkers cannot see
 AttrTypes = Callable[[str, str], str | None]
 
 VERSION = 1008005  # what Paddle 1.8.5 writes
 _LATEST = 3_000_000_000  # refuses garbage; Paddle itself writes major * 1000000 + minor * 1000 + patch
+_SMALL = 1_000_000
 _INT32, _INT64 = 2**31, 2**63
 _TENSORS = {"LOD_TENSOR": "lod_tensor", "SELECTED_ROWS": "selected_rows", "LOD_TENSOR_ARRAY": "tensor_array"}
+_KIND_OF = {int(number): name for name, number in KINDS.items()}
 # Attribute type -> the field that holds it; lists are those whose type name ends in S.
 _FIELDS = {
     "INT": "i", "FLOAT": "f", "STRING": "s", "INTS": "ints", "FLOATS": "floats", "STRINGS": "strings", "BOOLEAN": "b",
@@ -66,7 +69,7 @@ def to_bytes(desc: ProgramDesc, attr_type: AttrTypes | None = None) -> bytes:
                 raise FluidValueError(f"variable {var.name!r} does not fit Paddle's format: {error}") from error
         for op in block.ops:
             _put_op(out.ops.add(), op, attr_type)
-    return message.SerializeToString(deterministic=True)
+    return bytes(message.SerializeToString(deterministic=True))
 
 
 def _put_var(out: Any, var: VarDesc) -> None:
@@ -80,10 +83,9 @@ def _put_var(out: Any, var: VarDesc) -> None:
         tensor = holder if field == "selected_rows" else holder.tensor
         tensor.data_type = enum_of(var.dtype) if var.dtype is not None else VarType.BOOL
         tensor.dims.extend(var.shape or ())
-        if field != "selected_rows":
+        if var.lod_level and field != "selected_rows":
             holder.lod_level = var.lod_level
-    out.persistable = var.persistable
-    for flag in ("need_check_feed", "is_parameter", "stop_gradient"):
+    for flag in ("persistable", "need_check_feed", "is_parameter", "stop_gradient"):
         if getattr(var, flag):
             setattr(out, flag, True)
 
@@ -167,8 +169,10 @@ def from_bytes(data: bytes) -> ProgramDesc:
         message.ParseFromString(bytes(data))
     except (DecodeError, RecursionError) as error:
         raise ParseError(f"{len(data)} bytes that are no Paddle program: {error}") from None
-    if missing := message.FindInitializationErrors()[:1]:
-        raise ParseError(f"these bytes are no Paddle program: {missing[0]} is missing")
+    if not message.IsInitialized():
+        # The list of what is missing may be many times as long as the bytes.
+        missing = message.FindInitializationErrors()[0] if len(data) < _SMALL else "a required field"
+        raise ParseError(f"these bytes are no Paddle program: {missing} is missing")
     if not 0 <= message.version.version < _LATEST:
         raise ParseError(f"version: {message.version.version} is no version of Paddle")
     if not message.blocks:
@@ -201,22 +205,22 @@ def _block(message: Any, idx: int, count: int, uid: int) -> BlockDesc:
 def _var(message: Any, where: str) -> VarDesc:
     name = _decoded(message.name)
     where = f"{where} {name!r}"
-    kind = _enum(message.type.type)
-    if kind not in KINDS:
+    kind = _KIND_OF.get(message.type.type)
+    if kind is None:
         raise ParseError(f"{where}: type.type is {message.type.type}, which is no kind of variable")
-    dtype, shape, lod = None, None, 0
+    dtype: str | None = None
+    shape: tuple[int, ...] | None = None
+    lod = 0
     field = _TENSORS.get(kind)
     if field and message.type.HasField(field):
         holder = getattr(message.type, field)
         tensor = holder if field == "selected_rows" else holder.tensor
         lod = 0 if field == "selected_rows" else holder.lod_level
-        shape = tuple(tensor.dims)
+        shape = tuple(max(d, -1) for d in tensor.dims)  # Paddle's layer_norm, among others, leaves -6 for -1 * 6
         try:
             dtype = name_of(tensor.data_type)
         except FluidError as error:
             raise ParseError(f"{where}: data_type: {error}") from None
-        if any(d < -1 for d in shape):
-            raise ParseError(f"{where}: dims are {shape}; a dimension is at least -1")
         if lod < 0:
             raise ParseError(f"{where}: lod_level is {lod}")
     return VarDesc(
@@ -296,13 +300,6 @@ def _with_data(blocks: list[BlockDesc]) -> BlockDesc:
 
 def _may_be_data(var: VarDesc) -> bool:
     return var.kind == "LOD_TENSOR" and not var.persistable and "@GRAD" not in var.name
-
-
-def _enum(number: int) -> str | None:
-    try:
-        return VarType(number).name
-    except ValueError:
-        return None
 
 
 def _decoded(data: bytes) -> str:

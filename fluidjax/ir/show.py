@@ -9,7 +9,8 @@ import json
 from . import walk
 from .desc import BlockDesc, ProgramDesc
 from .edit import renumber
-from .text import styled, summary, to_text, type_text, usual_hints
+from .lexis import type_text
+from .text import styled, summary, to_text, usual_hints
 
 # Mid-tone colours: they can be read on white and on black.
 _CSS = """.fj{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:.85em}

@@ -51,6 +51,8 @@ def verify(desc: ProgramDesc, lookup: Lookup | None = None) -> None:
       a sub-block uses need not be, as it may live between two steps of a loop;
     * in block 0 no tensor is read before an op wrote it, unless it is persistable, data, or a gradient, which may be
       missing and then counts as zero; ops that talk to other processes (send, listen_and_serv) may read anything;
+    * with `lookup`: types, slots and attributes are known; slots that are neither optional, repeatable nor intermediate
+      hold a variable; attributes are of the op type's types;
     * attributes hold bools, ints of 64 bits, floats, strings, block references, or tuples of one of these.
     """
     _Checker(desc, lookup).run()
@@ -99,7 +101,7 @@ class _Checker:
             self.scopes[idx] = list(self.scope(idx))
 
     def scope(self, idx: int) -> Iterator[dict[str, VarDesc]]:
-        """Where block `idx` finds its names: the variables of itself, its ancestors, and the blocks they differentiate."""
+        """Where block `idx` finds its names: in itself, its ancestors, and the blocks that those differentiate."""
         seen: set[int] = set()
         stack = [idx]
         while stack:
@@ -114,7 +116,7 @@ class _Checker:
         if type(op.uid) is not int or op.uid < 0:
             self.fail(idx, at, f"its uid is {op.uid!r}; it must be an int >= 0")
         if self.uids.setdefault(op.uid, (idx, at)) != (idx, at):
-            self.fail(idx, at, f"its uid {op.uid} is also that of block {self.uids[op.uid][0]}, op {self.uids[op.uid][1]}")
+            self.fail(idx, at, "its uid {} is also that of block {}, op {}".format(op.uid, *self.uids[op.uid]))
         if problem := _name_problem(op.type):
             self.fail(idx, at, f"its type {problem}")
         scope = self.scopes[idx]
@@ -180,7 +182,8 @@ class _Checker:
                 if len(names) > 1 and not known[name].many:
                     self.fail(idx, at, f"{word} slot {name!r} takes one variable, not {len(names)}")
             for slot in known.values():
-                if not slot.optional and not held.get(slot.name) and (is_input or not slot.many) and not slot.many:
+                free = slot.optional or slot.many or getattr(slot, "intermediate", False)
+                if not free and not held.get(slot.name):
                     self.fail(idx, at, f"{word} slot {slot.name!r} is empty")
         for name, value in op.attrs.items():
             kind = self.defs[op.type].attr_type(name)
@@ -217,7 +220,7 @@ def _var_problem(name: str, var: VarDesc) -> str | None:
         return f"its desc has the name {var.name!r}"
     if name == EMPTY:
         return "this name means that there is no variable"
-    if var.shape is not None and not (isinstance(var.shape, tuple) and all(type(d) is int and d >= -1 for d in var.shape)):
+    if var.shape is not None and not _is_shape(var.shape):
         return f"its shape is {var.shape!r}; it must be a tuple of ints >= -1"
     if var.dtype is not None and var.dtype not in NAMES:
         return f"its dtype is {var.dtype!r}; known are {', '.join(sorted(NAMES))}"
@@ -226,6 +229,10 @@ def _var_problem(name: str, var: VarDesc) -> str | None:
     if type(var.lod_level) is not int or var.lod_level < 0:
         return f"its lod_level is {var.lod_level!r}; it must be an int >= 0"
     return None
+
+
+def _is_shape(value: object) -> bool:
+    return isinstance(value, tuple) and all(type(d) is int and d >= -1 for d in value)
 
 
 def _name_problem(name: object) -> str | None:

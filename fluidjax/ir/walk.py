@@ -102,7 +102,7 @@ def captured(desc: ProgramDesc, idx: int) -> Captured:
 
 def _local_names(desc: ProgramDesc, at: int, top: int) -> list[dict[str, VarDesc]]:
     """The variable maps from block `at` up to and including block `top`."""
-    maps = []
+    maps: list[dict[str, VarDesc]] = []
     while 0 <= at < len(desc.blocks):
         maps.append(desc.blocks[at].vars)
         if at == top or len(maps) > len(desc.blocks):  # the second: parents that run in a circle
@@ -171,8 +171,8 @@ class Liveness:
     """Which names hold a value that is still needed, before and after every op.
 
     ``liveness[i]`` is (live_in, live_out) of op i; iterating gives them in order. `born[i]` are names that become
-    live at op i, `dies[i]` those whose last use it is, `dead[i]` those that it writes in vain; these three are linear in
-    the program, while all the live sets together need not be.
+    live at op i, `dies[i]` those whose last use it is, `dead[i]` those that it writes in vain; these three are linear
+    in the program, while all the live sets together need not be.
     """
 
     def __init__(self, entry: frozenset[str], born: list[frozenset[str]], dies: list[frozenset[str]],

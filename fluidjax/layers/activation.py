@@ -143,7 +143,7 @@ def prelu(x: Variable, mode: str, param_attr: Any = None, name: str | None = Non
     typed(x, "x", Variable, "prelu")
     require(mode in ("all", "channel", "element"), f"prelu's mode is 'all', 'channel' or 'element', not {mode!r}")
     helper = LayerHelper("prelu", param_attr=param_attr, name=name)
-    shape = {"all": [1], "channel": [1, x.shape[1], *[1] * (x.ndim - 2)], "element": [1, *x.shape[1:]]}[mode]
+    shape = {"all": [1], "channel": [1, x.shape[1], 1, 1], "element": [1, *x.shape[1:]]}[mode]
     alpha = helper.create_parameter(helper.param_attr, shape, "float32", default_initializer=ConstantInitializer(0.25))
     return append(helper, {"X": x, "Alpha": alpha}, {"Out": x.dtype}, {"mode": mode})
 

@@ -13,6 +13,7 @@ OPS_MODULES = (
     "manip",
     "conv",
     "pool",
+    "pool_index",
     "norm",
     "loss",
     "embed",
@@ -20,6 +21,7 @@ OPS_MODULES = (
     "fill",
     "metric",
     "optim",
+    "optax_bridge",
     "control",
     "grad",  # last: it ties ops of several families together
 )

@@ -6,7 +6,7 @@ program that comes from another process finds nothing under it until :func:`regi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ TRANSFORMATIONS: dict[str, Any] = {}
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One array of a transformation's state as a variable: which parameter it belongs to (None: all), its field's name."""
+    """An array of a transformation's state as a variable: the parameter it belongs to (None: all), its field's name."""
 
     param: str | None
     field: str
@@ -47,20 +47,43 @@ def register_transformation(key: str, transformation: Any) -> None:
 def _find(key: str) -> Any:
     if key not in TRANSFORMATIONS:
         raise EnforceNotMet(
-            f"this process has no optax transformation {key!r}{near(key, TRANSFORMATIONS)}: the program comes from another one; "
-            f"call fluidjax.ops.optax_bridge.register_transformation({key!r}, ...) with the transformation that it was built with"
+            f"this process has no optax transformation {key!r}{near(key, TRANSFORMATIONS)}: the program was built in "
+            f"another; call fluidjax.ops.optax_bridge.register_transformation({key!r}, ...) here with the one "
+            "that it was built with"
         )
     return TRANSFORMATIONS[key]
 
 
-def _init_specs(transformation: Any, params: Mapping[str, Any]) -> Any:
-    """The state's tree with shapes and dtypes as leaves."""
-    specs = {n: jax.ShapeDtypeStruct(v.shape, v.dtype) for n, v in params.items()}
-    return jax.eval_shape(transformation.init, specs)
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What a state is made of: a spec per leaf, the random key's kind where a leaf is one, the tree."""
+
+    specs: list[Any]
+    impls: list[Any]
+    tree: Any
+
+
+def _state_of(transformation: Any, params: Mapping[str, Any]) -> _State:
+    """The state for parameters of these shapes and dtypes, without computing it."""
+    impls: list[Any] = []
+
+    def run(values: Any) -> Any:
+        state = transformation.init(values)
+        impls.extend(jax.random.key_impl(v) if _is_key(v) else None for v in jax.tree.leaves(state))
+        return state
+
+    shapes = {n: jax.ShapeDtypeStruct(v.shape, v.dtype) for n, v in params.items()}
+    specs, tree = jax.tree.flatten(jax.eval_shape(run, shapes))
+    return _State(specs, impls, tree)
+
+
+def _width(dtypes: Iterable[Any]) -> Any:
+    """JAX's usual 32 bits while a transformation runs, as where optax is used by itself; 64 for float64 parameters."""
+    return jax.enable_x64(any(np.dtype(d) == np.float64 for d in dtypes))
 
 
 def _is_key(leaf: Any) -> bool:
-    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+    return hasattr(leaf, "dtype") and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
 def _stored(leaf: Any) -> Any:
@@ -71,11 +94,11 @@ def _stored(leaf: Any) -> Any:
     return value.reshape(value.shape or (1,))
 
 
-def _restored(stored: Any, spec: Any) -> Any:
-    """The leaf that :func:`_stored` made `stored` of; `spec` says what it was."""
-    if _is_key(spec):
+def _restored(stored: Any, spec: Any, impl: Any) -> Any:
+    """The leaf that :func:`_stored` made `stored` of; `spec` and `impl` say what it was."""
+    if impl is not None:
         words = jax.lax.bitcast_convert_type(stored, jnp.uint32)
-        return jax.random.wrap_key_data(words.reshape((*spec.shape, -1)), impl=jax.random.key_impl(spec))
+        return jax.random.wrap_key_data(words.reshape((*spec.shape, -1)), impl=impl)
     if spec.dtype == jnp.uint32:
         stored = jax.lax.bitcast_convert_type(stored, jnp.uint32)
     return stored.reshape(spec.shape)
@@ -87,15 +110,17 @@ def state_leaves(transformation: Any, params: Mapping[str, tuple[tuple[int, ...]
     Raises FluidTypeError for a leaf of a dtype that Fluid does not have.
     """
     given = {n: jax.ShapeDtypeStruct(shape, numpy_dtype(dtype)) for n, (shape, dtype) in params.items()}
-    with jax.enable_x64(True):
-        specs = _init_specs(transformation, given)
-        found, _ = jax.tree_util.tree_flatten_with_path(specs)
+    with _width(v.dtype for v in given.values()):
+        state = _state_of(transformation, given)
+        found, _ = jax.tree_util.tree_flatten_with_path(state.tree.unflatten(state.specs))
         result = []
         for path, spec in found:
             param, field = _address(path, params)
             stored = jax.eval_shape(_stored, spec)
             if stored.dtype.name not in NAMES:
-                raise FluidTypeError(f"the transformation's state {jax.tree_util.keystr(path)} is {spec.dtype}, which no variable can be")
+                raise FluidTypeError(
+                    f"the transformation's state {jax.tree_util.keystr(path)} is {spec.dtype}, which no variable can be"
+                )
             result.append(Leaf(param, field, stored.shape, stored.dtype.name))
     return result
 
@@ -119,15 +144,23 @@ def optax_init(Params: list[Array], *, transformation: str, names: Strs):
     names: the parameters' names when the program was built. Raises EnforceNotMet where this process does not have the
     transformation.
     """
-    state = _find(transformation).init(dict(zip(names, map(jnp.asarray, Params), strict=True)))
-    return [_stored(leaf) for leaf in jax.tree.leaves(state)]
+    tx = _find(transformation)
+    params = dict(zip(names, map(jnp.asarray, Params), strict=True))
+    with _width(v.dtype for v in params.values()):
+        return [_stored(leaf) for leaf in jax.tree.leaves(tx.init(params))]
 
 
 @op(outs="ParamsOut* StateOut*", inplace={"ParamsOut": "Params", "StateOut": "State"})
 def optax_update(
-    Params: list[Array], Grads: list[Array], State: list[Array] | None, Loss: Array | None,
-    *, transformation: str, names: Strs, scales: Floats,
-):  # fmt: skip
+    Params: list[Array],
+    Grads: list[Array],
+    State: list[Array] | None,
+    Loss: Array | None,
+    *,
+    transformation: str,
+    names: Strs,
+    scales: Floats,
+):
     """ParamsOut = Params + scales * updates, where updates, StateOut = update(Grads, State, Params).
 
     names, scales: the parameters' names when the program was built, and a factor for each one's update. Loss, if given,
@@ -136,13 +169,16 @@ def optax_update(
     tx = _find(transformation)
     params = dict(zip(names, map(jnp.asarray, Params), strict=True))
     grads = {n: jnp.asarray(g).astype(params[n].dtype) for n, g in zip(names, Grads, strict=True)}
-    specs, tree = jax.tree.flatten(_init_specs(tx, params))
-    state = tree.unflatten([_restored(jnp.asarray(s), spec) for s, spec in zip(State or (), specs, strict=True)])
-    updates, new = _update(tx, grads, state, params, Loss)
-    factors = dict(zip(names, np.asarray(scales, np.float32).tolist(), strict=True))
-    moved = [(params[n] + factors[n] * updates[n]).astype(params[n].dtype) for n in names]
-    leaves = [_stored(leaf) for leaf in tree.flatten_up_to(new)]
-    return moved, [leaf.astype(old.dtype) for leaf, old in zip(leaves, State or (), strict=True)]
+    with _width(v.dtype for v in params.values()):
+        made = _state_of(tx, params)
+        leaves = [_restored(jnp.asarray(s), *of) for s, *of in zip(State or (), made.specs, made.impls, strict=True)]
+        updates, new = _update(tx, grads, made.tree.unflatten(leaves), params, Loss)
+        moved = [
+            (params[n] + updates[n] if factor == 1.0 else params[n] + factor * updates[n]).astype(params[n].dtype)
+            for n, factor in zip(names, scales, strict=True)
+        ]
+        kept = [_stored(leaf) for leaf in made.tree.flatten_up_to(new)]
+    return moved, [leaf.astype(old.dtype) for leaf, old in zip(kept, State or (), strict=True)]
 
 
 def _update(tx: Any, grads: Any, state: Any, params: Any, loss: Any) -> tuple[Any, Any]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import inspect
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -121,6 +121,7 @@ class OpDef:
     reuse: tuple[Reuse, ...] = ()
     infer: Callable[..., Any] | None = None
     forward: str | None = None  # of a gradient op: the op that it differentiates
+    derived: bool = False  # of a gradient op: its rule is jax.vjp of the forward op
     doc: str = ""
     defaults: Mapping[str, Any] = field(default_factory=dict)  # attribute defaults as descs hold them
     _input_names: frozenset[str] = frozenset()
@@ -141,19 +142,47 @@ class OpDef:
             given[name] = value
         return given
 
-    def __call__(self, inputs: Mapping[str, Any], attrs: Mapping[str, Any], key: jax.Array | None = None) -> dict[str, Any]:
-        """Run the op on arrays: slot -> array (a list for a repeatable slot) in and out."""
+    def __call__(
+        self, inputs: Mapping[str, Any], attrs: Mapping[str, Any], key: jax.Array | None = None,
+        wanted: Collection[str] | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Run the op on arrays: slot -> array (a list for a repeatable slot) in and out.
+
+        A derived gradient op computes only the output slots in `wanted` (None: all). As a mapping, `wanted` also says how
+        many variables each slot has, which a few hand-written rules cannot know otherwise.
+        """
         if self.fn is None:
             raise UnknownOpError(f"op '{self.type}' runs only inside a program")
         given = self.arguments(attrs)
         if self.random:
             given["key"] = key
         if self.forward is not None:  # slots such as Out@GRAD are no Python names
-            return self.fn(inputs, given)
-        result = self.fn(**{slot.name: inputs.get(slot.name) for slot in self.inputs}, **given)
+            return self.fn(inputs, given, wanted)
+        values = {slot.name: inputs.get(slot.name) for slot in self.inputs}
+        result = None if self.random else _folded(self.fn, values, given)
+        if result is None:
+            result = self.fn(**values, **given)
         if len(self.outputs) == 1:
             return {self.outputs[0].name: result}
         return dict(zip((s.name for s in self.outputs), result, strict=True))
+
+
+FOLD = 64  # elements: shapes and counters are smaller
+
+
+def _folded(fn: Callable[..., Any], values: Mapping[str, Any], attrs: Mapping[str, Any]) -> Any:
+    """The result as NumPy arrays if all inputs are small NumPy integers, else None.
+
+    So arithmetic on shapes stays known while a step is traced, and may decide a shape further on.
+    """
+    leaves = jax.tree.leaves(values)
+    if not leaves or not all(isinstance(x, np.ndarray) and x.dtype.kind in "biu" and x.size <= FOLD for x in leaves):
+        return None
+    with jax.ensure_compile_time_eval(), jax.enable_x64(True):
+        result = fn(**values, **attrs)
+    if any(x.size > FOLD for x in jax.tree.leaves(result)):
+        return None
+    return jax.tree.map(np.asarray, result)
 
 
 REGISTRY: dict[str, OpDef] = {}
@@ -236,7 +265,7 @@ def op(
         )
         if grad is not None:
             graddef = _graddef(definition, grad, nograd, grad_outs, grad_type)
-            add_grad(definition, graddef, _vjp_rule(definition, graddef))
+            add_grad(definition, graddef, _vjp_rule(definition, graddef), derived=True)
         return fn
 
     return declare
@@ -292,7 +321,8 @@ def grad_of(
 
     The function takes the slots named in `takes` as keyword arguments, the gradient of output Out as ``d_Out`` (None
     when nothing downstream needs it), and as keyword-only parameters those of the forward op's attributes that it
-    wants. It returns the gradient of each differentiable input, in slot order (a tuple where there are several).
+    wants; one called `counts` tells how many variables each output slot has (``{"X@GRAD": 3}``). It returns the gradient
+    of each differentiable input, in slot order (a tuple where there are several).
 
     wiring: further input slots, name -> origin, where Paddle's name is not the origin (``{"DDX": "X@GRAD@GRAD"}``,
     the function's parameter then is ``DDX``). gives: output slot -> forward slot, where the names are not ``X@GRAD``.
@@ -312,7 +342,7 @@ def grad_of(
     return declare
 
 
-def add_grad(fwd: OpDef, graddef: GradDef, rule: Callable[..., Any], doc: str = "") -> None:
+def add_grad(fwd: OpDef, graddef: GradDef, rule: Callable[..., Any], doc: str = "", derived: bool = False) -> None:
     """Register the gradient op that `graddef` describes and tie it to its forward op."""
     by_name = {s.name: s for s in [*fwd.inputs, *fwd.outputs]}
 
@@ -329,6 +359,7 @@ def add_grad(fwd: OpDef, graddef: GradDef, rule: Callable[..., Any], doc: str = 
             tuple(slot(n, o) for n, o in graddef.gives.items()),
             fwd.attrs,
             forward=fwd.type,
+            derived=derived,
             doc=doc or f"The vector-Jacobian product of {fwd.type}.",
         )
     )
@@ -345,9 +376,10 @@ def _hand_rule(fn: Callable[..., Any], graddef: GradDef) -> Callable[..., Any]:
     wanted = [n for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY]
     names = {slot: "d_" + slot.removesuffix(GRAD) if slot.endswith(GRAD) else slot for slot in graddef.takes}
 
-    def run(inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> dict[str, Any]:
+    def run(inputs: Mapping[str, Any], attrs: Mapping[str, Any], slots: Collection[str] | None = None) -> dict[str, Any]:
         given = {arg: inputs.get(slot) for slot, arg in names.items()}
-        result = fn(**given, **{n: attrs[n] for n in wanted})
+        extra = {**attrs, "counts": slots}
+        result = fn(**given, **{n: extra[n] for n in wanted})
         if len(graddef.gives) == 1:
             return {next(iter(graddef.gives)): result}
         return dict(zip(graddef.gives, result, strict=True))
@@ -358,26 +390,31 @@ def _hand_rule(fn: Callable[..., Any], graddef: GradDef) -> Callable[..., Any]:
 def _vjp_rule(fwd: OpDef, graddef: GradDef) -> Callable[..., Any]:
     """The literal meaning of a gradient op: jax.vjp of the forward op at the inputs that the op names."""
 
-    def run(inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> dict[str, Any]:
+    def run(inputs: Mapping[str, Any], attrs: Mapping[str, Any], wanted: Collection[str] | None = None) -> dict[str, Any]:
         given = {o: inputs[s] for s, o in graddef.takes.items() if not o.endswith(GRAD) and inputs.get(s) is not None}
-        outputs, pull = pullback(fwd, graddef, given, attrs)
+        _, pull = pullback(fwd, graddef, given, attrs, wanted=wanted)
         return pull({o.removesuffix(GRAD): inputs.get(s) for s, o in graddef.takes.items() if o.endswith(GRAD)})
 
     return run
 
 
 def pullback(
-    fwd: OpDef, graddef: GradDef, inputs: Mapping[str, Any], attrs: Mapping[str, Any], key: jax.Array | None = None
-) -> tuple[dict[str, Any], Callable[[Mapping[str, Any]], dict[str, Any]]]:
-    """Run `fwd` through jax.vjp: its outputs, and a function from output gradients (None: zero) to ``X@GRAD`` slots."""
-    wanted = [o for o in graddef.gives.values() if inputs.get(o) is not None and _floating(inputs[o])]
+    fwd: OpDef, graddef: GradDef, inputs: Mapping[str, Any], attrs: Mapping[str, Any], key: jax.Array | None = None,
+    wanted: Collection[str] | None = None,
+) -> tuple[dict[str, Any], Callable[[Mapping[str, Any]], dict[str, Any]]]:  # fmt: skip
+    """Run `fwd` through jax.vjp: its outputs, and a function from output gradients (None: zero) to ``X@GRAD`` slots.
+
+    wanted: the gradient op's output slots that are asked for; None for all.
+    """
+    slots = graddef.gives if wanted is None else {s: o for s, o in graddef.gives.items() if s in wanted}
+    through = [o for o in slots.values() if inputs.get(o) is not None and _floating(inputs[o])]
     outs = [s for s in fwd.outputs if s.name + GRAD in graddef.takes.values()]
 
     def primal(values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         result = fwd({**inputs, **values}, attrs, key)
         return [result[s.name] for s in outs], result
 
-    primals, pull, outputs = jax.vjp(primal, {n: inputs[n] for n in wanted}, has_aux=True)
+    primals, pull, outputs = jax.vjp(primal, {n: inputs[n] for n in through}, has_aux=True)
 
     def backward(cotangents: Mapping[str, Any]) -> dict[str, Any]:
         given = jax.tree.map(
@@ -385,7 +422,7 @@ def pullback(
             is_leaf=lambda x: x is None,
         )
         (grads,) = pull(given)
-        return {slot: grads.get(origin) for slot, origin in graddef.gives.items()}
+        return {slot: grads.get(origin) for slot, origin in slots.items()}
 
     return outputs, backward
 
@@ -407,6 +444,8 @@ def _cotangent(primal: Any, cotangent: Any) -> Any:
 
 
 def _floating(value: Any) -> bool:
+    if isinstance(value, list | tuple) and not value:
+        return False
     leaf = value[0] if isinstance(value, list | tuple) else value
     return jax.numpy.issubdtype(leaf.dtype, jax.numpy.floating)
 

@@ -1,10 +1,18 @@
-"""What convolutions and pools share: layouts, and paddings by Paddle's three algorithms."""
+"""What convolutions and pools share: layouts, paddings by Paddle's three algorithms, and the windows of pools."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
 
 from ..errors import ShapeError
+from .registry import Array
 
 Pads = tuple[tuple[int, int], ...]
 
@@ -40,3 +48,113 @@ def paddings_of(
     if len(paddings) == 2 * len(sizes):
         return tuple(zip(paddings[::2], paddings[1::2], strict=True))
     raise ShapeError(f"paddings has {len(paddings)} numbers; {len(sizes)} or {2 * len(sizes)} are needed")
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The windows of a pool over the axes `axes`: position o of axis i covers cells o * stride - before ... + size."""
+
+    axes: tuple[int, ...]
+    cells: tuple[int, ...]  # how many the input has, each axis
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    before: tuple[int, ...]
+    outs: tuple[int, ...]
+
+    @property
+    def ends(self) -> list[int]:
+        """Where the last window ends, each axis, counted from the first window's start."""
+        return [(o - 1) * s + k for o, s, k in zip(self.outs, self.strides, self.sizes, strict=True)]
+
+    @property
+    def tiling(self) -> bool:
+        """Windows that lie side by side and within the input."""
+        return self.sizes == self.strides and not any(self.before) and all(map(operator.le, self.ends, self.cells))
+
+    def counts(self) -> np.ndarray:
+        """Input cells in each window, [outs...]; 0 or less for a window that begins past the end, as in Paddle."""
+        total = np.ones((), np.int64)
+        for o, s, k, b, n in zip(self.outs, self.strides, self.sizes, self.before, self.cells, strict=True):
+            start = np.arange(o) * s - b
+            total = np.multiply.outer(total, np.minimum(start + k, n) - np.maximum(start, 0))
+        return total
+
+    def widths(self, rank: int) -> list[tuple[int, int, int]]:
+        """lax.pad's argument that makes the windows tile or fit: negative after the last one that is needed."""
+        pads = [(0, 0, 0)] * rank
+        for a, b, e, n in zip(self.axes, self.before, self.ends, self.cells, strict=True):
+            pads[a] = (b, e - b - n, 0)
+        return pads
+
+    def taps(self, x: Array, fill: float) -> Iterator[Array]:
+        """For each cell of a window, in order, its values in all windows; cells outside the input hold `fill`."""
+        if any(map(any, self.widths(x.ndim))):
+            x = lax.pad(x, jnp.asarray(fill, x.dtype), self.widths(x.ndim))
+        for tap in np.ndindex(*self.sizes):
+            cut = [slice(None)] * x.ndim
+            for a, t, o, s in zip(self.axes, tap, self.outs, self.strides, strict=True):
+                cut[a] = slice(t, t + (o - 1) * s + 1, s)
+            yield x[tuple(cut)]
+
+    def blocks(self, x: Array) -> tuple[Array, tuple[int, ...]]:
+        """Of tiling windows: x with each axis as [outs, size], and the axes of the sizes."""
+        shape, inner = [], []
+        for a, n in enumerate(x.shape):
+            if a in self.axes:
+                i = self.axes.index(a)
+                shape += [self.outs[i], self.sizes[i]]
+                inner.append(len(shape) - 1)
+            else:
+                shape.append(n)
+        for a, e in zip(self.axes, self.ends, strict=True):
+            x = lax.slice_in_dim(x, 0, e, axis=a)
+        return x.reshape(shape), tuple(inner)
+
+
+def windows_of(
+    x: Array, ksize: Sequence[int], strides: Sequence[int], paddings: Sequence[int], data_format: str,
+    global_pooling: bool, ceil_mode: bool = False, padding_algorithm: str = "EXPLICIT",
+) -> Windows:  # fmt: skip
+    """The windows of a pool of equal windows; global_pooling: one that holds everything."""
+    axes = spatial_axes(x.ndim, data_format)
+    cells = tuple(x.shape[a] for a in axes)
+    if global_pooling:
+        return Windows(axes, cells, cells, cells, (0,) * len(axes), (1,) * len(axes))
+    if len(ksize) != len(axes) or len(strides) != len(axes):
+        raise ShapeError(f"ksize {list(ksize)} and strides {list(strides)} must have {len(axes)} numbers each")
+    pads = paddings_of(padding_algorithm, paddings, cells, ksize, strides)
+    outs = tuple(
+        (n - k + lo + hi + (s - 1 if ceil_mode else 0)) // s + 1
+        for n, k, s, (lo, hi) in zip(cells, ksize, strides, pads, strict=True)
+    )
+    if min(outs) < 1:
+        raise ShapeError(f"a window of {list(ksize)} does not fit in {list(cells)} cells padded by {list(pads)}")
+    return Windows(axes, cells, tuple(ksize), tuple(strides), tuple(lo for lo, _ in pads), outs)
+
+
+def uneven(cells: int, outs: int) -> tuple[np.ndarray, np.ndarray]:
+    """Cells of each adaptive window, [outs, longest], and which of them count."""
+    starts = np.arange(outs) * cells // outs
+    ends = -(-(np.arange(1, outs + 1) * cells) // outs)
+    index = starts[:, None] + np.arange((ends - starts).max())
+    return np.minimum(index, cells - 1), index < ends[:, None]
+
+
+def even(n: int, o: int, k: int, s: int, b: int) -> tuple[np.ndarray, np.ndarray]:
+    """Cells of each of `o` windows of k at stride s after a padding of b, and which of them lie in the n there are."""
+    index = (np.arange(o) * s - b)[:, None] + np.arange(k)
+    return np.clip(index, 0, n - 1), (index >= 0) & (index < n)
+
+
+def gathered(x: Array, tables: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[jax.Array, np.ndarray, np.ndarray]:
+    """[N, C, ...] as [N, C, outs..., cells of a window], the cells' places in the plane, and which of them count."""
+    rank, cells = len(tables), x.shape[2:]
+    places, valid = np.zeros((), np.int32), np.ones((), bool)
+    for i, (index, ok) in enumerate(tables):
+        shape = [1] * (2 * rank)
+        shape[i], shape[rank + i] = index.shape
+        places = places * cells[i] + index.reshape(shape)
+        valid = valid & ok.reshape(shape)
+    outs = places.shape[:rank]
+    places = places.reshape(*outs, -1)
+    return x.reshape(*x.shape[:2], -1)[:, :, places], places, valid.reshape(places.shape)

@@ -32,10 +32,17 @@ class AdamOptimizer(Optimizer):
     _writes_pows = True
 
     def __init__(
-        self, learning_rate: float | Variable = 0.001, beta1: float | Variable = 0.9, beta2: float | Variable = 0.999,
-        epsilon: float = 1e-8, parameter_list: Sequence[Any] | None = None, regularization: Any = None,
-        grad_clip: GradientClipBase | None = None, name: str | None = None, lazy_mode: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        learning_rate: float | Variable = 0.001,
+        beta1: float | Variable = 0.9,
+        beta2: float | Variable = 0.999,
+        epsilon: float = 1e-8,
+        parameter_list: Sequence[Any] | None = None,
+        regularization: Any = None,
+        grad_clip: GradientClipBase | None = None,
+        name: str | None = None,
+        lazy_mode: bool = False,
+    ) -> None:
         given = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon}
         numbers(self, **{n: v for n, v in given.items() if n == "epsilon" or not isinstance(v, Variable)})
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
@@ -61,7 +68,12 @@ class AdamOptimizer(Optimizer):
 
     def _attributes(self, param: Parameter) -> Mapping[str, Any]:
         betas = {n: v for n, v in (("beta1", self._beta1), ("beta2", self._beta2)) if not isinstance(v, Variable)}
-        return {**betas, "epsilon": self._epsilon, "lazy_mode": self._lazy_mode, "min_row_size_to_use_multithread": 1000}
+        return {
+            **betas,
+            "epsilon": self._epsilon,
+            "lazy_mode": self._lazy_mode,
+            "min_row_size_to_use_multithread": 1000,
+        }
 
 
 class AdamaxOptimizer(Optimizer):
@@ -78,10 +90,16 @@ class AdamaxOptimizer(Optimizer):
     _beta1_pow_acc_str = "beta1_pow_acc"
 
     def __init__(
-        self, learning_rate: float | Variable = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8,
-        parameter_list: Sequence[Any] | None = None, regularization: Any = None, grad_clip: GradientClipBase | None = None,
+        self,
+        learning_rate: float | Variable = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        parameter_list: Sequence[Any] | None = None,
+        regularization: Any = None,
+        grad_clip: GradientClipBase | None = None,
         name: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         numbers(self, beta1=beta1, beta2=beta2, epsilon=epsilon)
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
         self._beta1 = beta1
@@ -123,14 +141,23 @@ class LambOptimizer(AdamOptimizer):
     _writes_pows = False
 
     def __init__(
-        self, learning_rate: float | Variable = 0.001, lamb_weight_decay: float = 0.01, beta1: float = 0.9, beta2: float = 0.999,
-        epsilon: float = 1e-6, parameter_list: Sequence[Any] | None = None, regularization: Any = None,
-        grad_clip: GradientClipBase | None = None, exclude_from_weight_decay_fn: Callable[[Parameter], bool] | None = None,
+        self,
+        learning_rate: float | Variable = 0.001,
+        lamb_weight_decay: float = 0.01,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-6,
+        parameter_list: Sequence[Any] | None = None,
+        regularization: Any = None,
+        grad_clip: GradientClipBase | None = None,
+        exclude_from_weight_decay_fn: Callable[[Parameter], bool] | None = None,
         name: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         numbers(self, lamb_weight_decay=lamb_weight_decay, beta1=beta1, beta2=beta2)
         if exclude_from_weight_decay_fn is not None and not callable(exclude_from_weight_decay_fn):
-            raise FluidTypeError(f"Lamb's exclude_from_weight_decay_fn is a function of a Parameter, not {exclude_from_weight_decay_fn!r}")
+            raise FluidTypeError(
+                f"exclude_from_weight_decay_fn is a function of a Parameter, not {exclude_from_weight_decay_fn!r}"
+            )
         super().__init__(learning_rate, beta1, beta2, epsilon, parameter_list, regularization, grad_clip, name)
         self._weight_decay = lamb_weight_decay
         self._exclude_from_weight_decay_fn = exclude_from_weight_decay_fn

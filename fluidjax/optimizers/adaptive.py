@@ -23,10 +23,15 @@ class AdagradOptimizer(Optimizer):
     _moment_acc_str = "moment"
 
     def __init__(
-        self, learning_rate: float | Variable, epsilon: float = 1.0e-6, parameter_list: Sequence[Any] | None = None,
-        regularization: Any = None, grad_clip: GradientClipBase | None = None, name: str | None = None,
+        self,
+        learning_rate: float | Variable,
+        epsilon: float = 1.0e-6,
+        parameter_list: Sequence[Any] | None = None,
+        regularization: Any = None,
+        grad_clip: GradientClipBase | None = None,
+        name: str | None = None,
         initial_accumulator_value: float = 0.0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         numbers(self, epsilon=epsilon, initial_accumulator_value=initial_accumulator_value)
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
         self._epsilon = epsilon
@@ -49,10 +54,15 @@ class DecayedAdagradOptimizer(Optimizer):
     _moment_acc_str = "moment"
 
     def __init__(
-        self, learning_rate: float | Variable, decay: float = 0.95, epsilon: float = 1.0e-6,
-        parameter_list: Sequence[Any] | None = None, regularization: Any = None, grad_clip: GradientClipBase | None = None,
+        self,
+        learning_rate: float | Variable,
+        decay: float = 0.95,
+        epsilon: float = 1.0e-6,
+        parameter_list: Sequence[Any] | None = None,
+        regularization: Any = None,
+        grad_clip: GradientClipBase | None = None,
         name: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         numbers(self, decay=decay, epsilon=epsilon)
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
         self._decay = decay
@@ -80,10 +90,15 @@ class AdadeltaOptimizer(Optimizer):
     _avg_squared_update_acc_str = "_avg_squared_update"
 
     def __init__(
-        self, learning_rate: float | Variable, epsilon: float = 1.0e-6, rho: float = 0.95,
-        parameter_list: Sequence[Any] | None = None, regularization: Any = None, grad_clip: GradientClipBase | None = None,
+        self,
+        learning_rate: float | Variable,
+        epsilon: float = 1.0e-6,
+        rho: float = 0.95,
+        parameter_list: Sequence[Any] | None = None,
+        regularization: Any = None,
+        grad_clip: GradientClipBase | None = None,
         name: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         numbers(self, epsilon=epsilon, rho=rho)
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
         self._epsilon = epsilon
@@ -114,10 +129,17 @@ class RMSPropOptimizer(Optimizer):
     _mean_grad_acc_str = "mean_grad"
 
     def __init__(
-        self, learning_rate: float | Variable, rho: float = 0.95, epsilon: float = 1.0e-6, momentum: float = 0.0,
-        centered: bool = False, parameter_list: Sequence[Any] | None = None, regularization: Any = None,
-        grad_clip: GradientClipBase | None = None, name: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        learning_rate: float | Variable,
+        rho: float = 0.95,
+        epsilon: float = 1.0e-6,
+        momentum: float = 0.0,
+        centered: bool = False,
+        parameter_list: Sequence[Any] | None = None,
+        regularization: Any = None,
+        grad_clip: GradientClipBase | None = None,
+        name: str | None = None,
+    ) -> None:
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
         numbers(self, rho=rho, epsilon=epsilon, momentum=momentum)
         self._rho = rho
@@ -152,14 +174,22 @@ class FtrlOptimizer(Optimizer):
     _linear_acc_str = "linear"
 
     def __init__(
-        self, learning_rate: float | Variable, l1: float = 0.0, l2: float = 0.0, lr_power: float = -0.5,
-        parameter_list: Sequence[Any] | None = None, regularization: Any = None, grad_clip: GradientClipBase | None = None,
+        self,
+        learning_rate: float | Variable,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        lr_power: float = -0.5,
+        parameter_list: Sequence[Any] | None = None,
+        regularization: Any = None,
+        grad_clip: GradientClipBase | None = None,
         name: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
         numbers(self, l1=l1, l2=l2, lr_power=lr_power)
         if l1 != l2:
-            warnings.warn(f"Ftrl(l1={l1}, l2={l2}) runs with l2={l1}: Fluid 1.8.5 hands l1 to the op for both", stacklevel=2)
+            warnings.warn(
+                f"Ftrl(l1={l1}, l2={l2}) runs with l2={l1}: Fluid 1.8.5 hands l1 to the op for both", stacklevel=2
+            )
         self._l1 = l1
         self._l2 = l2
         self._lr_power = lr_power

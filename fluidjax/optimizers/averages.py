@@ -12,6 +12,7 @@ from .. import layers, unique_name
 from ..dtypes import VarType
 from ..errors import FluidTypeError
 from ..program import Block, Parameter, Program, Variable, default_main_program, name_scope, program_guard
+from ..scope import global_scope
 from .base import Accumulator, Optimizer
 from .checks import numbers
 from .state import persistable
@@ -25,7 +26,9 @@ def _averaged_parameters(prefix: str, suffix: str) -> list[tuple[Parameter, Vari
         if param.do_model_average is False:
             continue
         name = unique_name.generate(f"{prefix}{param.name}.{suffix}")
-        kept = param.block.create_var(name=name, shape=param.shape, dtype=param.dtype, persistable=False, stop_gradient=True)
+        kept = param.block.create_var(
+            name=name, shape=param.shape, dtype=param.dtype, persistable=False, stop_gradient=True
+        )
         pairs.append((param, kept))
     return pairs
 
@@ -49,7 +52,7 @@ class _Average:
 
     @contextlib.contextmanager
     def apply(self, executor: Any, need_restore: bool = True) -> Iterator[None]:
-        """Within the block the parameters hold their averages; afterwards their own values, unless need_restore=False."""
+        """Within the block parameters hold their averages, afterwards their own values unless need_restore=False."""
         executor.run(self.apply_program)
         try:
             yield
@@ -76,13 +79,19 @@ class ModelAverage(_Average, Optimizer):
     type = "average_accumulates"
 
     def __init__(
-        self, average_window_rate: float, min_average_window: int = 10000, max_average_window: int = 10000,
-        regularization: Any = None, name: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        average_window_rate: float,
+        min_average_window: int = 10000,
+        max_average_window: int = 10000,
+        regularization: Any = None,
+        name: str | None = None,
+    ) -> None:
         numbers(
-            self, average_window_rate=average_window_rate, min_average_window=min_average_window,
+            self,
+            average_window_rate=average_window_rate,
+            min_average_window=min_average_window,
             max_average_window=max_average_window,
-        )  # fmt: skip
+        )
         super().__init__(0.0, regularization=regularization, name=name)
         self.average_window = average_window_rate
         self.min_average_window = min_average_window
@@ -112,22 +121,31 @@ class ModelAverage(_Average, Optimizer):
             inputs[a.slot] = var
             outputs[str(a.out)] = var
         default_main_program().global_block().append_op(
-            type=self.type, inputs=inputs, outputs=outputs,
-            attrs={"average_window": self.average_window, "min_average_window": self.min_average_window,
-                   "max_average_window": self.max_average_window},
-        )  # fmt: skip
+            type=self.type,
+            inputs=inputs,
+            outputs=outputs,
+            attrs={
+                "average_window": self.average_window,
+                "min_average_window": self.min_average_window,
+                "max_average_window": self.max_average_window,
+            },
+        )
 
     def _add_average_apply_op(self, block: Block, pair: tuple[Parameter, Variable]) -> None:
         """``kept = param; param = (sum_1 + sum_2 + sum_3) / (num_accumulates + old_num_accumulates)``."""
         param, kept = (block._clone_variable(v) for v in pair)
-        held = {a.name: block._clone_variable(self._get_accumulator(a.name, pair[0])) for a in self._accumulator_specs()}
+        held = {
+            a.name: block._clone_variable(self._get_accumulator(a.name, pair[0])) for a in self._accumulator_specs()
+        }
         layers.assign(input=param, output=kept)
         count = layers.sum(x=[held["num_accumulates"], held["old_num_accumulates"]])
         total = layers.sum(x=[held["sum_1"], held["sum_2"], held["sum_3"]])
         dtype = "float32" if self._dtype is None else self._dtype
         count = layers.cast(x=count, dtype=dtype)
         total = layers.cast(x=total, dtype=dtype)
-        block.append_op(type="elementwise_div", inputs={"X": total, "Y": count}, outputs={"Out": param}, attrs={"axis": -1})
+        block.append_op(
+            type="elementwise_div", inputs={"X": total, "Y": count}, outputs={"Out": param}, attrs={"axis": -1}
+        )
 
 
 class ExponentialMovingAverage(_Average):
@@ -146,7 +164,9 @@ class ExponentialMovingAverage(_Average):
     def __init__(self, decay: float = 0.999, thres_steps: Variable | None = None, name: str | None = None) -> None:
         numbers(self, decay=decay)
         if thres_steps is not None and not isinstance(thres_steps, Variable):
-            raise FluidTypeError(f"ExponentialMovingAverage's thres_steps is a Variable that counts steps, not {thres_steps!r}")
+            raise FluidTypeError(
+                f"ExponentialMovingAverage's thres_steps is a Variable that counts steps, not {thres_steps!r}"
+            )
         self._decay = float(decay)
         self._thres_steps = thres_steps
         self._name = name or ""
@@ -208,14 +228,13 @@ class ExponentialMovingAverage(_Average):
 
     @contextlib.contextmanager
     def apply(self, executor: Any, need_restore: bool = True) -> Iterator[None]:
-        """Within the block the parameters hold their averages; afterwards their own values, unless need_restore=False."""
-        from ..scope import global_scope
-
-        tensors = [global_scope().find_var(v.name).get_tensor() for v in self._ema_vars.values()]
-        before = [np.array(t) for t in tensors]
+        """Within the block parameters hold their averages, afterwards their own values unless need_restore=False."""
+        scope = global_scope()
+        held = [var for v in self._ema_vars.values() if (var := scope.find_var(v.name)) is not None]
+        before = [np.array(var.value) for var in held]
         executor.run(self.apply_program)
-        for var, value in zip(self._ema_vars.values(), before, strict=True):
-            global_scope().find_var(var.name).get_tensor().set(value, executor.place)
+        for var, value in zip(held, before, strict=True):
+            var.set(value)
         try:
             yield
         finally:

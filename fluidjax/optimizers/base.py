@@ -15,9 +15,18 @@ from ..clip import GradientClipBase, append_gradient_clip_ops, error_clip_callba
 from ..dtypes import VarType
 from ..errors import FluidTypeError, FluidValueError
 from ..program import (
-    Block, Operator, Parameter, Program, Variable, default_main_program, default_startup_program, name_scope, program_guard,
-)  # fmt: skip
+    Block,
+    Operator,
+    Parameter,
+    Program,
+    Variable,
+    default_main_program,
+    default_startup_program,
+    name_scope,
+    program_guard,
+)
 from ..regularizer import Pair, append_regularization_ops
+from ..scope import global_scope
 from .state import persistable
 
 _logger = logging.getLogger(__name__)
@@ -51,12 +60,17 @@ class Optimizer:
     uses_learning_rate = True  # whether the update op has a LearningRate slot
 
     def __init__(
-        self, learning_rate: float | Variable, parameter_list: Sequence[Any] | None = None, regularization: Any = None,
-        grad_clip: GradientClipBase | None = None, name: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        learning_rate: float | Variable,
+        parameter_list: Sequence[Any] | None = None,
+        regularization: Any = None,
+        grad_clip: GradientClipBase | None = None,
+        name: str | None = None,
+    ) -> None:
         if not isinstance(learning_rate, float | Variable):
             raise FluidTypeError(
-                f"{type(self).__name__}'s learning_rate is a float or a Variable, not {learning_rate!r} ({type(learning_rate).__name__})"
+                f"{type(self).__name__}'s learning_rate is a float or a Variable, "
+                f"not {learning_rate!r} ({type(learning_rate).__name__})"
             )
         self._init_common(parameter_list, regularization, grad_clip, name)
         self._learning_rate: float | Variable = learning_rate
@@ -65,10 +79,16 @@ class Optimizer:
 
     def _init_common(self, parameter_list: Any, regularization: Any, grad_clip: Any, name: str | None) -> None:
         if grad_clip is not None and not isinstance(grad_clip, GradientClipBase):
-            raise FluidTypeError(f"{type(self).__name__}'s grad_clip is a clip such as GradientClipByNorm(1.0), not {grad_clip!r}")
+            raise FluidTypeError(
+                f"{type(self).__name__}'s grad_clip is a clip such as GradientClipByNorm(1.0), not {grad_clip!r}"
+            )
         if regularization is not None and not callable(regularization):
-            raise FluidTypeError(f"{type(self).__name__}'s regularization is an object such as L2Decay(1e-4), not {regularization!r}")
-        self._parameter_list = list(parameter_list) if isinstance(parameter_list, list | tuple | set) else parameter_list
+            raise FluidTypeError(
+                f"{type(self).__name__}'s regularization is an object such as L2Decay(1e-4), not {regularization!r}"
+            )
+        self._parameter_list = (
+            list(parameter_list) if isinstance(parameter_list, list | tuple | set) else parameter_list
+        )
         self._name = name
         self.regularization = regularization
         self._grad_clip = grad_clip
@@ -96,12 +116,14 @@ class Optimizer:
             return
         if not isinstance(self._learning_rate, float):
             raise FluidTypeError(
-                f"{type(self).__name__}'s learning rate {self._learning_rate.name!r} is a variable of another program than the "
-                "one that is minimized; make the schedule and the optimizer inside that program's program_guard"
+                f"{type(self).__name__}'s learning rate {self._learning_rate.name!r} is a variable of another program "
+                "than the one that is minimized; make schedule and optimizer inside that program's program_guard"
             )
         dtype = "float32" if self._dtype is None else self._dtype
         name = unique_name.generate("learning_rate")
-        self._learning_rate_map[default_main_program()] = persistable(name, [1], dtype, self._learning_rate, stop_gradient=True)
+        self._learning_rate_map[default_main_program()] = persistable(
+            name, [1], dtype, self._learning_rate, stop_gradient=True
+        )
 
     def _global_learning_rate(self, program: Program | None = None) -> Variable | None:
         """The learning rate variable of a program, or None before minimize has made it."""
@@ -115,16 +137,16 @@ class Optimizer:
         var = self._global_learning_rate()
         if var is None and isinstance(self._learning_rate, float):
             return self._learning_rate
-        from ..scope import global_scope
-
         held = None if var is None else global_scope().find_var(var.name)
-        if held is None:
+        if held is None or held.value is None:
             name = "" if var is None else f" {var.name!r}"
-            raise FluidValueError(f"the learning rate variable{name} has no value in the global scope; run the startup program first")
-        return float(np.asarray(held.get_tensor()).ravel()[0])
+            raise FluidValueError(
+                f"the learning rate variable{name} has no value in the global scope; run the startup program first"
+            )
+        return float(np.asarray(held.value).ravel()[0])
 
     def _create_param_lr(self, param_and_grad: tuple[Parameter, Variable]) -> Variable:
-        """The learning rate of one parameter: the global one, scaled where ``ParamAttr(learning_rate=...)`` is not 1."""
+        """The rate of one parameter: the global one, scaled where ``ParamAttr(learning_rate=...)`` is not 1."""
         factor = param_and_grad[0].optimize_attr["learning_rate"]
         if isinstance(factor, Variable):
             return factor
@@ -138,9 +160,14 @@ class Optimizer:
     # accumulators
 
     def _add_accumulator(
-        self, name: str, param: Parameter, dtype: Any = None, fill_value: float = 0.0, shape: Sequence[int] | None = None,
+        self,
+        name: str,
+        param: Parameter,
+        dtype: Any = None,
+        fill_value: float = 0.0,
+        shape: Sequence[int] | None = None,
         type: Any = None,
-    ) -> Variable:  # fmt: skip
+    ) -> Variable:
         """Create the state variable `name` of a parameter. Raises FluidValueError if it has one already."""
         name = name if self._name is None else f"{self._name}_{name}"
         known = self._accumulators.setdefault(name, {})
@@ -150,9 +177,12 @@ class Optimizer:
                 "use another optimizer object for the second minimize"
             )
         var = persistable(
-            unique_name.generate(f"{param.name}_{name}"), param.shape if shape is None else shape, dtype or param.dtype,
-            fill_value, kind=param.type if type is None else type,
-        )  # fmt: skip
+            unique_name.generate(f"{param.name}_{name}"),
+            param.shape if shape is None else shape,
+            dtype or param.dtype,
+            fill_value,
+            kind=param.type if type is None else type,
+        )
         self._opti_name_list.append(var.name)
         known[param.name] = var
         return var
@@ -211,9 +241,13 @@ class Optimizer:
         return block.ops[start:]
 
     def backward(
-        self, loss: Variable, startup_program: Program | None = None, parameter_list: Sequence[Any] | None = None,
-        no_grad_set: Iterable[Any] | None = None, callbacks: Sequence[Callable[..., Any]] | None = None,
-    ) -> list[tuple[Parameter, Variable]]:  # fmt: skip
+        self,
+        loss: Variable,
+        startup_program: Program | None = None,
+        parameter_list: Sequence[Any] | None = None,
+        no_grad_set: Iterable[Any] | None = None,
+        callbacks: Sequence[Callable[..., Any]] | None = None,
+    ) -> list[tuple[Parameter, Variable]]:
         """Append the backward ops of `loss` (shape [1]); (parameter, gradient) pairs. First half of minimize.
 
         Raises FluidTypeError or FluidValueError for a loss that is no Variable of one element.
@@ -221,7 +255,9 @@ class Optimizer:
         if not isinstance(loss, Variable):
             raise FluidTypeError(f"minimize takes the loss as a Variable, not {loss!r}")
         if tuple(loss.shape) != (1,):
-            raise FluidValueError(f"the loss to minimize has shape [1]; {loss.name!r} has {list(loss.shape)}; reduce it with layers.mean")
+            raise FluidValueError(
+                f"the loss to minimize has shape [1]; {loss.name!r} has {list(loss.shape)}; reduce it with layers.mean"
+            )
         self._dtype = loss.dtype
         program = loss.block.program
         stopped = [*(p for p in program.all_parameters() if not p.trainable), *(no_grad_set or ())]
@@ -242,7 +278,7 @@ class Optimizer:
         return ops if table_op is None else [*ops, table_op]
 
     def _update_distributed_table(self, pairs: Sequence[Pair]) -> tuple[Sequence[Pair], Operator | None]:
-        """A table that pservers hold is updated by plain ``sgd``, whatever the optimizer; the other pairs, and that op."""
+        """A table on pservers is updated by plain ``sgd``, whatever the optimizer; the other pairs, and that op."""
         table = _distributed_table(default_main_program())
         mine = [(p, g) for p, g in pairs if p.name == table]
         if not mine:
@@ -252,21 +288,31 @@ class Optimizer:
             _logger.warning("distributed lookup table %r is updated with sgd instead of %s", table, self.type)
         self._create_global_learning_rate()
         with param.block.program._optimized_guard([param, grad]), name_scope("optimizer"):
-            op = default_main_program().global_block().append_op(
-                type="sgd", inputs={"Param": param, "Grad": grad, "LearningRate": self._create_param_lr((param, grad))},
-                outputs={"ParamOut": param},
-            )  # fmt: skip
+            op = (
+                default_main_program()
+                .global_block()
+                .append_op(
+                    type="sgd",
+                    inputs={"Param": param, "Grad": grad, "LearningRate": self._create_param_lr((param, grad))},
+                    outputs={"ParamOut": param},
+                )
+            )
         return [(p, g) for p, g in pairs if p.name != table], op
 
-    def apply_optimize(self, loss: Variable, startup_program: Program | None, params_grads: Sequence[Pair]) -> list[Operator]:
-        """apply_gradients in the program of `loss`; state is initialised in `startup_program` (default: the default one)."""
+    def apply_optimize(
+        self, loss: Variable, startup_program: Program | None, params_grads: Sequence[Pair]
+    ) -> list[Operator]:
+        """apply_gradients in the program of `loss`, its state initialised in `startup_program` (or the default one)."""
         with program_guard(loss.block.program, startup_program or default_startup_program()):
             return self.apply_gradients(params_grads)
 
     def minimize(
-        self, loss: Variable, startup_program: Program | None = None, parameter_list: Sequence[Any] | None = None,
+        self,
+        loss: Variable,
+        startup_program: Program | None = None,
+        parameter_list: Sequence[Any] | None = None,
         no_grad_set: Iterable[Any] | None = None,
-    ) -> tuple[list[Operator], list[tuple[Parameter, Variable]]]:  # fmt: skip
+    ) -> tuple[list[Operator], list[tuple[Parameter, Variable]]]:
         """Append everything that one training step does after the loss.
 
         loss: a Variable of shape [1]. startup_program: where state is initialised. parameter_list: Parameters or names
@@ -274,15 +320,21 @@ class Optimizer:
         as constants. Returns the update ops, and (parameter, gradient) pairs in backward's order, before clipping.
         """
         chosen = parameter_list or self._parameter_list
-        params_grads = self.backward(loss, startup_program=startup_program, parameter_list=chosen, no_grad_set=no_grad_set)
+        params_grads = self.backward(
+            loss, startup_program=startup_program, parameter_list=chosen, no_grad_set=no_grad_set
+        )
         return self.apply_optimize(loss, startup_program, params_grads), params_grads
 
 
 def _distributed_table(program: Program) -> str | None:
     """The table of the program's distributed ``lookup_table`` ops. Raises FluidValueError if there are several."""
     tables = {
-        op.input("W")[0] for op in program.global_block().ops if op.type == "lookup_table" and op.desc.attrs.get("is_distributed")
+        op.input("W")[0]
+        for op in program.global_block().ops
+        if op.type == "lookup_table" and op.desc.attrs.get("is_distributed")
     }
     if len(tables) > 1:
-        raise FluidValueError(f"all distributed lookup_table ops should have only one table, but there are {sorted(tables)}")
+        raise FluidValueError(
+            f"all distributed lookup_table ops should have only one table, but there are {sorted(tables)}"
+        )
     return next(iter(tables), None)

@@ -28,9 +28,15 @@ class MomentumOptimizer(Optimizer):
     _velocity_acc_str = "velocity"
 
     def __init__(
-        self, learning_rate: float | Variable, momentum: float, parameter_list: Sequence[Any] | None = None,
-        use_nesterov: bool = False, regularization: Any = None, grad_clip: GradientClipBase | None = None, name: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        learning_rate: float | Variable,
+        momentum: float,
+        parameter_list: Sequence[Any] | None = None,
+        use_nesterov: bool = False,
+        regularization: Any = None,
+        grad_clip: GradientClipBase | None = None,
+        name: str | None = None,
+    ) -> None:
         numbers(self, momentum=momentum)
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
         self._momentum = momentum
@@ -56,10 +62,16 @@ class LarsMomentumOptimizer(Optimizer):
     _velocity_acc_str = "velocity"
 
     def __init__(
-        self, learning_rate: float | Variable, momentum: float, lars_coeff: float = 0.001, lars_weight_decay: float = 0.0005,
-        parameter_list: Sequence[Any] | None = None, regularization: Any = None, grad_clip: GradientClipBase | None = None,
+        self,
+        learning_rate: float | Variable,
+        momentum: float,
+        lars_coeff: float = 0.001,
+        lars_weight_decay: float = 0.0005,
+        parameter_list: Sequence[Any] | None = None,
+        regularization: Any = None,
+        grad_clip: GradientClipBase | None = None,
         name: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         numbers(self, momentum=momentum, lars_coeff=lars_coeff, lars_weight_decay=lars_weight_decay)
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
         self._momentum = momentum
@@ -84,9 +96,13 @@ class DpsgdOptimizer(Optimizer):
     type = "dpsgd"
 
     def __init__(
-        self, learning_rate: float | Variable = 0.001, clip: float = 0.9, batch_size: float = 0.999, sigma: float = 1e-8,
+        self,
+        learning_rate: float | Variable = 0.001,
+        clip: float = 0.9,
+        batch_size: float = 0.999,
+        sigma: float = 1e-8,
         parameter_list: Sequence[Any] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         numbers(self, clip=clip, batch_size=batch_size, sigma=sigma)
         super().__init__(learning_rate, parameter_list)
         self._clip = clip

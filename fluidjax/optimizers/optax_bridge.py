@@ -45,9 +45,14 @@ class Optax(Optimizer):
     uses_learning_rate = False
 
     def __init__(
-        self, transformation: Any, parameter_list: Sequence[Any] | None = None, regularization: Any = None,
-        grad_clip: GradientClipBase | None = None, name: str | None = None, key: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        transformation: Any,
+        parameter_list: Sequence[Any] | None = None,
+        regularization: Any = None,
+        grad_clip: GradientClipBase | None = None,
+        name: str | None = None,
+        key: str | None = None,
+    ) -> None:
         self._init_common(parameter_list, regularization, grad_clip, name)
         self._learning_rate = 1.0
         self._key = f"optax_{next(_count)}_{_PROCESS}" if key is None else key
@@ -59,7 +64,9 @@ class Optax(Optimizer):
         """Raises UnsupportedError: the rate is inside the transformation."""
         raise UnsupportedError("an Optax optimizer's learning rate is inside its transformation; ask optax for it")
 
-    def apply_optimize(self, loss: Variable, startup_program: Program | None, params_grads: Sequence[Pair]) -> list[Operator]:
+    def apply_optimize(
+        self, loss: Variable, startup_program: Program | None, params_grads: Sequence[Pair]
+    ) -> list[Operator]:
         """As Optimizer.apply_optimize; the transformation may use the value of `loss`."""
         self._loss = loss
         try:
@@ -73,7 +80,9 @@ class Optax(Optimizer):
             return []
         for _, grad in pairs:
             if grad.desc.kind == "SELECTED_ROWS":
-                raise UnsupportedError(f"Optax takes dense gradients, but {grad.name!r} is sparse; build its embedding with is_sparse=False")
+                raise UnsupportedError(
+                    f"Optax takes dense gradients, but {grad.name!r} is sparse; build its embedding without is_sparse"
+                )
         params, grads = [p for p, _ in pairs], [g for _, g in pairs]
         attrs = {"transformation": self._key, "names": [p.name for p in params]}
         state = self._create_state(params, attrs)
@@ -81,9 +90,11 @@ class Optax(Optimizer):
         inputs = {"Params": params, "Grads": grads, "State": state, "Loss": self._loss}
         with default_main_program()._optimized_guard([v for pair in pairs for v in pair]), name_scope("optimizer"):
             op = block.append_op(
-                type=self.type, inputs=inputs, outputs={"ParamsOut": params, "StateOut": state},
+                type=self.type,
+                inputs=inputs,
+                outputs={"ParamsOut": params, "StateOut": state},
                 attrs={**attrs, "scales": [_factor(p) for p in params]},
-            )  # fmt: skip
+            )
         return [op]
 
     def _create_state(self, params: Sequence[Parameter], attrs: Mapping[str, Any]) -> list[Variable]:
@@ -94,7 +105,9 @@ class Optax(Optimizer):
         start = default_startup_program().global_block()
         missing = [p.name for p in params if not start.has_var(p.name)]
         if missing:
-            raise FluidValueError(f"the startup program does not initialise {missing}; give minimize the startup_program that does")
+            raise FluidValueError(
+                f"the startup program does not initialise {missing}; give minimize the startup_program that does"
+            )
         made = []
         for leaf in leaves:
             given = {"name": unique_name.generate(self._variable_name(leaf)), "shape": leaf.shape, "dtype": leaf.dtype}
@@ -102,7 +115,9 @@ class Optax(Optimizer):
             start.create_var(**given, persistable=True)
             self._opti_name_list.append(made[-1].name)
         names = [v.name for v in made]
-        start.append_op(type="optax_init", inputs={"Params": [p.name for p in params]}, outputs={"State": names}, attrs=attrs)
+        start.append_op(
+            type="optax_init", inputs={"Params": [p.name for p in params]}, outputs={"State": names}, attrs=attrs
+        )
         return made
 
     def _variable_name(self, leaf: Leaf) -> str:
@@ -114,5 +129,7 @@ def _factor(param: Parameter) -> float:
     """``ParamAttr(learning_rate=...)`` of a parameter."""
     factor = param.optimize_attr["learning_rate"]
     if isinstance(factor, Variable):
-        raise FluidTypeError(f"Optax takes a number as the learning_rate factor of parameter {param.name!r}, not a Variable")
+        raise FluidTypeError(
+            f"Optax takes a number as the learning_rate factor of parameter {param.name!r}, not a Variable"
+        )
     return float(factor)

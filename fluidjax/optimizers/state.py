@@ -11,7 +11,13 @@ from ..program import Variable, default_main_program, default_startup_program
 
 
 def persistable(
-    name: str, shape: Sequence[int], dtype: Any, value: float, *, kind: Any = VarType.LOD_TENSOR, stop_gradient: bool = False
+    name: str,
+    shape: Sequence[int],
+    dtype: Any,
+    value: float,
+    *,
+    kind: Any = VarType.LOD_TENSOR,
+    stop_gradient: bool = False,
 ) -> Variable:
     """A persistable variable of the main program that the startup program fills with `value`."""
     given = {"name": name, "shape": list(shape), "dtype": dtype, "type": kind, "persistable": True}

@@ -20,9 +20,9 @@ strings = st.one_of(
     st.sampled_from(["", "w", "True", "inf", "nan", "block", "block 1", "\udc80\udcff"]),  # the last: other encodings
 )
 plain_names = st.sampled_from(
-    ["x", "y", "fc_0.w_0", "x@GRAD", "x@GRAD@RENAME@block0@1", "@LR_DECAY_COUNTER@", "a/b.c-1", "None", "inf", "infinity",
-     "block", "param", "data", "var", "hints", "callstacks", "program", "role", "uid", "f32", "True", "-1", "1e5", "*", "L"]
-)  # fmt: skip
+    """x y fc_0.w_0 x@GRAD x@GRAD@RENAME@block0@1 @LR_DECAY_COUNTER@ a/b.c-1 None inf infinity block param data var
+    hints callstacks program role uid f32 True -1 1e5 * L""".split()
+)
 names = st.one_of(plain_names, strings.filter(bool)).filter(lambda name: name != EMPTY)
 
 ints = st.one_of(st.integers(-4, 4), st.integers(-(2**31), 2**31 - 1))

@@ -39,16 +39,18 @@ def small() -> ProgramDesc:
     mul = {"x_num_col_dims": 1, "scale_y": (1.0,), "use_mkldnn": False}
     ops = (
         OpDesc(0, "mul", slots({"X": "x", "Y": "w"}), slots({"Out": "fc.tmp_0"}), FrozenMap(mul, **hints)),
-        OpDesc(1, "less", slots({"X": "fc.tmp_0"}), slots({"Out": "loop cond"}), FrozenMap(eps=0.10000000149011612, **hints)),
+        OpDesc(1, "less", slots({"X": "fc.tmp_0"}), slots({"Out": "loop cond"}),
+               FrozenMap(eps=0.10000000149011612, **hints)),
         OpDesc(2, "while", slots({"X": ["w", "x"], "Cond": "loop cond"}), slots({"StepScopes": "scopes", "Out": []}),
                FrozenMap(sub_block=BlockRef(1), **hints)),
         OpDesc(7, "mul_grad", slots({"Out@GRAD": "@EMPTY@"}), slots({"Y@GRAD": "w@GRAD"}),
                FrozenMap(mul, op_role=1, op_namescope="/", op_role_var=("w", "w@GRAD"))),
-        OpDesc(8, "send", slots({"X": "w@GRAD"}), FrozenMap(), FrozenMap(to="a:1", rows=(Long(5),), none=(), op_role=4, op_namescope="/")),
+        OpDesc(8, "send", slots({"X": "w@GRAD"}), FrozenMap(),
+               FrozenMap(to="a:1", rows=(Long(5),), none=(), op_role=4, op_namescope="/")),
     )  # fmt: skip
     inner = BlockDesc(
         FrozenMap(t=VarDesc("t", (), "float64", persistable=False)),
-        (OpDesc(9, "relu", slots({"X": "x"}), slots({"Out": "t"}), FrozenMap(hints, op_callstack=("train.py:3", "f()"))),),
+        (OpDesc(9, "relu", slots({"X": "x"}), slots({"Out": "t"}), FrozenMap(hints, op_callstack=("a.py:3", "f()"))),),
         parent=0,
     )
     return ProgramDesc((BlockDesc(FrozenMap({v.name: v for v in vars}), ops), inner), seed=7)
@@ -65,7 +67,7 @@ def test_small_program_reads_back():
     assert hash(desc) == hash(small())
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(programs())
 def test_round_trip(desc):
     verify(desc)
@@ -131,7 +133,9 @@ def test_errors_name_the_line_and_what_was_expected(body, line, expected):
     assert len(str(info.value)) < 600
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "block 0:", "program seed=x", "program seed=0", "program seed=0\nnonsense"])
+@pytest.mark.parametrize(
+    "text", ["", "\n\n", "block 0:", "program seed=x", "program seed=0", "program seed=0\nnonsense"]
+)
 def test_text_that_holds_no_program(text):
     with pytest.raises(ParseError):
         parse(text)
@@ -140,7 +144,7 @@ def test_text_that_holds_no_program(text):
 def test_fuzz_raises_only_parse_errors():
     rng = random.Random(0)
     seeds = [to_text(small()), to_text(edit.renumber(small()), hints={})]
-    pieces = ["(", ")", "[", "]", "{", "}", '"', "`", "=", ",", ":", " ", "\n", "block 1", "nan", "-", "5L", "\\u", "é", "\x00"]
+    pieces = [*'()[]{}"`=,: \n-é\x00', "block 1", "nan", "5L", "\\u"]
     accepted = 0
     for i in range(5000):
         text = list(seeds[i % 2])
@@ -174,13 +178,16 @@ def chain(length: int) -> ProgramDesc:
     """A program of `length` ops in a row."""
     vars = {f"v{i}": VarDesc(f"v{i}", (-1, 8), "float32") for i in range(1, length + 1)}
     vars["v0"] = VarDesc("v0", (-1, 8), "float32", is_data=True)
-    ops = (OpDesc(i, "relu", slots({"X": f"v{i}"}), slots({"Out": f"v{i + 1}"}), FrozenMap(op_role=0)) for i in range(length))
+    names = [(f"v{i}", f"v{i + 1}") for i in range(length)]
+    role = FrozenMap(op_role=0)
+    ops = (OpDesc(i, "relu", slots({"X": x}), slots({"Out": y}), role) for i, (x, y) in enumerate(names))
     return ProgramDesc((BlockDesc(FrozenMap(vars), tuple(ops)),))
 
 
 def test_op_text_is_complete_but_for_uid_and_call_stack():
     desc = small()
-    assert op_text(desc.blocks[0].ops[4]) == 'send(X=w@GRAD, to="a:1", rows=(5L,), none=()) {op_namescope="/", role=RPC}'
+    send = op_text(desc.blocks[0].ops[4])
+    assert send == 'send(X=w@GRAD, to="a:1", rows=(5L,), none=()) {op_namescope="/", role=RPC}'
     assert op_text(desc.blocks[0].ops[0], desc.blocks[0].vars).startswith("fc.tmp_0: f32[-1, 1] = mul(X=x, Y=w, ")
 
 

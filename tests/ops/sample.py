@@ -24,10 +24,12 @@ class Sample(object):
     lod      {input slot: recursive sequence lengths}
     inplace  {output slot: input slot} where the op insists on writing its input
     paddle   False: Paddle 1.8.5 on the CPU cannot run it, for the reason in `note`
+    skip     {check: reason} of checks that cannot hold: "numeric" (Paddle's gradient is not the derivative, or there
+             is none here), "unknown" (no first dimension of an input can be left open)
     """
 
     def __init__(self, op, inputs, attrs=None, outputs=None, grad=None, tol=None, grad_tol=None, note="",
-                 paddle=True, of=None, lod=None, inplace=None):
+                 paddle=True, of=None, lod=None, inplace=None, skip=None):
         if not outputs:
             raise ValueError("%s: name the outputs to compare" % op)
         if not paddle and not note:
@@ -37,6 +39,9 @@ class Sample(object):
         self.grad, self.of = list(grad or ()), None if of is None else list(of)
         self.tol, self.grad_tol, self.note, self.paddle = tol, grad_tol, note, paddle
         self.lod, self.inplace = dict(lod or {}), dict(inplace or {})
+        self.skip = dict(skip or {})
+        if set(self.skip) - {"numeric", "unknown"}:
+            raise ValueError("%s: no such check: %s" % (op, ", ".join(sorted(self.skip))))
         for slot in self.grad:
             if slot not in self.inputs:
                 raise ValueError("%s: no input %s to differentiate" % (op, slot))

@@ -1,0 +1,169 @@
+"""Bank: the device arrays of one program's state in one scope, ready to be passed to the compiled step.
+
+A jitted call costs more than a microsecond per output array, so small arrays (biases, moments, batch-norm statistics)
+travel packed: one flat array per dtype, cut apart inside the step. Large arrays travel as they are. The scope's
+variables point into the bank while it is in force.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+if TYPE_CHECKING:
+    from .scope import Scope
+
+SMALL = 8192  # elements: an array up to this size may be packed
+WORTHWHILE = 16  # packing fewer arrays than this gains nothing
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Arrays of one dtype in one flat array: names, shapes, and where each begins."""
+
+    names: tuple[str, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    starts: tuple[int, ...]
+    size: int
+
+    def cut(self, flat: Any) -> dict[str, Any]:
+        """The arrays by name, out of the flat one."""
+        return {
+            n: flat[at : at + int(np.prod(shape, dtype=int))].reshape(shape)
+            for n, shape, at in zip(self.names, self.shapes, self.starts, strict=True)
+        }
+
+    def join(self, values: Mapping[str, Any]) -> Any:
+        """The flat array of these values."""
+        return jnp.concatenate([jnp.ravel(values[n]) for n in self.names])
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How state travels: packs, then single arrays by name."""
+
+    packs: tuple[Pack, ...]
+    singles: tuple[str, ...]
+
+    def unpack(self, arrays: Sequence[Any]) -> dict[str, Any]:
+        """Name -> array, inside the compiled step."""
+        values = dict(zip(self.singles, arrays[len(self.packs) :], strict=True))
+        for pack, flat in zip(self.packs, arrays, strict=False):
+            values.update(pack.cut(flat))
+        return values
+
+    def pack(self, values: Mapping[str, Any]) -> list[Any]:
+        """The travelling arrays, inside the compiled step."""
+        return [p.join(values) for p in self.packs] + [values[n] for n in self.singles]
+
+
+def plan(values: Mapping[str, Any], packing: bool = True) -> Layout:
+    """A layout for arrays of these shapes and dtypes."""
+    by_dtype: dict[Any, list[str]] = {}
+    for name, v in values.items():
+        if packing and v.size <= SMALL:
+            by_dtype.setdefault(np.dtype(v.dtype), []).append(name)
+    packs, packed = [], set()
+    for names in by_dtype.values():
+        if len(names) < WORTHWHILE:
+            continue
+        sizes = [int(values[n].size) for n in names]
+        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist()
+        packs.append(Pack(tuple(names), tuple(tuple(values[n].shape) for n in names), tuple(starts), sum(sizes)))
+        packed.update(names)
+    return Layout(tuple(packs), tuple(n for n in values if n not in packed))
+
+
+class Bank:
+    """State arrays in two groups: `mutable` ones are donated to the step and replaced, `constant` ones are only read."""
+
+    def __init__(self, scope: Scope, layouts: tuple[Layout, Layout], values: Mapping[str, Any], device: Any) -> None:
+        self.scope = scope
+        self.layouts = layouts
+        self.names = [n for layout in layouts for n in (*layout.singles, *(m for p in layout.packs for m in p.names))]
+        # One cell, replaced in one assignment: an interrupt sees the old state or the new one, never a mixture.
+        self.cell: list[Any] = [tuple(_arrays(layout, values, device) for layout in layouts)]
+        self._where = self._index()
+
+    def _index(self) -> dict[str, tuple[int, int, Pack | None]]:
+        where: dict[str, tuple[int, int, Pack | None]] = {}
+        for g, layout in enumerate(self.layouts):
+            for i, pack in enumerate(layout.packs):
+                where.update((n, (g, i, pack)) for n in pack.names)
+            where.update((n, (g, len(layout.packs) + i, None)) for i, n in enumerate(layout.singles))
+        return where
+
+    @property
+    def arrays(self) -> tuple[list[Any], list[Any]]:
+        return self.cell[-1]
+
+    def read(self, name: str) -> Any:
+        """The value of a variable; a copy if it travels packed."""
+        g, i, pack = self._where[name]
+        array = self.arrays[g][i]
+        if pack is None:
+            return array
+        k = pack.names.index(name)
+        size = int(np.prod(pack.shapes[k], dtype=int))
+        return np.array(np.asarray(array)[pack.starts[k] : pack.starts[k] + size]).reshape(pack.shapes[k])
+
+    def write(self, name: str, value: Any) -> bool:
+        """Store a value of the same shape and dtype; False if it does not fit here."""
+        g, i, pack = self._where[name]
+        old = self.arrays[g][i]
+        shape = old.shape if pack is None else pack.shapes[pack.names.index(name)]
+        if value is None or tuple(np.shape(value)) != tuple(shape) or np.asarray(value).dtype != old.dtype:
+            return False
+        if pack is None:
+            new = _put(value, next(iter(old.devices())))
+        else:
+            flat, at = np.array(old), pack.starts[pack.names.index(name)]
+            flat[at : at + np.size(value)] = np.ravel(value)
+            new = _put(flat, next(iter(old.devices())))
+        groups = [list(group) for group in self.arrays]
+        groups[g][i] = new
+        self.cell[:] = [tuple(groups)]
+        return True
+
+    def adopt(self) -> None:
+        """Make the scope's variables point here."""
+        for name in self.names:
+            var = self.scope.find_var(name)
+            assert var is not None
+            var._bank, var._value = self, None
+        self.scope._bank = self
+
+    def dissolve(self) -> None:
+        """Give every variable its own array back."""
+        values = {}
+        for layout, arrays in zip(self.layouts, self.arrays, strict=True):
+            values.update(zip(layout.singles, arrays[len(layout.packs) :], strict=True))
+            for pack, flat in zip(layout.packs, arrays, strict=False):
+                values.update(pack.cut(np.array(flat)))
+        for name in self.names:
+            var = self.scope.find_var(name)
+            if var is not None and var._bank is self:
+                var._bank, var._value = None, values[name]
+        if self.scope._bank is self:
+            self.scope._bank = None
+
+
+def _put(value: Any, device: Any) -> Any:
+    """A device array that owns its memory (a donated one must not be a view of the caller's)."""
+    with jax.enable_x64(True):
+        if isinstance(value, jax.Array) and device in value.devices():
+            return value
+        return jax.device_put(np.array(value) if not isinstance(value, jax.Array) else value, device, may_alias=False)
+
+
+def _arrays(layout: Layout, values: Mapping[str, Any], device: Any) -> list[Any]:
+    arrays = []
+    for pack in layout.packs:
+        flat = np.concatenate([np.ravel(np.asarray(values[n])) for n in pack.names])
+        arrays.append(_put(flat, device))
+    return arrays + [_put(values[n], device) for n in layout.singles]

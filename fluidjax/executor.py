@@ -1,0 +1,229 @@
+"""Executor: Fluid's face on the pure step. ``run`` is a thin feed -> step -> fetch."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import jax
+import numpy as np
+
+from .bank import Bank
+from .compiled import Compiled, Recompiles
+from .errors import FeedError, FetchError, FluidTypeError, FluidValueError
+from .flags import flag
+from .lod_tensor import LoDTensor
+from .lower.step import Step
+from .place import Place, as_place
+from .program import Program, Variable, default_main_program
+from .scope import Scope, global_scope
+
+_PROCESS_SEED = int.from_bytes(os.urandom(4), "little")  # for programs whose random_seed is 0
+
+
+class Executor:
+    """Runs programs on one device.
+
+    place: CPUPlace() or CUDAPlace(i); default the first GPU that JAX sees, or the CPU.
+    """
+
+    def __init__(self, place: Place | None = None) -> None:
+        self.place = as_place(place)
+        self._device = self.place.device()
+        self._elsewhere = self._device != jax.devices()[0]
+        self._compiled: WeakKeyDictionary[Program, dict[Any, Compiled]] = WeakKeyDictionary()
+        self._recompiles: WeakKeyDictionary[Program, Recompiles] = WeakKeyDictionary()
+        self._runs: WeakKeyDictionary[Program, int] = WeakKeyDictionary()
+        self._closed = False
+
+    def run(
+        self,
+        program: Program | None = None,
+        feed: Mapping[str, Any] | None = None,
+        fetch_list: Sequence[Variable | str] | Variable | str | None = None,
+        feed_var_name: str = "feed",
+        fetch_var_name: str = "fetch",
+        scope: Scope | None = None,
+        return_numpy: bool = True,
+        use_program_cache: bool = False,
+        return_merged: bool = True,
+        use_prune: bool = False,
+    ) -> list[Any]:
+        """Run a program once and return the values of `fetch_list`.
+
+        program: default the main program. feed: name -> array of exactly the declared dtype and shape (-1: any size).
+        fetch_list: variables or names. scope: where persistable variables live; default global_scope().
+        return_numpy: True copies the results to NumPy arrays; False returns jax.Arrays and does not wait for them.
+        feed_var_name, fetch_var_name, use_program_cache, return_merged, use_prune: accepted as in Fluid; programs are
+        always cached, and only what the fetches and persistable variables need is computed.
+
+        Raises FeedError, FetchError (names, dtypes, shapes, ranges), EnforceNotMet (startup program not run). A run
+        that raises leaves the scope as it was.
+        """
+        program = self._program(program)
+        scope = global_scope() if scope is None else scope
+        compiled = self._compile(program, _names(fetch_list))
+        values = compiled.check_feed(feed or {}) if not isinstance(feed, list | tuple) else compiled.check_feed(_single(feed))
+        fetched = self._execute(compiled, program, scope, values)
+        return _results(compiled, fetched, return_numpy)
+
+    def run_steps(
+        self,
+        program: Program | None = None,
+        feeds: Sequence[Mapping[str, Any]] | Mapping[str, Any] | None = None,
+        fetch_list: Sequence[Variable | str] | None = None,
+        scope: Scope | None = None,
+        return_numpy: bool = True,
+    ) -> list[Any]:
+        """Run a program K times in one call (jax.lax.scan), and return the fetches stacked on a new first dimension.
+
+        feeds: K feed dicts of equal shapes, or one dict of arrays that have a leading dimension K.
+        Equal to K calls of run, random numbers included. Raises as run does; then no step has taken place.
+        """
+        program = self._program(program)
+        scope = global_scope() if scope is None else scope
+        compiled = self._compile(program, _names(fetch_list))
+        stacked, count = _stack(compiled, feeds)
+        fetched = self._execute(compiled, program, scope, stacked, count)
+        return _results(compiled, fetched, return_numpy)
+
+    def close(self) -> None:
+        """Forget compiled programs; the executor cannot run any more."""
+        self._compiled.clear()
+        self._closed = True
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _program(self, program: Any) -> Program:
+        if self._closed:
+            raise FluidValueError("the executor was closed; make a new one")
+        if program is None:
+            return default_main_program()
+        if isinstance(program, Program):
+            return program
+        raise FluidTypeError(f"Executor.run takes a Program, not {type(program).__name__}")
+
+    def _compile(self, program: Program, fetches: tuple[str, ...]) -> Compiled:
+        cache = self._compiled.get(program)
+        if cache is None:
+            cache = self._compiled[program] = {}
+            self._recompiles[program] = Recompiles()
+        found = cache.get((program._version, fetches))
+        if found is None:
+            for key in [k for k in cache if k[0] != program._version]:
+                del cache[key]
+            found = Compiled(program.desc, fetches, self._device, self._recompiles[program])
+            cache[program._version, fetches] = found
+        return found
+
+    def _execute(self, compiled: Compiled, program: Program, scope: Scope, feed: Any, count: int = 0) -> list[Any]:
+        """One call of the jitted step; the bank takes its results in one assignment."""
+        seed, step = 0, 0
+        if compiled.random:
+            step = self._runs.get(program, 0)
+            seed = program._seed or _PROCESS_SEED
+        with _context(self._device if self._elsewhere else None):
+            bank = compiled.bind(scope)
+            if flag("FLAGS_check_nan_inf") and not count:
+                box = self._checked(compiled, bank, feed, seed, step)
+            else:
+                box = _call(compiled.function(many=count > 0), bank, feed, seed, step)
+        mutable, extra, fetched = box[0][:3]
+        bank.cell[:] = ((mutable, bank.arrays[1]),)
+        if scope._bank is not bank:
+            bank.adopt()
+        if extra:
+            _store(scope, extra)
+        if compiled.random:
+            self._runs[program] = step + (count or 1)
+        return fetched
+
+    def _checked(self, compiled: Compiled, bank: Bank, feed: Any, seed: int, step: int) -> list[Any]:
+        mutable, constant = bank.arrays
+        box = [compiled.function(checked=True)(mutable, constant, feed, seed, step)]
+        compiled.refuse_nan(box[0][3])
+        return box
+
+
+def _call(fn: Any, bank: Bank, feed: Any, seed: int, step: int) -> list[Any]:
+    """Call the donating step so that its result is kept even if Ctrl-C arrives during the call.
+
+    The first call of a signature runs Python code, so SIGINT waits there; later calls run in C, where Python delivers
+    no signal, and list.extend stores the result before the interpreter looks for one.
+    """
+    mutable, constant = bank.arrays
+    box: list[Any] = []
+    box.extend(map(fn, (mutable,), (constant,), (feed,), (seed,), (step,)))
+    return box
+
+
+@contextlib.contextmanager
+def _context(device: Any) -> Iterator[None]:
+    with jax.enable_x64(True):
+        if device is None:
+            yield
+        else:
+            with jax.default_device(device):
+                yield
+
+
+def _names(fetch_list: Any) -> tuple[str, ...]:
+    if fetch_list is None:
+        return ()
+    if isinstance(fetch_list, Variable | str):
+        fetch_list = (fetch_list,)
+    names = []
+    for target in fetch_list:
+        if isinstance(target, str):
+            names.append(target)
+        elif isinstance(target, Variable):
+            names.append(target.desc.name)
+        else:
+            raise FetchError(f"fetch_list takes variables or their names, not {type(target).__name__}")
+    return tuple(names)
+
+
+def _single(feed: Sequence[Any]) -> Mapping[str, Any]:
+    if len(feed) == 1 and isinstance(feed[0], Mapping):
+        return feed[0]
+    raise FeedError("on one device a feed is a dict of names and arrays (or a list of one such dict)")
+
+
+def _store(scope: Scope, values: Mapping[str, Any]) -> None:
+    for name, value in values.items():
+        (scope.find_var(name) or scope.var(name)).value = value
+
+
+def _results(compiled: Compiled, fetched: list[Any], return_numpy: bool) -> list[Any]:
+    if return_numpy:
+        return [np.array(v) for v in fetched]
+    for i in compiled.persistable_fetches:  # what the caller holds must not be donated by a later step
+        fetched[i] = fetched[i].copy()
+    return list(fetched)
+
+
+def _stack(compiled: Compiled, feeds: Any) -> tuple[dict[str, Any], int]:
+    if isinstance(feeds, Mapping):
+        counts = {np.shape(v)[0] if np.ndim(v) else 0 for v in feeds.values()}
+        if len(counts) != 1:
+            raise FeedError("run_steps with one dict needs arrays with the same leading dimension: the number of steps")
+        count = counts.pop()
+        feeds = [{n: v[i] for n, v in feeds.items()} for i in range(count)]
+    feeds = list(feeds or ())
+    if not feeds:
+        raise FeedError("run_steps needs at least one feed")
+    checked = [compiled.check_feed(f) for f in feeds]
+    first = {n: v.shape for n, v in checked[0].items()}
+    for i, f in enumerate(checked):
+        if {n: v.shape for n, v in f.items()} != first:
+            raise FeedError(f"run_steps needs feeds of equal shapes; feed 0 has {first}, feed {i} {({n: v.shape for n, v in f.items()})}")
+    stacked = {n: np.stack([np.asarray(f[n]) for f in checked]) for n in first}
+    return stacked, len(feeds)
+
+
+__all__ = ["Executor", "LoDTensor", "Step", "signal", "threading"]

@@ -1,0 +1,169 @@
+"""Reading and writing by index, and facts about shapes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import enum_of
+from ..layer_helper import LayerHelper
+from ..variable import Variable
+from ._build import FLOATS, HALF, INTS, append, require, typed, variable
+
+
+def gather(input: Variable, index: Variable, overwrite: bool = True) -> Variable:
+    """Rows input[index]. overwrite: how the gradient treats repeated rows, an attribute of the op."""
+    helper = LayerHelper("gather", input=input)
+    dtype = helper.input_dtype()
+    typed(index, "index", Variable, "gather")
+    return append(helper, {"X": input, "Index": index}, {"Out": dtype}, {"overwrite": overwrite})
+
+
+def gather_nd(input: Variable, index: Variable, name: str | None = None) -> Variable:
+    """Out[i...] = input[index[i..., 0], index[i..., 1], ...]: the last dimension of `index` holds places."""
+    helper = LayerHelper("gather_nd", name=name)
+    typed(input, "input", Variable, "gather_nd")
+    typed(index, "index", Variable, "gather_nd")
+    return append(helper, {"X": input, "Index": index}, {"Out": input.dtype})
+
+
+def scatter(input: Variable, index: Variable, updates: Variable, name: str | None = None, overwrite: bool = True) -> Variable:
+    """input with rows `index` replaced by `updates`; without overwrite these rows are the sums of their updates."""
+    helper = LayerHelper("scatter", input=input, name=name)
+    dtype = helper.input_dtype()
+    typed(index, "index", Variable, "scatter")
+    typed(updates, "updates", Variable, "scatter")
+    return append(helper, {"X": input, "Ids": index, "Updates": updates}, {"Out": dtype}, {"overwrite": overwrite})
+
+
+def scatter_nd_add(ref: Variable, index: Variable, updates: Variable, name: str | None = None) -> Variable:
+    """ref plus `updates` at the places that the last dimension of `index` names; repeated places add up."""
+    for what, v in (("ref", ref), ("index", index), ("updates", updates)):
+        typed(v, what, Variable, "scatter_nd_add")
+    same = ref.dtype == updates.dtype
+    require(same, f"scatter_nd_add's ref is {ref.desc.dtype} and its updates are {updates.desc.dtype}; they are of one dtype")
+    helper = LayerHelper("scatter_nd_add", name=name)
+    return append(helper, {"X": ref, "Index": index, "Updates": updates}, {"Out": ref.dtype})
+
+
+def scatter_nd(index: Variable, updates: Variable, shape: Any, name: str | None = None) -> Variable:
+    """scatter_nd_add to zeros of this shape."""
+    from .tensor import zeros
+
+    typed(updates, "updates", Variable, "scatter_nd")
+    return scatter_nd_add(zeros(shape, updates.dtype), index, updates, name)
+
+
+def index_select(input: Variable, index: Variable, dim: int = 0) -> Variable:
+    """The entries `index` (a vector) along dimension `dim`."""
+    variable(input, "input", "index_select", (*FLOATS, *INTS))
+    variable(index, "index", "index_select", INTS)
+    return append(LayerHelper("index_select"), {"X": input, "Index": index}, {"Out": input.dtype}, {"dim": dim})
+
+
+def index_sample(x: Variable, index: Variable) -> Variable:
+    """Out[i, j] = x[i, index[i, j]]."""
+    variable(x, "x", "index_sample", (*FLOATS, *INTS))
+    variable(index, "index", "index_sample", INTS)
+    return append(LayerHelper("index_sample"), {"X": x, "Index": index}, {"Out": x.dtype})
+
+
+def multiplex(inputs: Any, index: Variable) -> Variable:
+    """Out[i] = inputs[index[i]][i]: each row from one of the variables; index: int32 [N, 1]."""
+    helper = LayerHelper("multiplex")
+    fits = isinstance(inputs, list) and len(inputs) >= 2
+    require(fits, "multiplex's inputs is a list of at least two variables")
+    for i, v in enumerate(inputs):
+        variable(v, f"inputs[{i}]", "multiplex", (*FLOATS, *INTS))
+    variable(index, "index", "multiplex", INTS)
+    return append(helper, {"X": inputs, "Ids": index}, {"Out": inputs[0].dtype})
+
+
+def shard_index(input: Variable, index_num: int, nshards: int, shard_id: int, ignore_value: int = -1) -> Variable:
+    """Ids within one of `nshards` equal ranges of index_num, from 0; ids of other shards become ignore_value."""
+    variable(input, "input", "shard_index", ("int64",))
+    require(0 <= shard_id < nshards, f"shard_index's shard_id lies in [0, {nshards}), {shard_id} does not")
+    helper = LayerHelper("shard_index")
+    attrs = {"index_num": index_num, "nshards": nshards, "shard_id": shard_id, "ignore_value": ignore_value}
+    out = append(helper, {"X": [input]}, {"Out": input.dtype}, attrs)
+    out.stop_gradient = True
+    return out
+
+
+def sequence_mask(x: Variable, maxlen: Any = None, dtype: Any = "int64", name: str | None = None) -> Variable:
+    """Out[..., j] = 1 where j < x[...]; the last dimension is maxlen, or max(x) where that is None."""
+    helper = LayerHelper("sequence_mask", name=name)
+    typed(x, "x", Variable, "sequence_mask")
+    inputs, attrs = {"X": [x]}, {"out_dtype": int(enum_of(dtype))}
+    if isinstance(maxlen, Variable):
+        inputs["MaxLenTensor"] = maxlen
+    else:
+        attrs["maxlen"] = -1 if maxlen is None else maxlen
+    out = append(helper, inputs, {"Y": enum_of(dtype)}, attrs)
+    out.stop_gradient = True
+    return out
+
+
+def where(condition: Variable) -> Variable:
+    """Places [k, rank] (int64) of the k true elements, in order."""
+    typed(condition, "condition", Variable, "where")
+    out = append(LayerHelper("where_index"), {"Condition": condition}, {"Out": "int64"})
+    out.stop_gradient = True
+    return out
+
+
+def nonzero(input: Variable, as_tuple: bool = False) -> Any:
+    """where for numbers too; as_tuple: a variable [k, 1] for each dimension."""
+    from .shape import slice
+
+    typed(input, "input", Variable, "nonzero")
+    places = where(input)
+    if not as_tuple:
+        return places
+    if input.ndim == 1:
+        return (places,)
+    return tuple(slice(places, axes=[1], starts=[i], ends=[i + 1]) for i in range(input.ndim))
+
+
+def unique(x: Variable, dtype: Any = "int32") -> tuple[Variable, Variable]:
+    """The distinct elements in order of first appearance, and for each element of x which one it is."""
+    typed(x, "x", Variable, "unique")
+    outs = {"Out": x.dtype, "Index": enum_of(dtype)}
+    return append(LayerHelper("unique"), {"X": [x]}, outs, {"dtype": int(enum_of(dtype))})
+
+
+def unique_with_counts(x: Variable, dtype: Any = "int32") -> tuple[Variable, Variable, Variable]:
+    """unique, and how often each appears. Raises FluidTypeError unless dtype is int32 or int64."""
+    from ._build import dtype_in
+
+    typed(x, "x", Variable, "unique_with_counts")
+    to = enum_of(dtype_in(dtype, "dtype", "unique_with_counts", INTS))
+    outs = {"Out": x.dtype, "Index": to, "Count": to}
+    return append(LayerHelper("unique_with_counts"), {"X": [x]}, outs, {"dtype": int(to)})
+
+
+def shape(input: Variable) -> Variable:
+    """The shape of `input` when the program runs: int32 [rank]."""
+    typed(input, "input", Variable, "shape")
+    return append(LayerHelper("shape"), {"Input": input}, {"Out": "int32"})
+
+
+def rank(input: Variable) -> Variable:
+    """The number of dimensions: an int32 scalar."""
+    from .tensor import assign
+
+    typed(input, "input", Variable, "rank")
+    return assign(np.array(input.ndim, "int32"))
+
+
+def size(input: Variable) -> Variable:
+    """The number of elements when the program runs: int64 [1]."""
+    typed(input, "input", Variable, "size")
+    return append(LayerHelper("size"), {"Input": input}, {"Out": "int64"})
+
+
+__all__ = [
+    "gather", "gather_nd", "index_sample", "index_select", "multiplex", "nonzero", "rank", "scatter", "scatter_nd",
+    "scatter_nd_add", "sequence_mask", "shape", "shard_index", "size", "unique", "unique_with_counts", "where",
+]  # fmt: skip

@@ -1,0 +1,120 @@
+"""Random tensors. A seed of 0 draws anew each step, reproducibly under the program's random_seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..dtypes import enum_of
+from ..layer_helper import LayerHelper
+from ..variable import Variable
+from ._build import FLOATS, append, dtype_in, int_argument, require, typed, variable
+from .tensor import _device, _shape_argument
+
+
+def uniform_random(shape: Any, dtype: Any = "float32", min: float = -1.0, max: float = 1.0, seed: int = 0) -> Variable:
+    """Uniform on [min, max). shape: integers and variables, or a variable."""
+    dtype_in(dtype, "dtype", "uniform_random", FLOATS)
+    helper = LayerHelper("uniform_random")
+    inputs, attrs = int_argument(helper, shape, "shape", "shape", "ShapeTensor", "ShapeTensorList", "int64")
+    attrs |= {"seed": seed, "min": min, "max": max, "dtype": int(enum_of(dtype))}
+    return append(helper, inputs, {"Out": dtype}, attrs)
+
+
+def gaussian_random(shape: Any, mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: Any = "float32") -> Variable:
+    """Normal with this mean and deviation. shape: integers and variables, or a variable."""
+    typed(shape, "shape", (list, tuple, Variable), "gaussian_random")
+    dtype_in(dtype, "dtype", "gaussian_random", FLOATS)
+    inputs: dict[str, Any] = {}
+    attrs: dict[str, Any] = {"mean": mean, "std": std, "seed": seed, "dtype": int(enum_of(dtype)), "use_mkldnn": False}
+    helper = LayerHelper("gaussian_random")
+    _shape_argument(shape, "gaussian_random", inputs, attrs)
+    return append(helper, inputs, {"Out": dtype}, attrs)
+
+
+def uniform_random_batch_size_like(
+    input: Variable, shape: Sequence[int], dtype: Any = "float32", input_dim_idx: int = 0, output_dim_idx: int = 0,
+    min: float = -1.0, max: float = 1.0, seed: int = 0,
+) -> Variable:  # fmt: skip
+    """uniform_random whose dimension output_dim_idx has the size of input's dimension input_dim_idx."""
+    variable(input, "Input", "uniform_random_batch_size_like", ("float32", "float64"))
+    typed(shape, "shape", (list, tuple), "uniform_random_batch_size_like")
+    attrs = {"min": min, "max": max}
+    return _batch_size_like("uniform_random_batch_size_like", input, shape, dtype, input_dim_idx, output_dim_idx, seed, attrs)
+
+
+def gaussian_random_batch_size_like(
+    input: Variable, shape: Sequence[int], input_dim_idx: int = 0, output_dim_idx: int = 0, mean: float = 0.0, std: float = 1.0,
+    seed: int = 0, dtype: Any = "float32",
+) -> Variable:  # fmt: skip
+    """gaussian_random whose dimension output_dim_idx has the size of input's dimension input_dim_idx."""
+    typed(input, "input", Variable, "gaussian_random_batch_size_like")
+    typed(shape, "shape", (list, tuple), "gaussian_random_batch_size_like")
+    attrs = {"mean": mean, "std": std}
+    return _batch_size_like("gaussian_random_batch_size_like", input, shape, dtype, input_dim_idx, output_dim_idx, seed, attrs)
+
+
+def _batch_size_like(layer: str, input: Variable, shape: Sequence[int], dtype: Any, input_dim_idx: int, output_dim_idx: int,
+                     seed: int, attrs: dict[str, Any]) -> Variable:  # fmt: skip
+    dtype_in(dtype, "dtype", layer, FLOATS)
+    attrs |= {"shape": list(shape), "input_dim_idx": input_dim_idx, "output_dim_idx": output_dim_idx, "seed": seed,
+              "dtype": int(enum_of(dtype))}  # fmt: skip
+    return append(LayerHelper(layer), {"Input": input}, {"Out": dtype}, attrs)
+
+
+def sampling_id(x: Variable, min: float = 0.0, max: float = 1.0, seed: int = 0, dtype: Any = "float32") -> Variable:
+    """One class index for each row of probabilities [N, C], drawn by them; min and max bound the draws."""
+    typed(x, "x", Variable, "sampling_id")
+    return append(LayerHelper("sampling_id"), {"X": x}, {"Out": dtype}, {"min": min, "max": max, "seed": seed})
+
+
+def randint(
+    low: int, high: int | None = None, shape: Any = None, out: Variable | None = None, dtype: Any = None, device: str | None = None,
+    stop_gradient: bool = False, seed: int = 0, name: str | None = None,
+) -> Variable:  # fmt: skip
+    """Integers of [low, high), or of [0, low) without high; int64 [1] by default. device: without meaning here."""
+    low, high = (0, low) if high is None else (low, high)
+    require(low < high, f"randint draws from [low, high), which [{low}, {high}) leaves empty")
+    helper = LayerHelper("randint", name=name)
+    name_ = dtype_in("int64" if dtype is None else dtype, "dtype", "randint", ("int32", "int64"))
+    _device(device, "randint")
+    inputs: dict[str, Any] = {}
+    attrs: dict[str, Any] = {"low": low, "high": high, "seed": seed, "dtype": int(enum_of(name_))}
+    _shape_argument([1] if shape is None else shape, "randint", inputs, attrs)
+    result = append(helper, inputs, {"Out": name_ if out is None else out}, attrs)
+    result.stop_gradient = stop_gradient
+    return result
+
+
+def randn(
+    shape: Any, out: Variable | None = None, dtype: Any = None, device: str | None = None, stop_gradient: bool = True, name: str | None = None
+) -> Variable:
+    """Standard normal, float32 by default. Fluid puts a random seed into the op; here it is 0, see the module's text."""
+    helper = LayerHelper("randn", name=name)
+    name_ = dtype_in("float32" if dtype is None else dtype, "dtype", "randn", FLOATS)
+    _device(device, "randn")
+    typed(shape, "shape", (list, tuple), "randn")
+    attrs = {"mean": 0.0, "std": 1.0, "seed": 0, "shape": list(shape), "dtype": int(enum_of(name_)), "use_mkldnn": False}
+    result = append(helper, {}, {"Out": name_ if out is None else out}, attrs, kind="gaussian_random")
+    result.stop_gradient = stop_gradient
+    return result
+
+
+def randperm(
+    n: int, out: Variable | None = None, dtype: Any = "int64", device: str | None = None, stop_gradient: bool = True, seed: int = 0
+) -> Variable:
+    """0 to n - 1 in random order. device: without meaning here; out: a variable to write."""
+    require(n > 0, f"randperm's n is positive, not {n}")
+    name = dtype_in(dtype, "dtype", "randperm", ("int32", "int64"))
+    _device(device, "randperm")
+    helper = LayerHelper("randperm")
+    attrs = {"n": n, "dtype": int(enum_of(name)), "seed": seed}
+    result = append(helper, {}, {"Out": name if out is None else out}, attrs)
+    result.stop_gradient = stop_gradient
+    return result
+
+
+__all__ = [
+    "gaussian_random", "gaussian_random_batch_size_like", "randint", "randn", "randperm", "sampling_id", "uniform_random",
+    "uniform_random_batch_size_like",
+]  # fmt: skip

@@ -1,0 +1,89 @@
+"""What an op sees while a program is traced: values by name, and its random key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+
+from ..errors import EnforceNotMet
+from ..ir.desc import EMPTY, OpDesc, ProgramDesc
+from ..ops.registry import OpDef
+
+Env = dict[str, Any]
+
+
+@dataclass
+class Context:
+    """What is the same for all ops of one trace.
+
+    key: the step's random key, None in a program without random ops. literal: gradient ops run the forward op again
+    instead of using its pullback. watch: called with every op and its outputs (the NaN check).
+    """
+
+    desc: ProgramDesc
+    key: jax.Array | None = None
+    literal: bool = False
+    pullbacks: dict[int, Any] = field(default_factory=dict)
+    watch: Any = None
+
+
+def read_slots(op: OpDesc, definition: OpDef, env: Env) -> dict[str, Any]:
+    """Slot -> value of the op's inputs; lists for repeatable slots, None for @EMPTY@ within them."""
+    values: dict[str, Any] = {}
+    for slot in definition.inputs:
+        names = op.inputs.get(slot.name)
+        if not names:
+            continue
+        if slot.many:
+            values[slot.name] = [None if n == EMPTY else read(env, n, op) for n in names]
+        elif names[0] != EMPTY:
+            # A gradient that no op computed counts as zero; the rule sees None.
+            values[slot.name] = env.get(names[0]) if "@GRAD" in slot.name else read(env, names[0], op)
+    return values
+
+
+def read(env: Env, name: str, op: OpDesc) -> Any:
+    """The value of a name. Raises EnforceNotMet if nothing has given it one."""
+    try:
+        return env[name]
+    except KeyError:
+        raise EnforceNotMet(f"op '{op.type}' reads {name!r}, which nothing has computed or fed yet") from None
+
+
+def write_slots(op: OpDesc, definition: OpDef, result: dict[str, Any], env: Env) -> None:
+    """Bind the op's output names to its results; what the program does not name is dropped."""
+    for slot in definition.outputs:
+        names = op.outputs.get(slot.name)
+        if not names:
+            continue
+        value = result.get(slot.name)
+        if value is None:
+            if any(n != EMPTY for n in names):
+                raise EnforceNotMet(f"op '{op.type}' gives no {slot.name} with these inputs and attributes")
+            continue
+        for name, one in zip(names, value if slot.many else (value,), strict=True):
+            if name != EMPTY and one is not None:
+                env[name] = one
+
+
+def op_key(op: OpDesc, ctx: Context) -> jax.Array:
+    """The key of one random op.
+
+    A nonzero ``seed`` attribute of its own fixes the op's draw, as in Paddle: the same numbers in every step. With the
+    program's seed, or none, every step draws anew: fold_in(step key, uid).
+    """
+    seed = int(op.attrs.get("seed", 0) or 0)
+    fixed = op.attrs.get("fix_seed", True)
+    if seed and fixed and seed != ctx.desc.seed:
+        return jax.random.key(seed)
+    if ctx.key is None:
+        raise EnforceNotMet(f"op '{op.type}' draws random numbers, so the step needs a key")
+    return jax.random.fold_in(ctx.key, op.uid)
+
+
+def requested(op: OpDesc) -> Mapping[str, int]:
+    """Output slots that name at least one variable, and how many names they have."""
+    return {slot: len(names) for slot, names in op.outputs.items() if any(n != EMPTY for n in names)}

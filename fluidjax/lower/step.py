@@ -1,0 +1,245 @@
+"""ProgramDesc -> Step: the pure function that one run of a program is.
+
+``step(state, feed, key) -> (state, fetches)`` interprets the ops of block 0 in order over an environment of named
+values. It reads and writes nothing else, so jax.jit, scan, vmap and grad apply to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ..dtypes import numpy_dtype
+from ..errors import EnforceNotMet, FeedError, FetchError, FluidError, near, note
+from ..ir import text, walk
+from ..ir.desc import EMPTY, OpDesc, ProgramDesc, VarDesc
+from ..ops.registry import GRAD, HINTS, lookup, pullback
+from . import control
+from .env import Context, Env, op_key, read_slots, requested, write_slots
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A program as a function.
+
+    desc: the program. fetches: names that it returns. literal: gradient ops recompute their forward op (the tests'
+    reference) instead of sharing its pullback.
+    """
+
+    desc: ProgramDesc
+    fetches: tuple[str, ...] = ()
+    literal: bool = False
+
+    @cached_property
+    def ops(self) -> tuple[OpDesc, ...]:
+        """The ops of block 0 that something depends on: a fetch, a persistable variable, a side effect."""
+        block = self.desc.blocks[0]
+        needed = set(self.fetches)
+        kept = []
+        for op in reversed(block.ops):
+            if op.type in control.IGNORED:
+                continue
+            writes = walk.writes_with_subblocks(self.desc, op) if op.blocks else tuple(op.writes)
+            if op.type in control.EFFECTS or any(n in needed or self._outlives(n) for n in writes):
+                kept.append(op)
+                needed.update(walk.reads_with_subblocks(self.desc, op) if op.blocks else op.reads)
+        return tuple(reversed(kept))
+
+    def _outlives(self, name: str) -> bool:
+        var = self.desc.blocks[0].vars.get(name)
+        return var is not None and var.persistable
+
+    @cached_property
+    def _uses(self) -> tuple[dict[str, OpDesc], dict[str, None]]:
+        """Names read before they are written, with their first reader; and all names written."""
+        first: dict[str, OpDesc] = {}
+        written: dict[str, None] = {}
+        for op in self.ops:
+            names: Iterable[str] = op.reads
+            if op.blocks:
+                names = (*op.reads, *(n for idx in op.blocks for n in walk.exposed(self.desc, idx)))
+            for name in names:
+                if name not in written:
+                    first.setdefault(name, op)
+            writes = walk.writes_with_subblocks(self.desc, op) if op.blocks else op.writes
+            for name in writes:
+                if op.blocks and name not in written:
+                    first.setdefault(name, op)  # a block that does not run leaves the old value
+                written[name] = None
+        return first, written
+
+    @cached_property
+    def reads(self) -> tuple[str, ...]:
+        """Persistable variables that must be in the state."""
+        first, written = self._uses
+        fetched = [n for n in self.fetches if n not in written]
+        return tuple(dict.fromkeys(n for n in (*first, *fetched) if self._outlives(n)))
+
+    @cached_property
+    def writes(self) -> tuple[str, ...]:
+        """Persistable variables that the step gives new values."""
+        return tuple(n for n in self._uses[1] if self._outlives(n))
+
+    @cached_property
+    def feeds(self) -> Mapping[str, VarDesc]:
+        """Variables that must be fed."""
+        first, written = self._uses
+        names = [n for n in (*first, *(f for f in self.fetches if f not in written)) if not self._outlives(n)]
+        return {n: v for n in names if (v := self.desc.blocks[0].vars.get(n)) is not None and GRAD not in n or self._seeded(n)}
+
+    def _seeded(self, name: str) -> bool:
+        """A gradient is fed only where a user says so: it is a data variable."""
+        var = self.desc.blocks[0].vars.get(name)
+        return var is not None and var.is_data
+
+    @cached_property
+    def random(self) -> bool:
+        """Whether the step draws random numbers."""
+        blocks = walk.nested(self.desc, [i for op in self.ops for i in op.blocks])
+        below = (op for idx in blocks for op in self.desc.blocks[idx].ops)
+        return any(lookup(op.type).random for op in (*self.ops, *below))
+
+    @cached_property
+    def _pairs(self) -> dict[int, tuple[OpDesc, ...]]:
+        """uid of a forward op -> the derived gradient ops that see exactly the values it saw."""
+        return {} if self.literal else pair_gradients(self.ops)
+
+    def __call__(
+        self, state: Mapping[str, Any], feed: Mapping[str, Any], key: jax.Array | None = None, watch: Any = None
+    ) -> tuple[dict[str, Any], list[Any]]:
+        """Run the ops. Returns the state with the written variables replaced, and the fetched values in order.
+
+        Raises FeedError for a missing feed, EnforceNotMet for a variable that the state lacks, and whatever an op
+        objects to, with the op's text and the user's line attached.
+        """
+        env: Env = {}
+        for name in self.reads:
+            if name not in state:
+                raise EnforceNotMet(f"variable {name!r} is not initialised; run the startup program first")
+            env[name] = state[name]
+        for name, var in self.feeds.items():
+            if name not in feed:
+                raise FeedError(f"{name!r} must be fed{self._reader_of(name)}")
+            env[name] = as_declared(feed[name], var)
+        ctx = Context(self.desc, key, self.literal, {}, watch)
+        with jax.enable_x64(True):
+            self._run(env, ctx)
+            fetched = [self._fetched(env, name) for name in self.fetches]
+            changed = {n: jnp.asarray(env[n]) for n in self.writes if n in env}
+        return {**state, **changed}, fetched
+
+    def _run(self, env: Env, ctx: Context) -> None:
+        for op in self.ops:
+            run_op(op, env, ctx, self._pairs.get(op.uid, ()))
+
+    def _fetched(self, env: Env, name: str) -> Any:
+        if name not in env:
+            raise FetchError(f"fetch target {name!r} has no value: no op computes it{near(name, env)}")
+        return jax.tree.map(jnp.asarray, env[name])
+
+    def _reader_of(self, name: str) -> str:
+        op = self._uses[0].get(name)
+        return "" if op is None else f": op '{op.type}'" + (f" ({op.loc})" if op.loc else "") + " reads it"
+
+
+def as_declared(value: Any, var: VarDesc) -> Any:
+    """A fed value with the dtype that the program declares (a jit outside may have narrowed int64 to int32)."""
+    value = value if hasattr(value, "dtype") else jnp.asarray(value)
+    if var.dtype is None or value.dtype == numpy_dtype(var.dtype):
+        return value
+    with jax.enable_x64(True):
+        return jnp.asarray(value, numpy_dtype(var.dtype))
+
+
+def run_block(idx: int, env: Env, ctx: Context) -> None:
+    """Run every op of a block in `env`."""
+    for op in ctx.desc.blocks[idx].ops:
+        run_op(op, env, ctx, ())
+
+
+def run_op(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) -> None:
+    """Run one op. `gradients`: the gradient ops that will use its pullback."""
+    try:
+        with jax.named_scope(op.type):
+            handler = control.HANDLERS.get(op.type)
+            if handler is not None:
+                handler(op, env, ctx, run_block)
+            else:
+                _run_plain(op, env, ctx, gradients)
+        if ctx.watch is not None:
+            ctx.watch(op, env)
+    except FluidError as exc:
+        raise note(exc, _place(op)) from None
+    except Exception as exc:
+        raise note(exc, _place(op))  # noqa: B904 - the exception itself goes on
+
+
+def _place(op: OpDesc) -> str:
+    return f"in op: {text.op_text(op)}" + (f"  # {op.loc}" if op.loc else "")
+
+
+def _run_plain(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) -> None:
+    definition = lookup(op.type)
+    stored = ctx.pullbacks.pop(op.uid, None)
+    if stored is not None:
+        graddef = lookup(definition.forward or "").grad
+        assert graddef is not None
+        cotangents = read_slots(op, definition, env)
+        write_slots(op, definition, stored({o.removesuffix(GRAD): cotangents.get(s) for s, o in graddef.takes.items() if o.endswith(GRAD)}), env)
+        return
+    inputs = read_slots(op, definition, env)
+    key = op_key(op, ctx) if definition.random else None
+    if gradients:
+        assert definition.grad is not None
+        wanted = {slot for g in gradients for slot in requested(g)}
+        result, pull = pullback(definition, definition.grad, inputs, definition.arguments(op.attrs), key, wanted)
+        for g in gradients:
+            ctx.pullbacks[g.uid] = pull
+    else:
+        result = definition(inputs, op.attrs, key, requested(op) if definition.forward is not None else None)
+    write_slots(op, definition, result, env)
+
+
+def pair_gradients(ops: Sequence[OpDesc]) -> dict[int, tuple[OpDesc, ...]]:
+    """Forward op uid -> gradient ops whose versioned inputs prove that they differentiate that very computation."""
+    version: dict[str, int] = {}
+    seen: dict[Any, int] = {}
+    pairs: dict[int, list[OpDesc]] = {}
+    for op in ops:
+        definition = lookup(op.type)
+        if definition.derived:
+            uid = seen.get(_signature(op, lookup(definition.forward or ""), version, None))
+            if uid is not None:
+                pairs.setdefault(uid, []).append(op)
+        before = {name: version.get(name, 0) for name in op.reads}
+        for name in op.writes:
+            version[name] = version.get(name, 0) + 1
+        if definition.grad is not None and not op.blocks and lookup(definition.grad.type).derived:
+            seen[_signature(op, definition, before, version)] = op.uid
+    return {uid: tuple(found) for uid, found in pairs.items()}
+
+
+def _signature(op: OpDesc, forward: Any, before: Mapping[str, int], after: Mapping[str, int] | None) -> Any:
+    """What a gradient op and its forward op must agree on: attributes, and the versioned names of the slots taken.
+
+    For the forward op (`after` given) inputs count with their version before it, outputs with that after it.
+    """
+    outputs = {s.name for s in forward.outputs}
+    taken = []
+    for slot, origin in forward.grad.takes.items():
+        if origin.endswith(GRAD):
+            continue
+        if after is None:
+            names, version = op.inputs.get(slot, ()), before
+        elif origin in outputs:
+            names, version = op.outputs.get(origin, ()), after
+        else:
+            names, version = op.inputs.get(origin, ()), before
+        taken.append((origin, tuple((n, version.get(n, 0)) for n in names if n != EMPTY)))
+    attrs = frozenset((k, v) for k, v in op.attrs.items() if k not in HINTS)
+    return forward.type, frozenset(taken), attrs

@@ -1,0 +1,66 @@
+"""Tensor inputs that decide a shape: XLA's shapes are static, so their values must be known while a step is traced.
+
+They are whatever was computed from other shapes and constants alone, which stays in NumPy (see OpDef.__call__).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..errors import UnsupportedError
+from .infer import Spec
+from .registry import Array
+
+# Constants up to this many elements stay NumPy arrays: enough for shapes, too few to weigh as literals in a program.
+SMALL = 64
+
+
+def known(value: Any) -> np.ndarray | None:
+    """The value as a NumPy array, or None if it is only known when the step runs."""
+    try:
+        return np.asarray(value)
+    except jax.errors.TracerArrayConversionError:
+        return None
+
+
+def concrete(value: Any, op: str, slot: str) -> np.ndarray:
+    """The value as a NumPy array. Raises UnsupportedError if it depends on fed data or parameters."""
+    found = known(value)
+    if found is None:
+        raise UnsupportedError(
+            f"input {slot} of op '{op}' decides a shape, so it must come from constants and shapes "
+            "(fill_constant, assign_value, shape and arithmetic on them), not from data that changes from run to run"
+        )
+    return found
+
+
+def integers(op: str, slot: str, tensor: Array | None, tensors: list[Array] | None, default: Sequence[int]) -> tuple[int, ...]:
+    """Integers from a list of one-element tensors, else from one tensor, else the attribute's."""
+    if tensors:
+        return tuple(int(concrete(t, op, slot).reshape(-1)[0]) for t in tensors)
+    if tensor is not None:
+        return tuple(int(n) for n in concrete(tensor, op, slot).reshape(-1))
+    return tuple(default)
+
+
+def scalars(tensor: Array | None, tensors: list[Array] | None, default: Sequence[int]) -> list[Any]:
+    """As :func:`integers`, but a value that is known only when the step runs stays an array of shape []."""
+    given = tensors or (default if tensor is None else [tensor.reshape(-1)[i] for i in range(tensor.size)])
+    found = []
+    for each in given:
+        value = known(each)
+        found.append(each.reshape(()) if value is None else int(value.reshape(-1)[0]))
+    return found
+
+
+def shape_spec(shape: Sequence[int], tensor: Spec | None, tensors: Sequence[Spec] | None) -> tuple[int, ...]:
+    """The shape that is known before running: the attribute, or as many -1 as the tensors have entries."""
+    if shape or (tensor is None and not tensors):
+        return tuple(n if n >= 0 else -1 for n in shape)
+    if tensors:
+        return (-1,) * len(tensors)
+    return (-1,) * tensor.shape[0]

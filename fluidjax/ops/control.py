@@ -1,0 +1,35 @@
+"""Ops that only the lowering runs (fluidjax/lower/control.py): their slots and attributes."""
+
+from __future__ import annotations
+
+from .registry import Attr, control_op
+
+
+def _attrs(**given: tuple[str, object]) -> dict[str, Attr]:
+    return {name: Attr(name, *value) for name, value in given.items()}
+
+
+control_op("feed", ins="X", outs="Out", attrs=_attrs(col=("INT", 0)), doc="Out = the fed value number col.")
+control_op("fetch", ins="X", outs="Out", attrs=_attrs(col=("INT", 0)), doc="Out[col] = X, returned to the caller.")
+control_op(
+    "conditional_block",
+    ins="Cond*? Input*?",
+    outs="Out*? Scope?",
+    attrs={
+        "sub_block": Attr("sub_block", "BLOCK"),
+        "is_scalar_condition": Attr("is_scalar_condition", "BOOLEAN", False),
+        "skip_eager_deletion_vars": Attr("skip_eager_deletion_vars", "STRINGS", ()),
+    },
+    doc="Out = the values that sub_block gives its outer variables if Cond holds, else their old ones.",
+)
+control_op(
+    "print",
+    ins="In",
+    outs="Out",
+    attrs=_attrs(
+        first_n=("INT", -1), message=("STRING", ""), summarize=("INT", 20), print_tensor_name=("BOOLEAN", True),
+        print_tensor_type=("BOOLEAN", True), print_tensor_shape=("BOOLEAN", True), print_tensor_lod=("BOOLEAN", True),
+        print_phase=("STRING", "BOTH"), is_forward=("BOOLEAN", True),
+    ),
+    doc="Out = In, printed while the step runs.",
+)  # fmt: skip

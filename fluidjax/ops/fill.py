@@ -1,0 +1,163 @@
+"""Constants, ranges and tensors shaped like others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..dtypes import name_of, numpy_dtype
+from ..errors import EnforceNotMet, ShapeError
+from .concrete import SMALL, concrete, integers, known, shape_spec
+from .infer import Spec
+from .registry import Array, Floats, Int64, Ints, Longs, op
+
+
+def constant(shape: Sequence[int], value: Any, dtype: np.dtype) -> Array:
+    """A tensor of one value; a small one is a NumPy array, so that it may decide a shape further on."""
+    if any(n < 0 for n in shape):
+        raise ShapeError(f"a constant needs its whole shape, {list(shape)} has unknown dims")
+    return np.full(shape, value, dtype) if math.prod(shape) <= SMALL else jnp.full(shape, np.asarray(value, dtype))
+
+
+def scalar(value: float, text: str, dtype: np.dtype) -> np.generic:
+    """The number that `text` writes, or `value` if it is empty; integers are exact, as a float32 would not be."""
+    if text and dtype == np.int64:
+        try:
+            return np.int64(text)
+        except ValueError:
+            return np.int64(float(text))
+    number = float(text) if text else value
+    return np.asarray(number).astype(dtype)[()]
+
+
+def _constant_spec(
+    ValueTensor: Spec | None, ShapeTensor: Spec | None, ShapeTensorList: tuple[Spec, ...] | None, *,
+    shape: Longs, dtype: int, value: float, str_value: str, force_cpu: bool,
+) -> Spec:  # fmt: skip
+    return Spec(shape_spec(shape, ShapeTensor, ShapeTensorList), name_of(dtype))
+
+
+@op(outs="Out", infer=_constant_spec)
+def fill_constant(
+    ValueTensor: Array | None, ShapeTensor: Array | None, ShapeTensorList: list[Array] | None, *,
+    shape: Longs = (), dtype: int = 5, value: float = 0.0, str_value: str = "", force_cpu: bool = False,
+):  # fmt: skip
+    """Out[...] = ValueTensor, or the number in str_value, or value; tensors go before `shape`."""
+    kind = numpy_dtype(name_of(dtype))
+    dims = integers("fill_constant", "ShapeTensor", ShapeTensor, ShapeTensorList if ShapeTensor is None else None, shape)
+    if ValueTensor is None:
+        return constant(dims, scalar(value, str_value, kind), kind)
+    number = known(ValueTensor)
+    if number is not None:
+        return constant(dims, number.reshape(-1)[0], kind)
+    return jnp.broadcast_to(ValueTensor.reshape(-1)[0].astype(kind), dims)
+
+
+def batch_shape(Input: Array, shape: Sequence[int], input_dim_idx: int, output_dim_idx: int) -> tuple[int, ...]:
+    """`shape` with dim output_dim_idx replaced by Input's dim input_dim_idx."""
+    dims = list(shape)
+    dims[output_dim_idx] = Input.shape[input_dim_idx]
+    return tuple(dims)
+
+
+@op(outs="Out")
+def fill_constant_batch_size_like(
+    Input: Array, *, shape: Ints, dtype: int = 5, value: float = 0.0, str_value: str = "",
+    input_dim_idx: int = 0, output_dim_idx: int = 0, force_cpu: bool = False,
+):  # fmt: skip
+    """Out[...] = value, of `shape` but with Input's dim input_dim_idx as dim output_dim_idx."""
+    kind = numpy_dtype(name_of(dtype))
+    return constant(batch_shape(Input, shape, input_dim_idx, output_dim_idx), scalar(value, str_value, kind), kind)
+
+
+@op(outs="Out")
+def fill_any_like(X: Array, *, value: float = 0.0, dtype: int = -1):
+    """Out[...] = value, with X's shape, and X's dtype where `dtype` is -1."""
+    return jnp.full(X.shape, value, X.dtype if dtype == -1 else numpy_dtype(name_of(dtype)))
+
+
+@op(outs="Out")
+def fill_zeros_like(X: Array):
+    """Out[...] = 0, with X's shape and dtype."""
+    return jnp.zeros(X.shape, X.dtype)
+
+
+@op(outs="Out")
+def fill_zeros_like2(X: Array, *, dtype: int = 5):
+    """Out[...] = 0, with X's shape and dtype; `dtype` is ignored."""
+    return jnp.zeros(X.shape, X.dtype)
+
+
+_VALUES = {"bool": "bool_values", "int32": "int32_values", "int64": "int64_values", "float32": "fp32_values"}
+
+
+@op(outs="Out")
+def assign_value(
+    *, shape: Ints, dtype: int, bool_values: Ints = (), fp32_values: Floats = (), int32_values: Ints = (),
+    int64_values: Longs = (),
+):  # fmt: skip
+    """Out = the values of the attribute for `dtype`, with `shape`."""
+    given = {"bool": bool_values, "float32": fp32_values, "int32": int32_values, "int64": int64_values}
+    kind = name_of(dtype)
+    if kind not in given:
+        raise EnforceNotMet(f"assign_value holds {', '.join(given)}, not {kind}")
+    return np.asarray(given[kind], numpy_dtype(kind)).reshape(shape)
+
+
+def _range_spec(Start: Spec, End: Spec, Step: Spec) -> Spec:
+    return Spec((-1,), Start.dtype)
+
+
+@op("range", outs="Out", infer=_range_spec)
+def range_(Start: Array, End: Array, Step: Array):
+    """Out = Start, Start + Step, ... before End; floats are added up one after another, as Paddle does."""
+    start, end, step = (concrete(v, "range", s).reshape(-1)[0] for v, s in ((Start, "Start"), (End, "End"), (Step, "Step")))
+    if step == 0 or (end - start) * step < 0:
+        raise ShapeError(f"range from {start} to {end} never gets there in steps of {step}")
+    kind = Start.dtype
+    if np.issubdtype(kind, np.integer):
+        count = -(-abs(int(end) - int(start)) // abs(int(step)))
+        small = np.arange(count, dtype=kind) if count <= SMALL else lax.iota(kind, count)
+        return small * step.astype(kind) + start.astype(kind)
+    count = math.ceil(abs((end - start) / step))
+    return np.add.accumulate(np.array([start, *[step] * (count - 1)][:count], kind), dtype=kind)
+
+
+def _linspace_spec(Start: Spec, Stop: Spec, Num: Spec) -> Spec:
+    return Spec((-1,), Start.dtype)
+
+
+@op(outs="Out", infer=_linspace_spec)
+def linspace(Start: Array, Stop: Array, Num: Array):
+    """Out[i] = Start + i (Stop - Start) / (Num - 1), for i < Num; Num must be a constant."""
+    count = int(concrete(Num, "linspace", "Num").reshape(-1)[0])
+    if count < 1:
+        raise ShapeError(f"linspace needs at least one number, Num is {count}")
+    start, stop = Start.reshape(-1)[:1], Stop.reshape(-1)[:1]
+    if count == 1:
+        return start
+    step = (stop - start) / np.asarray(count - 1, Start.dtype)
+    return start + step * np.arange(count, dtype=Start.dtype)
+
+
+@op(outs="Out")
+def eye(*, num_rows: Int64, num_columns: Int64 = -1, dtype: int = 5):
+    """Out[i, j] = 1 where i = j, else 0; as many columns as rows where num_columns is -1."""
+    return jnp.eye(num_rows, num_rows if num_columns == -1 else num_columns, dtype=numpy_dtype(name_of(dtype)))
+
+
+@op(outs="Out")
+def fill(*, value: Floats, shape: Ints, dtype: int = 5, force_cpu: bool = False):
+    """Out = the numbers `value`, with `shape`."""
+    return np.asarray(value).astype(numpy_dtype(name_of(dtype))).reshape(shape)
+
+
+@op(outs="Out")
+def fake_init(*, shape: Longs):
+    """Out = zeros, for a table that lives on parameter servers; Paddle leaves it uninitialised."""
+    return jnp.zeros(shape, np.float32)

@@ -1,0 +1,247 @@
+"""Gather and scatter, selection, arg-max, sort.
+
+Indices are trusted, as in Paddle's kernels: an index that is out of range reads or writes something or nothing, but
+costs no check inside the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..dtypes import name_of, numpy_dtype
+from ..errors import ShapeError, UnsupportedError
+from .concrete import concrete, integers, known
+from .infer import Spec
+from .registry import Array, Int64, grad_of, op
+
+_TRUST = "promise_in_bounds"
+
+
+def narrow(ids: Array, dims: Sequence[int]) -> Array:
+    """int64 indices as int32 where the dims that they index allow it: half the index arithmetic."""
+    return ids.astype(np.int32) if ids.dtype == np.int64 and max(dims, default=0) < 2**31 else ids
+
+
+def take(X: Array, index: Array) -> Array:
+    """X[index[..., 0], index[..., 1], ...] without wrapping or checking; index [..., k], result [..., *X.shape[k:]]."""
+    k = index.shape[-1]
+    lead = index.ndim - 1
+    numbers = lax.GatherDimensionNumbers(
+        offset_dims=tuple(range(lead, lead + X.ndim - k)),
+        collapsed_slice_dims=tuple(range(k)),
+        start_index_map=tuple(range(k)),
+    )
+    sizes = (1,) * k + tuple(X.shape[k:])
+    return lax.gather(X, narrow(index, X.shape[:k]), numbers, sizes, mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS)
+
+
+def put(X: Array, index: Array, updates: Array, add: bool) -> Array:
+    """X with updates [..., *X.shape[k:]] written or added at index [..., k]; out of range: dropped."""
+    k = index.shape[-1]
+    lead = index.ndim - 1
+    numbers = lax.ScatterDimensionNumbers(
+        update_window_dims=tuple(range(lead, lead + X.ndim - k)),
+        inserted_window_dims=tuple(range(k)),
+        scatter_dims_to_operand_dims=tuple(range(k)),
+    )
+    scatter = lax.scatter_add if add else lax.scatter
+    return scatter(jnp.asarray(X), narrow(index, X.shape[:k]), updates, numbers, mode=lax.GatherScatterMode.FILL_OR_DROP)
+
+
+def rows(ids: Array) -> Array:
+    """Row numbers [N] or [N, 1] as an index [N, 1]."""
+    return ids.reshape(-1, 1)
+
+
+@op(outs="Out")
+def gather(X: Array, Index: Array, *, overwrite: bool = True):
+    """Out[i] = X[Index[i]], whole rows."""
+    return take(X, rows(Index))
+
+
+@grad_of("gather", "X Index", nograd="Index")
+def gather_grad(X: Array, Index: Array, d_Out: Array, *, overwrite: bool):
+    """d_X[Index[i]] = d_Out[i], the last one where an index repeats (+= unless overwrite)."""
+    return put(jnp.zeros(X.shape, d_Out.dtype), rows(Index), d_Out, add=not overwrite)
+
+
+@op(outs="Out")
+def gather_nd(X: Array, Index: Array):
+    """Out[...] = X[Index[..., 0], Index[..., 1], ...]."""
+    return take(X, Index)
+
+
+@grad_of("gather_nd", "X Index", nograd="Index")
+def gather_nd_grad(X: Array, Index: Array, d_Out: Array):
+    """d_X[Index[..., 0], ...] += d_Out[...]."""
+    return put(jnp.zeros(X.shape, d_Out.dtype), Index, d_Out, add=True)
+
+
+@op(outs="Out")
+def scatter(X: Array, Ids: Array, Updates: Array, *, overwrite: bool = True):
+    """Out = X, but Out[Ids[i]] = Updates[i]; unless overwrite: the sum of all Updates[i] of that row."""
+    ids = rows(Ids)
+    if overwrite:
+        return put(X, ids, Updates, add=False)
+    return put(put(X, ids, jnp.zeros_like(Updates), add=False), ids, Updates, add=True)
+
+
+@grad_of("scatter", "Ids Updates", nograd="Ids")
+def scatter_grad(Ids: Array, Updates: Array, d_Out: Array):
+    """d_X = d_Out, d_Updates[i] = d_Out[Ids[i]]: Paddle does not clear the overwritten rows of d_X."""
+    return d_Out, take(d_Out, rows(Ids))
+
+
+@op(outs="Out")
+def scatter_nd_add(X: Array, Index: Array, Updates: Array):
+    """Out = X, but Out[Index[..., 0], ...] += Updates[...]."""
+    return put(X, Index, Updates, add=True)
+
+
+@grad_of("scatter_nd_add", "Index Updates", nograd="Index")
+def scatter_nd_add_grad(Index: Array, Updates: Array, d_Out: Array):
+    """d_X = d_Out, d_Updates[...] = d_Out[Index[..., 0], ...]."""
+    return d_Out, take(d_Out, Index)
+
+
+@op(outs="Out", grad="Condition X Y", nograd="Condition")
+def where(Condition: Array, X: Array, Y: Array):
+    """Out = X where Condition, else Y; all of one shape."""
+    return jnp.where(Condition, X, Y)
+
+
+@op(outs="Out")
+def multiplex(Ids: Array, X: list[Array]):
+    """Out[i] = X[Ids[i]][i]: row i of the input that Ids [N, 1] names."""
+    ids = Ids.reshape(-1, *[1] * (X[0].ndim - 1))[: X[0].shape[0]]
+    out = X[-1]
+    for k in range(len(X) - 2, -1, -1):
+        out = jnp.where(ids == k, X[k], out)
+    return out
+
+
+@grad_of("multiplex", "Ids", nograd="Ids")
+def multiplex_grad(Ids: Array, d_Out: Array, *, counts: Mapping[str, int]):
+    """d_X[k][i] = d_Out[i] where Ids[i] is k, else 0."""
+    ids = Ids.reshape(-1, *[1] * (d_Out.ndim - 1))
+    return [jnp.where(ids == k, d_Out, np.zeros((), d_Out.dtype)) for k in range(counts["X@GRAD"])]
+
+
+@op(outs="Out", grad="X Index", nograd="Index")
+def index_select(X: Array, Index: Array, *, dim: int = 0):
+    """Out[..., i, ...] = X[..., Index[i], ...] along `dim`."""
+    return jnp.take(X, narrow(Index, X.shape), axis=dim, mode="clip")
+
+
+@op(outs="Out", grad="X Index", nograd="Index")
+def index_sample(X: Array, Index: Array):
+    """Out[i, j] = X[i, Index[i, j]]."""
+    return jnp.take_along_axis(X, narrow(Index, X.shape), axis=1, mode=_TRUST)
+
+
+def _arg(X: Array, pick: Callable[..., Array], axis: int, keepdims: bool, dtype: int) -> Array:
+    wanted = numpy_dtype("int64" if dtype < 0 else name_of(dtype))
+    axis %= X.ndim
+    found = pick(X, axis, np.int32 if X.shape[axis] < 2**31 else np.int64).astype(wanted)
+    if keepdims:
+        return jnp.expand_dims(found, axis)
+    return found.reshape(1) if X.ndim == 1 else found
+
+
+@op(outs="Out")
+def arg_max(X: Array, *, axis: Int64, keepdims: bool = False, dtype: int = -1):
+    """Out = the index of the largest element along `axis`, the first of equals; int64, or `dtype`."""
+    return _arg(X, lax.argmax, axis, keepdims, dtype)
+
+
+@op(outs="Out")
+def arg_min(X: Array, *, axis: Int64, keepdims: bool = False, dtype: int = -1):
+    """Out = the index of the smallest element along `axis`, the first of equals; int64, or `dtype`."""
+    return _arg(X, lax.argmin, axis, keepdims, dtype)
+
+
+def _opposite(X: Array) -> Array:
+    """An order-reversing map that is its own inverse."""
+    return -X if jnp.issubdtype(X.dtype, jnp.floating) else ~X
+
+
+@op(outs="Out Indices")
+def argsort(X: Array, *, axis: int = -1, descending: bool = False):
+    """Out = X sorted along `axis`, Indices (int64) where its elements were; equals keep their order."""
+    order = lax.broadcasted_iota(np.int32 if X.shape[axis] < 2**31 else np.int64, X.shape, axis % X.ndim)
+    key, order = lax.sort((_opposite(X) if descending else X, order), dimension=axis, num_keys=1)
+    return _opposite(key) if descending else key, order.astype(np.int64)
+
+
+def _scattered(X: Array, Indices: Array, d_Out: Array, axis: int) -> Array:
+    """Zeros of X's shape with d_Out at Indices along `axis`."""
+    zeros = jnp.zeros(X.shape, d_Out.dtype)
+    return jnp.put_along_axis(zeros, narrow(Indices, X.shape), d_Out, axis, inplace=False, mode=_TRUST)
+
+
+@grad_of("argsort", "X Indices", grad_outs="Out")
+def argsort_grad(X: Array, Indices: Array, d_Out: Array, *, axis: int):
+    """d_X = d_Out put back where its elements came from."""
+    return _scattered(X, Indices, d_Out, axis)
+
+
+def _top_k_spec(X: Spec, K: Spec | None, *, k: int) -> tuple[Spec, Spec]:
+    dims = (*X.shape[:-1], k if K is None else -1)
+    return Spec(dims, X.dtype), Spec(dims, "int64")
+
+
+@op(outs="Out Indices", infer=_top_k_spec)
+def top_k(X: Array, K: Array | None, *, k: int = 1):
+    """Out = the k largest along the last dim, in order, Indices (int64) where they are; K goes before k."""
+    count = integers("top_k", "K", K, None, [k])[0]
+    if not 0 < count <= X.shape[-1]:
+        raise ShapeError(f"top_k: k is {count}, but X {list(X.shape)} has {X.shape[-1]} in its last dim")
+    out, indices = lax.top_k(X, count)
+    return out, indices.astype(np.int64)
+
+
+@grad_of("top_k", "X Indices", nograd="K", grad_outs="Out")
+def top_k_grad(X: Array, Indices: Array, d_Out: Array):
+    """d_X = d_Out at Indices, else 0."""
+    return _scattered(X, Indices, d_Out, -1)
+
+
+@op(outs="Out")
+def shard_index(X: Array, *, index_num: int, nshards: int, shard_id: int, ignore_value: int = -1):
+    """Out = X mod size if shard_id holds X, else ignore_value; a shard holds size = ceil(index_num / nshards) indices."""
+    per_shard = np.array(-(-index_num // nshards), X.dtype)
+    return jnp.where(X // per_shard == shard_id, X % per_shard, np.array(ignore_value, X.dtype))
+
+
+def _mask_spec(X: Spec, MaxLenTensor: Spec | None, *, maxlen: int, out_dtype: int) -> Spec:
+    return Spec((*X.shape, maxlen if maxlen > 0 and MaxLenTensor is None else -1), name_of(out_dtype))
+
+
+@op(outs="Y", infer=_mask_spec)
+def sequence_mask(X: Array, MaxLenTensor: Array | None, *, maxlen: int = -1, out_dtype: int):
+    """Y[..., j] = 1 where j < X[...], else 0, for j < maxlen; the longest X where maxlen is negative."""
+    if MaxLenTensor is not None:
+        maxlen = int(concrete(MaxLenTensor, "sequence_mask", "MaxLenTensor").reshape(-1)[0])
+    elif maxlen < 0:
+        lengths = known(X)
+        if lengths is None:
+            raise UnsupportedError("op 'sequence_mask' needs maxlen: the longest of lengths that are fed is no static shape")
+        maxlen = int(lengths.max())
+    return (jnp.arange(maxlen, dtype=X.dtype) < X[..., None]).astype(numpy_dtype(name_of(out_dtype)))
+
+
+@op(outs="Out")
+def gather_tree(Ids: Array, Parents: Array):
+    """Out[t] = Ids[t, b, parent], from the last step back: beams [T, B, W] read along the chains of Parents."""
+
+    def back(beam: Array, step: tuple[Array, Array]) -> tuple[Array, Array]:
+        ids, parents = step
+        index = narrow(beam, Ids.shape)
+        return tuple(jnp.take_along_axis(x, index, axis=-1, mode=_TRUST) for x in (parents, ids))
+
+    last = jnp.broadcast_to(jnp.arange(Ids.shape[-1], dtype=Parents.dtype), Parents.shape[1:])
+    return lax.scan(back, last, (Ids, Parents), reverse=True)[1]

@@ -1,0 +1,164 @@
+"""Moving elements about: flips and rolls, blocks of space and channels, triangles and diagonals."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..errors import ShapeError
+from .registry import Array, Int64, Ints, Longs, grad_of, op
+
+
+@op(outs="Out")
+def reverse(X: Array, *, axis: Ints):
+    """Out = X with the order along each of `axis` reversed."""
+    return jnp.flip(X, axis)
+
+
+@op(outs="Out")
+def flip(X: Array, *, dims: Ints):
+    """Out = X with the order along each of `dims` reversed."""
+    return jnp.flip(X, dims)
+
+
+@op(outs="Out", grad="X")
+def roll(X: Array, *, shifts: Longs = (), dims: Longs = ()):
+    """Out[(i + shifts) mod size] = X[i] along `dims`."""
+    if len(shifts) != len(dims):
+        raise ShapeError(f"roll needs one shift for each dim, not {len(shifts)} for dims {list(dims)}")
+    return jnp.roll(X, shifts, dims)
+
+
+@op(outs="Out", grad="X")
+def space_to_depth(X: Array, *, blocksize: Int64 = 2):
+    """Out [N, C b^2, H / b, W / b] = the elements of X [N, C, H, W] laid out as depth-to-space and read in that order.
+
+    This is what Paddle computes (darknet's reorg), not the textbook's space-to-depth: C must divide by b^2.
+    """
+    n, c, h, w = X.shape
+    b = int(blocksize)
+    if c % (b * b) or h % b or w % b:
+        raise ShapeError(f"space_to_depth: in {list(X.shape)} C must divide by {b * b}, H and W by {b}")
+    blocks = X.reshape(n, b, b, c // (b * b), h, w)
+    return blocks.transpose(0, 3, 4, 1, 5, 2).reshape(n, c * b * b, h // b, w // b)
+
+
+@op(outs="Out")
+def pixel_shuffle(X: Array, *, upscale_factor: int = 1):
+    """Out[n, c, h r + i, w r + j] = X[n, c r^2 + i r + j, h, w], r the upscale_factor."""
+    n, c, h, w = X.shape
+    r = upscale_factor
+    if c % (r * r):
+        raise ShapeError(f"pixel_shuffle: {c} channels do not divide by {r}^2")
+    return X.reshape(n, c // (r * r), r, r, h, w).transpose(0, 1, 4, 2, 5, 3).reshape(n, c // (r * r), h * r, w * r)
+
+
+@grad_of("pixel_shuffle", "")
+def pixel_shuffle_grad(d_Out: Array, *, upscale_factor: int):
+    """d_X[n, c r^2 + i r + j, h, w] = d_Out[n, c, h r + i, w r + j]."""
+    n, c, h, w = d_Out.shape
+    r = upscale_factor
+    return d_Out.reshape(n, c, h // r, r, w // r, r).transpose(0, 1, 3, 5, 2, 4).reshape(n, c * r * r, h // r, w // r)
+
+
+def _shuffled(X: Array, groups: int) -> Array:
+    n, c, *rest = X.shape
+    return X.reshape(n, groups, c // groups, *rest).swapaxes(1, 2).reshape(X.shape)
+
+
+@op(outs="Out")
+def shuffle_channel(X: Array, *, group: int = 1):
+    """Out[n, i group + g] = X[n, g C / group + i]: channels dealt round over the groups."""
+    return _shuffled(X, group)
+
+
+@grad_of("shuffle_channel", "")
+def shuffle_channel_grad(d_Out: Array, *, group: int):
+    """d_X[n, g C / group + i] = d_Out[n, i group + g]."""
+    return _shuffled(d_Out, d_Out.shape[1] // group)
+
+
+def _shifted(X: Array, segments: int, ratio: float, by: int) -> Array:
+    nt, c, h, w = X.shape
+    frames = X.reshape(nt // segments, segments, c, h, w)
+    first = int(np.float32(c) * np.float32(ratio))
+    second = int(np.float32(c * 2) * np.float32(ratio))
+    zero = np.zeros((), X.dtype)
+    moved = [
+        lax.pad(frames[:, :, lo:hi], zero, [(0, 0, 0), (s, -s, 0), (0, 0, 0), (0, 0, 0), (0, 0, 0)])
+        for lo, hi, s in ((0, first, by), (first, second, -by))
+    ]
+    return jnp.concatenate([*moved, frames[:, :, second:]], axis=2).reshape(X.shape)
+
+
+@op(outs="Out")
+def temporal_shift(X: Array, *, seg_num: int, shift_ratio: float = 0.25):
+    """Out[n, t] = X[n, t - 1] in the first C shift_ratio channels, X[n, t + 1] in as many more, X[n, t] in the rest.
+
+    X [N seg_num, C, H, W]; frames before the first and behind the last are 0.
+    """
+    return _shifted(X, seg_num, shift_ratio, 1)
+
+
+@grad_of("temporal_shift", "")
+def temporal_shift_grad(d_Out: Array, *, seg_num: int, shift_ratio: float):
+    """d_X = d_Out shifted the other way."""
+    return _shifted(d_Out, seg_num, shift_ratio, -1)
+
+
+@op(outs="Y", grad="X")
+def unfold(X: Array, *, kernel_sizes: Ints, strides: Ints, paddings: Ints, dilations: Ints):
+    """Y [N, C kh kw, L] = the L windows of X [N, C, H, W], one a column; paddings: up, left, down, right."""
+    n, c = X.shape[:2]
+    (kh, kw), (sh, sw), (dh, dw) = kernel_sizes, strides, dilations
+    up, left, down, right = paddings
+    X = lax.pad(X, np.zeros((), X.dtype), [(0, 0, 0), (0, 0, 0), (up, down, 0), (left, right, 0)])
+    rows = (X.shape[2] - dh * (kh - 1) - 1) // sh + 1
+    columns = (X.shape[3] - dw * (kw - 1) - 1) // sw + 1
+    if rows <= 0 or columns <= 0:
+        raise ShapeError(f"unfold: a window of {list(kernel_sizes)} does not fit in the padded {list(X.shape)}")
+    taps = [
+        lax.slice(X, (0, 0, i, j), (n, c, i + (rows - 1) * sh + 1, j + (columns - 1) * sw + 1), (1, 1, sh, sw))
+        for i in range(0, kh * dh, dh)
+        for j in range(0, kw * dw, dw)
+    ]
+    return jnp.stack(taps, axis=2).reshape(n, c * kh * kw, rows * columns)
+
+
+@op(outs="Out")
+def tril_triu(X: Array, *, diagonal: int = 0, lower: bool):
+    """Out = X on and below (lower) or above its diagonal number `diagonal` of the last two dims, 0 elsewhere."""
+    return jnp.tril(X, diagonal) if lower else jnp.triu(X, diagonal)
+
+
+@grad_of("tril_triu", "")
+def tril_triu_grad(d_Out: Array, *, diagonal: int, lower: bool):
+    """d_X = d_Out on the same triangle."""
+    return tril_triu(d_Out, diagonal=diagonal, lower=lower)
+
+
+@op(outs="Out")
+def diag(Diagonal: Array):
+    """Out [N, N] = Diagonal [N] on the diagonal, 0 elsewhere."""
+    return jnp.diag(Diagonal)
+
+
+@op(outs="Out")
+def diag_embed(Input: Array, *, offset: int = 0, dim1: int = -2, dim2: int = -1):
+    """Out[..., i, ..., i + offset, ...] = Input[..., i]: diagonals in the planes of dims dim1 and dim2, 0 elsewhere."""
+    rank = Input.ndim + 1
+    n = Input.shape[-1] + abs(offset)
+    rows = jnp.arange(n, dtype=np.int32)
+    on = rows[:, None] + offset == rows[None, :]
+    before = (max(-offset, 0), max(offset, 0))
+    spread = lax.pad(Input, np.zeros((), Input.dtype), [(0, 0, 0)] * (Input.ndim - 1) + [(before[0], before[1], 0)])
+    plane = jnp.where(on, spread[..., :, None], np.zeros((), Input.dtype))
+    return jnp.moveaxis(plane, (-2, -1), (dim1 % rank, dim2 % rank))
+
+
+@op(outs="Out*", grad="X")
+def meshgrid(X: list[Array]):
+    """Out[k][i_0, i_1, ...] = X[k][i_k], each X[k] one-dimensional."""
+    dims = [x.size for x in X]
+    return [lax.broadcast_in_dim(x.reshape(-1), dims, [k]) for k, x in enumerate(X)]

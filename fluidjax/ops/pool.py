@@ -1,0 +1,244 @@
+"""Max and average pools.
+
+A window of up to _MAX_TAPS cells is unrolled: the pool is then a chain of maximum or add over strided slices, which
+XLA fuses into one loop, and max's gradient a gather from the windows that hold a cell. That is 2 to 3 times faster than
+XLA's reduce_window, the gradient 8 to 25 times faster than its select_and_scatter. Larger windows fall back on those.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..errors import ShapeError
+from .registry import Array, Ints, grad_of, op
+from .window import Windows, channel_last, gathered, spatial_axes, uneven, windows_of
+
+_MAX_TAPS = 49
+
+
+def _least(x: Array) -> float:
+    """What a maximum starts from in Paddle: a window without cells has this value."""
+    return float(jnp.finfo(x.dtype).min)
+
+
+def _max(x: Array, win: Windows) -> jax.Array:
+    if math.prod(win.sizes) <= _MAX_TAPS:
+        return reduce(jnp.maximum, win.taps(x, _least(x)))
+    if win.tiling:
+        blocks, inner = win.blocks(x)
+        return blocks.max(inner)
+    return _reduce_window(x, win, _least(x), -jnp.inf, lax.max)
+
+
+def _sum(x: Array, win: Windows) -> jax.Array:
+    if win.tiling:
+        if math.prod(win.outs) == 1:  # a whole plane
+            return jnp.sum(x, win.axes, keepdims=True)
+        if math.prod(win.sizes) > 16:
+            blocks, inner = win.blocks(x)
+            return blocks.sum(inner)
+    if math.prod(win.sizes) <= 16:
+        return reduce(operator.add, win.taps(x, 0.0))
+    return _reduce_window(x, win, 0.0, 0.0, lax.add)
+
+
+def _reduce_window(x: Array, win: Windows, fill: float, start: float, function: Any) -> jax.Array:
+    size, stride = [1] * x.ndim, [1] * x.ndim
+    for a, k, s in zip(win.axes, win.sizes, win.strides, strict=True):
+        size[a], stride[a] = k, s
+    x = lax.pad(x, jnp.asarray(fill, x.dtype), win.widths(x.ndim))
+    return lax.reduce_window(x, np.asarray(start, x.dtype)[()], function, size, stride, "VALID")
+
+
+def _average(x: Array, win: Windows, exclusive: bool) -> jax.Array:
+    whole = math.prod(win.sizes)
+    counts = win.counts() if exclusive else np.asarray(whole)
+    if (counts == whole).all():
+        return _sum(x, win) / whole
+    shape = [1] * x.ndim
+    for a, o in zip(win.axes, win.outs, strict=True):
+        shape[a] = o
+    return _sum(x, win) / counts.reshape(shape).astype(x.dtype)
+
+
+def _max_grad(x: Array, out: Array, d_out: Array, win: Windows) -> jax.Array:
+    """The gradient goes to the first maximum of each window, as in Paddle."""
+    if math.prod(win.sizes) <= _MAX_TAPS:
+        return _unrolled_max_grad(x, out, d_out, win)
+    if win.tiling:
+        return _tiling_max_grad(x, out, d_out, win)
+    return jax.vjp(lambda x: _reduce_window(x, win, _least(x), -jnp.inf, lax.max), x)[1](d_out)[0]
+
+
+def _unrolled_max_grad(x: Array, out: Array, d_out: Array, win: Windows) -> jax.Array:
+    """Cells whose offsets agree modulo the strides meet the same cells of a window: one array for each residue.
+
+    The arrays, each a sum over those cells of windows, are then interleaved to the input's shape.
+    """
+    # enough blocks of `stride` cells for the windows and for the input
+    blocks = [-(-max(e, b + n) // s) for e, b, n, s in zip(win.ends, win.before, win.cells, win.strides, strict=True)]
+    shape = list(x.shape)
+    for a, m in zip(win.axes, blocks, strict=True):
+        shape[a] = m
+    parts: dict[tuple[int, ...], Any] = {}
+    taken = None
+    for tap, values in zip(np.ndindex(*win.sizes), win.taps(x, _least(x)), strict=True):
+        here = values == out
+        term = jnp.where(here if taken is None else here & ~taken, d_out, 0)
+        taken = here if taken is None else here | taken
+        pads = [(0, 0, 0)] * x.ndim
+        for a, t, s, m, o in zip(win.axes, tap, win.strides, blocks, win.outs, strict=True):
+            pads[a] = (t // s, m - o - t // s, 0)
+        if any(map(any, pads)):
+            term = lax.pad(term, jnp.zeros((), x.dtype), pads)
+        residue = tuple(t % s for t, s in zip(tap, win.strides, strict=True))
+        parts[residue] = parts[residue] + term if residue in parts else term
+    every = [parts[r] if r in parts else jnp.zeros(shape, x.dtype) for r in np.ndindex(*win.strides)]
+    spread = (_interleave_at_once if win.sizes == win.strides else _interleave)(every, win, shape)
+    cut = [slice(None)] * x.ndim
+    for a, b, n in zip(win.axes, win.before, win.cells, strict=True):
+        cut[a] = slice(b, b + n)
+    return spread[tuple(cut)]
+
+
+def _interleave(parts: list[jax.Array], win: Windows, shape: list[int]) -> jax.Array:
+    """Cell (m * stride + r) of every axis from cell m of the part of residue r, each of shape `shape`."""
+    shape = list(shape)
+    for axis, s in zip(reversed(win.axes), reversed(win.strides), strict=True):  # the last varies fastest in `parts`
+        shape[axis] *= s
+        groups = [parts[n : n + s] for n in range(0, len(parts), s)]
+        parts = [g[0] if s == 1 else jnp.stack(g, axis + 1).reshape(shape) for g in groups]
+    return parts[0]
+
+
+def _interleave_at_once(parts: list[jax.Array], win: Windows, shape: list[int]) -> jax.Array:
+    """The same with a single transpose: faster where each part is one term, slower where it is a sum."""
+    whole, order, lead = list(shape), [], len(win.axes)
+    for axis in range(len(shape)):
+        order.append(lead + axis)
+        if axis in win.axes:
+            order.append(win.axes.index(axis))
+            whole[axis] *= win.strides[win.axes.index(axis)]
+    return jnp.stack(parts).reshape(*win.strides, *shape).transpose(order).reshape(whole)
+
+
+def _tiling_max_grad(x: Array, out: Array, d_out: Array, win: Windows) -> jax.Array:
+    cells, inner = win.blocks(x)
+    where = jnp.zeros((), jnp.int32)
+    for axis, k in zip(inner, win.sizes, strict=True):
+        where = where * k + lax.broadcasted_iota(jnp.int32, cells.shape, axis)
+    found = jnp.where(cells == jnp.expand_dims(out, inner), where, np.iinfo(np.int32).max)
+    first = jnp.min(found, inner, keepdims=True)
+    grad = jnp.where(where == first, jnp.expand_dims(d_out, inner), 0)
+    pads = [(0, 0, 0)] * x.ndim
+    shape = list(x.shape)
+    for a, e, n in zip(win.axes, win.ends, win.cells, strict=True):
+        shape[a], pads[a] = e, (0, n - e, 0)
+    return lax.pad(grad.reshape(shape), jnp.zeros((), x.dtype), pads)
+
+
+def _uneven_average(x: Array, ksize: Sequence[int], data_format: str) -> jax.Array:
+    """An adaptive average whose windows differ in size: window i is [floor(i * n / outs), ceil((i + 1) * n / outs))."""
+    if channel_last(data_format):
+        return jnp.moveaxis(_uneven_average(jnp.moveaxis(x, -1, 1), ksize, "NCHW"), 1, -1)
+    values, _, valid = gathered(x, [uneven(n, o) for n, o in zip(x.shape[2:], ksize, strict=True)])
+    return jnp.sum(values * valid.astype(x.dtype), -1) / valid.sum(-1).astype(x.dtype)
+
+
+def _adaptive(x: Array, kind: str, ksize: Sequence[int], strides: Sequence[int], data_format: str) -> Windows | None:
+    """The windows of an adaptive pool; None where they differ in size.
+
+    Paddle's max pool takes from `adaptive` the size of Out alone: its windows still are ksize large and lie a stride
+    apart. (The adaptive_pool layers use max_pool2d_with_index, which is right.)
+    """
+    axes = spatial_axes(x.ndim, data_format)
+    cells, nothing = tuple(x.shape[a] for a in axes), (0,) * len(axes)
+    if kind == "max":
+        return Windows(axes, cells, tuple(ksize), tuple(strides), nothing, tuple(ksize))
+    if any(n % o for n, o in zip(cells, ksize, strict=True)):
+        return None
+    sizes = tuple(n // o for n, o in zip(cells, ksize, strict=True))
+    return Windows(axes, cells, sizes, sizes, nothing, tuple(ksize))
+
+
+def _pool(
+    x: Array, *, pooling_type, ksize, global_pooling, strides, paddings, exclusive, adaptive, ceil_mode, data_format,
+    padding_algorithm,
+) -> tuple[jax.Array, Windows | None]:  # fmt: skip
+    if pooling_type not in ("max", "avg"):
+        raise ShapeError(f"pooling_type is {pooling_type!r}; it can be 'max' or 'avg'")
+    if adaptive and not global_pooling:
+        win = _adaptive(x, pooling_type, ksize, strides, data_format)
+    else:
+        win = windows_of(x, ksize, strides, paddings, data_format, global_pooling, ceil_mode, padding_algorithm)
+    if win is None:
+        return _uneven_average(x, ksize, data_format), None
+    return _max(x, win) if pooling_type == "max" else _average(x, win, exclusive), win
+
+
+@op(outs="Out")
+def pool2d(
+    X: Array, *, pooling_type: str, ksize: Ints, global_pooling: bool = False, strides: Ints = (1, 1),
+    paddings: Ints = (0, 0), exclusive: bool = True, adaptive: bool = False, ceil_mode: bool = False,
+    data_format: str = "NCHW", padding_algorithm: str = "EXPLICIT", is_test: bool = False,
+):  # fmt: skip
+    """Out = max or average ("avg") of X over windows.
+
+    X [N, C, H, W] or [N, H, W, C] by data_format. paddings: two numbers, or four (top, bottom, left, right).
+    exclusive: padding does not count in an average. adaptive: ksize is the size of Out. global_pooling: one window.
+    """
+    out, _ = _pool(
+        X, pooling_type=pooling_type, ksize=ksize, global_pooling=global_pooling, strides=strides, paddings=paddings,
+        exclusive=exclusive, adaptive=adaptive, ceil_mode=ceil_mode, data_format=data_format,
+        padding_algorithm=padding_algorithm,
+    )  # fmt: skip
+    return out
+
+
+@op(outs="Out")
+def pool3d(
+    X: Array, *, pooling_type: str, ksize: Ints, global_pooling: bool = False, strides: Ints = (1, 1, 1),
+    paddings: Ints = (0, 0, 0), exclusive: bool = True, adaptive: bool = False, ceil_mode: bool = False,
+    data_format: str = "NCDHW", padding_algorithm: str = "EXPLICIT",
+):  # fmt: skip
+    """Out = max or average ("avg") of X over windows; X [N, C, D, H, W] or [N, D, H, W, C]. See pool2d."""
+    out, _ = _pool(
+        X, pooling_type=pooling_type, ksize=ksize, global_pooling=global_pooling, strides=strides, paddings=paddings,
+        exclusive=exclusive, adaptive=adaptive, ceil_mode=ceil_mode, data_format=data_format,
+        padding_algorithm=padding_algorithm,
+    )  # fmt: skip
+    return out
+
+
+def _declare_pool_grad(kind: str) -> None:
+    @grad_of(kind, "X Out")
+    def pool_grad(
+        X, Out, d_Out, *, pooling_type, ksize, global_pooling, strides, paddings, exclusive, adaptive, ceil_mode,
+        data_format, padding_algorithm,
+    ):  # fmt: skip
+        """X@GRAD = Out@GRAD at the first maximum of each window, or shared out evenly for an average."""
+        if d_Out is None:
+            return None
+
+        def pool(x: Array) -> tuple[jax.Array, Windows | None]:
+            return _pool(
+                x, pooling_type=pooling_type, ksize=ksize, global_pooling=global_pooling, strides=strides,
+                paddings=paddings, exclusive=exclusive, adaptive=adaptive, ceil_mode=ceil_mode,
+                data_format=data_format, padding_algorithm=padding_algorithm,
+            )  # fmt: skip
+
+        _, pull, win = jax.vjp(pool, X, has_aux=True)
+        return _max_grad(X, Out, d_Out, win) if pooling_type == "max" else pull(d_Out)[0]
+
+
+for _kind in ("pool2d", "pool3d"):
+    _declare_pool_grad(_kind)

@@ -1,0 +1,86 @@
+"""Max pools that also tell where their maxima lie, and the reverse of those."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import UnsupportedError
+from .registry import Array, Ints, grad_of, op
+from .window import even, gathered, uneven, windows_of
+
+
+def _max_and_place(x: Array, tables: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[jax.Array, jax.Array]:
+    """The maximum of each window of [N, C, ...] and the place of the first one in its plane, int32."""
+    values, places, valid = gathered(x, tables)
+    values = jnp.where(valid, values, -jnp.inf)
+    which = jnp.argmax(values, -1, keepdims=True).astype(jnp.int32)
+    mask = jnp.take_along_axis(jnp.broadcast_to(places.astype(np.int32), values.shape), which, -1)
+    return jnp.take_along_axis(values, which, -1)[..., 0], mask[..., 0]
+
+
+def _put(d_out: Array, mask: Array, like: Array, add: bool = True) -> jax.Array:
+    """Zeros like [N, C, ...] with d_out added (or written) at the places `mask` of each plane."""
+    planes = like.shape[0] * like.shape[1]
+    rows = np.arange(planes)[:, None]
+    target = jnp.zeros((planes, math.prod(like.shape[2:])), d_out.dtype).at[rows, mask.reshape(planes, -1)]
+    values = d_out.reshape(planes, -1)
+    return (target.add(values) if add else target.set(values)).reshape(like.shape)
+
+
+def _tables(x: Array, ksize, strides, paddings, global_pooling, adaptive) -> list[tuple[np.ndarray, np.ndarray]]:
+    if adaptive and not global_pooling:
+        return [uneven(n, o) for n, o in zip(x.shape[2:], ksize, strict=True)]
+    win = windows_of(x, ksize, strides, paddings, "NCHW", global_pooling)
+    return [even(*each) for each in zip(win.cells, win.outs, win.sizes, win.strides, win.before, strict=True)]
+
+
+def _declare_with_index(kind: str, rank: int) -> None:
+    ones, zeros = (1,) * rank, (0,) * rank
+
+    @op(kind, outs="Out Mask")
+    def max_pool_with_index(
+        X: Array, *, ksize: Ints, global_pooling: bool = False, adaptive: bool = False, strides: Ints = ones,
+        paddings: Ints = zeros,
+    ):  # fmt: skip
+        """Out = max of X [N, C, ...] over windows, Mask = the place of the first maximum in its plane of X, int32.
+
+        adaptive: ksize is the size of Out. global_pooling: one window.
+        """
+        return _max_and_place(X, _tables(X, ksize, strides, paddings, global_pooling, adaptive))
+
+    @grad_of(kind, "X Mask", grad_outs="Out")
+    def max_pool_with_index_grad(X, Mask, d_Out):
+        """X@GRAD = the sum of Out@GRAD over the windows whose Mask names the cell."""
+        return None if d_Out is None else _put(d_Out, Mask, X)
+
+
+for _kind, _rank in (("max_pool2d_with_index", 2), ("max_pool3d_with_index", 3)):
+    _declare_with_index(_kind, _rank)
+
+
+@op(outs="Out")
+def unpool(
+    X: Array, Indices: Array, *, unpooling_type: str, ksize: Ints, strides: Ints = (1, 1), paddings: Ints = (0, 0)
+):
+    """Out = zeros with X's values at Indices, their places in the planes of Out.
+
+    X, Indices [N, C, h, w]; Out [N, C, H, W] with H = (h - 1) * stride - 2 * padding + ksize.
+    """
+    if unpooling_type != "max":
+        raise UnsupportedError(f"unpooling_type is {unpooling_type!r}; only 'max' exists")
+    sides = [(n - 1) * s - 2 * p + k for n, k, s, p in zip(X.shape[2:], ksize, strides, paddings, strict=True)]
+    return _put(X, Indices, jax.ShapeDtypeStruct((*X.shape[:2], *sides), X.dtype), add=False)
+
+
+@grad_of("unpool", "X Indices Out", nograd="Indices")
+def unpool_grad(X, Indices, Out, d_Out):
+    """X@GRAD = Out@GRAD at Indices."""
+    if d_Out is None:
+        return None
+    planes = d_Out.reshape(*d_Out.shape[:2], -1)
+    return jnp.take_along_axis(planes, Indices.reshape(*X.shape[:2], -1), -1).reshape(X.shape)

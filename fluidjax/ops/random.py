@@ -1,0 +1,200 @@
+"""Random tensors, dropout and shuffles.
+
+The caller makes `key` from the program's seed, the step, the op's uid and the op's own seed attribute (`seed`,
+`startup_seed`, `fix_seed`), so the functions do not look at those.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..dtypes import name_of, numpy_dtype
+from ..errors import ShapeError
+from .concrete import integers, shape_spec
+from .fill import batch_shape
+from .index import take
+from .infer import Spec
+from .registry import Array, Ints, Longs, grad_of, op
+
+
+def _random_spec(ShapeTensor: Any, ShapeTensorList: Any, *, shape: Longs, dtype: int, **attrs: Any) -> Spec:
+    return Spec(shape_spec(shape, ShapeTensor, ShapeTensorList), name_of(dtype))
+
+
+def _normal(key: jax.Array, shape: tuple[int, ...], mean: float, std: float, dtype: int) -> Array:
+    return jax.random.normal(key, shape, numpy_dtype(name_of(dtype))) * std + mean
+
+
+def _uniform(
+    key: jax.Array, shape: tuple[int, ...], low: float, high: float, dtype: int,
+    diag_num: int, diag_step: int, diag_val: float,
+) -> Array:  # fmt: skip
+    drawn = jax.random.uniform(key, shape, numpy_dtype(name_of(dtype)), low, high)
+    if diag_num <= 0:
+        return drawn
+    stride = diag_step + 1
+    if math.prod(shape) <= (diag_num - 1) * stride:
+        raise ShapeError(f"uniform_random: {diag_num} diagonal elements {stride} apart do not fit in {list(shape)}")
+    at = np.arange(diag_num) * stride
+    return drawn.reshape(-1).at[at].set(diag_val).reshape(shape)
+
+
+@op(outs="Out", infer=_random_spec)
+def gaussian_random(
+    ShapeTensor: Array | None, ShapeTensorList: list[Array] | None, *,
+    shape: Longs = (), mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: int = 5, key: jax.Array,
+):  # fmt: skip
+    """Out[...] ~ N(mean, std^2), independent; tensors go before `shape`."""
+    dims = integers("gaussian_random", "ShapeTensor", ShapeTensor, ShapeTensorList, shape)
+    return _normal(key, dims, mean, std, dtype)
+
+
+@op(outs="Out", infer=_random_spec)
+def uniform_random(
+    ShapeTensor: Array | None, ShapeTensorList: list[Array] | None, *,
+    shape: Longs = (), min: float = -1.0, max: float = 1.0, seed: int = 0,
+    diag_num: int = 0, diag_step: int = 0, diag_val: float = 1.0, dtype: int = 5, key: jax.Array,
+):  # fmt: skip
+    """Out[...] ~ U[min, max), independent, but diag_val at every (diag_step + 1)-th of diag_num elements."""
+    dims = integers("uniform_random", "ShapeTensor", ShapeTensor, ShapeTensorList, shape)
+    return _uniform(key, dims, min, max, dtype, diag_num, diag_step, diag_val)
+
+
+@op(outs="Out")
+def truncated_gaussian_random(*, shape: Ints, mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: int = 5, key: jax.Array):
+    """Out[...] ~ N(mean, std^2), drawn again where it is more than 2 std away from the mean."""
+    return jax.random.truncated_normal(key, -2.0, 2.0, shape, numpy_dtype(name_of(dtype))) * std + mean
+
+
+@op(outs="Out")
+def gaussian_random_batch_size_like(
+    Input: Array, *, shape: Ints, input_dim_idx: int = 0, output_dim_idx: int = 0,
+    mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: int = 5, key: jax.Array,
+):  # fmt: skip
+    """Out[...] ~ N(mean, std^2), of `shape` but with Input's dim input_dim_idx as dim output_dim_idx."""
+    return _normal(key, batch_shape(Input, shape, input_dim_idx, output_dim_idx), mean, std, dtype)
+
+
+@op(outs="Out")
+def uniform_random_batch_size_like(
+    Input: Array, *, shape: Ints, input_dim_idx: int = 0, output_dim_idx: int = 0,
+    min: float = -1.0, max: float = 1.0, seed: int = 0, diag_num: int = 0, diag_step: int = 0, diag_val: float = 1.0,
+    dtype: int = 5, key: jax.Array,
+):  # fmt: skip
+    """Out[...] ~ U[min, max), of `shape` but with Input's dim input_dim_idx as dim output_dim_idx."""
+    dims = batch_shape(Input, shape, input_dim_idx, output_dim_idx)
+    return _uniform(key, dims, min, max, dtype, diag_num, diag_step, diag_val)
+
+
+@op(outs="Out", infer=_random_spec)
+def randint(
+    ShapeTensor: Array | None, ShapeTensorList: list[Array] | None, *,
+    shape: Longs = (), low: int, high: int, seed: int = 0, dtype: int = 3, key: jax.Array,
+):  # fmt: skip
+    """Out[...] ~ the integers in [low, high), independent; tensors go before `shape`."""
+    dims = integers("randint", "ShapeTensor", ShapeTensor, ShapeTensorList, shape)
+    return jax.random.randint(key, dims, low, high, np.int32).astype(numpy_dtype(name_of(dtype)))
+
+
+@op(outs="Out")
+def randperm(*, n: int, seed: int = 0, dtype: int = 3, key: jax.Array):
+    """Out = 0, 1, ..., n - 1 in random order."""
+    return jax.random.permutation(key, n).astype(numpy_dtype(name_of(dtype)))
+
+
+def keep_mask(key: jax.Array, shape: tuple[int, ...], drop: float) -> Array:
+    """True with probability 1 - drop, independent; never for drop 1, always for drop 0.
+
+    Random bits are the cost of a dropout. One draw of 64 serves four elements, or two where 16 bits are too coarse for
+    `drop`: 16 bits make its error at most 2^-17.
+    """
+    if drop <= 0.0 or drop >= 1.0:
+        return jnp.full(shape, drop <= 0.0)
+    width = 16 if 2**-6 <= drop <= 1 - 2**-6 else 32
+    unit = jnp.uint16 if width == 16 else jnp.uint32
+    total = math.prod(shape)
+    draws = jax.random.bits(key, (-(-total * width // 64),), jnp.uint64)
+    bits = lax.bitcast_convert_type(draws, unit).reshape(-1)[:total].reshape(shape)
+    threshold = min(round(drop * 2**width), 2**width - 1)
+    return bits >= np.asarray(threshold, unit)
+
+
+@op(outs="Out Mask~")
+def dropout(
+    X: Array, Seed: Array | None, *, dropout_prob: float = 0.5, is_test: bool = False, fix_seed: bool = False,
+    seed: int = 0, dropout_implementation: str = "downgrade_in_infer", key: jax.Array,
+):  # fmt: skip
+    """Out = X Mask, Mask (uint8) 0 with probability dropout_prob.
+
+    upscale_in_train divides the kept by 1 - dropout_prob and gives X in a test; downgrade_in_infer keeps them as they
+    are and gives X (1 - dropout_prob) in a test, where Mask is all 1. Seed is for the caller, who makes the key.
+    """
+    upscale = dropout_implementation == "upscale_in_train"
+    if is_test:
+        return X if upscale else X * np.asarray(1.0 - dropout_prob, X.dtype), jnp.ones(X.shape, np.uint8)
+    keep = keep_mask(key, X.shape, dropout_prob)
+    kept = _scaled(X, dropout_prob) if upscale else X
+    return jnp.where(keep, kept, np.zeros((), X.dtype)), keep.astype(np.uint8)
+
+
+def _scaled(X: Array, drop: float) -> Array:
+    """X / (1 - drop); where everything is dropped it does not matter, and must not be infinite."""
+    return X / np.asarray(1.0 - drop, X.dtype) if drop < 1.0 else X
+
+
+@grad_of("dropout", "Mask", nograd="Seed", grad_outs="Out")
+def dropout_grad(Mask: Array, d_Out: Array, *, dropout_prob: float, dropout_implementation: str):
+    """d_X = d_Out Mask, divided by 1 - dropout_prob for upscale_in_train."""
+    kept = _scaled(d_Out, dropout_prob) if dropout_implementation == "upscale_in_train" else d_Out
+    return jnp.where(Mask != 0, kept, np.zeros((), d_Out.dtype))
+
+
+@op(outs="Out")
+def sampling_id(X: Array, *, min: float = 0.0, max: float = 1.0, seed: int = 0, key: jax.Array):
+    """Out[i] (int64) = the first column where X[i]'s running sum passes a draw from U[min, max), at most the last."""
+    drawn = jax.random.uniform(key, (X.shape[0], 1), X.dtype, min, max)
+    passed = jnp.sum(jnp.cumsum(X, axis=1) <= drawn, axis=1, dtype=np.int64)
+    return jnp.minimum(passed, X.shape[1] - 1)
+
+
+@op(outs="Out ShuffleIdx SeedOut")
+def shuffle_batch(X: Array, Seed: Array, *, startup_seed: int = 0, key: jax.Array):
+    """Out[i] = X[ShuffleIdx[i]]: the rows (all dims but the last) in random order; SeedOut = Seed."""
+    rows = X.reshape(-1, X.shape[-1])
+    order = jax.random.permutation(key, rows.shape[0]).astype(np.int64)
+    return take(rows, order[:, None]).reshape(X.shape), order, Seed
+
+
+@grad_of("shuffle_batch", "ShuffleIdx", nograd="Seed", grad_outs="Out")
+def shuffle_batch_grad(ShuffleIdx: Array, d_Out: Array):
+    """d_X[ShuffleIdx[i]] = d_Out[i]."""
+    rows = d_Out.reshape(-1, d_Out.shape[-1])
+    return take(rows, jnp.argsort(ShuffleIdx)[:, None]).reshape(d_Out.shape)
+
+
+@op("seed", outs="Out")
+def seed_(*, seed: int = 0, key: jax.Array):
+    """Out [1] (int32) = seed, or a random number where that is 0."""
+    if seed:
+        return np.array([seed], np.int32)
+    return jax.random.randint(key, (1,), 1, 2**31 - 1, np.int32)
+
+
+@op(outs="Out SeedOut~")
+def random_crop(X: Array, Seed: Array, *, shape: Ints, startup_seed: int = 0, key: jax.Array):
+    """Out = a box of `shape` from the last dims of X, at a random place that each index of the first dims draws anew."""
+    rank = len(shape)
+    lead, dims = X.shape[: X.ndim - rank], X.shape[X.ndim - rank :]
+    room = np.array([n - m for n, m in zip(dims, shape, strict=True)], np.int32)
+    if (room < 0).any():
+        raise ShapeError(f"random_crop: a box of shape {list(shape)} does not fit in {list(X.shape)}")
+    boxes = X.reshape(-1, *dims)
+    start = jax.random.randint(key, (boxes.shape[0], rank), 0, room + 1, np.int32)
+    out = jax.vmap(lambda box, at: lax.dynamic_slice(box, at, shape))(boxes, start)
+    return out.reshape(*lead, *shape), Seed

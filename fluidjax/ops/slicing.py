@@ -1,0 +1,276 @@
+"""Taking a box out of a tensor, and putting a border around one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..errors import ShapeError, UnsupportedError
+from .concrete import integers, scalars
+from .infer import Spec
+from .registry import Array, Ints, grad_of, op
+
+_SLICE_TENSORS = "StartsTensor EndsTensor StartsTensorList EndsTensorList"
+_STRIDE_TENSORS = "StartsTensor EndsTensor StridesTensor StartsTensorList EndsTensorList StridesTensorList"
+TO_THE_END = 10000000  # Fluid's `end` where the last element is meant
+
+
+def _without(dims: Sequence[int], gone: Sequence[int]) -> tuple[int, ...]:
+    """The dims without the axes in `gone`; [1] if none is left, for Paddle 1.8.5 has no 0-d tensors."""
+    left = tuple(n for i, n in enumerate(dims) if i not in gone)
+    return left or (1,) if gone else left
+
+
+def _end(axis: int, start: int, end: int, dropped: Sequence[int]) -> int:
+    """`end`, but where [-1:0] asks for one element (start is -1 and end is start + 1): the end of the axis."""
+    return TO_THE_END if (start, end) == (-1, 0) and axis in dropped else end
+
+
+def bounds(size: int, start: int, end: int) -> tuple[int, int]:
+    """Start and end inside a dim of `size`, negative ones counted from its end."""
+    first = max(start + size if start < 0 else start, 0)
+    last = min(max(end + size if end < 0 else end, 0), size)
+    if last <= first:
+        raise ShapeError(f"slice [{start}:{end}] of a dim of size {size} holds nothing")
+    return first, last
+
+
+def _slice_spec(
+    Input: Spec, StartsTensor: Any, EndsTensor: Any, StartsTensorList: Any, EndsTensorList: Any, *,
+    axes: Ints, starts: Ints, ends: Ints, infer_flags: Ints, decrease_axis: Ints,
+) -> Spec:  # fmt: skip
+    tensors = any((StartsTensor, EndsTensor, StartsTensorList, EndsTensorList))
+    dims = list(Input.shape)
+    for i, axis in enumerate(axes):
+        at = axis % Input.ndim
+        if i < len(infer_flags) and infer_flags[i] == -1 or tensors and not infer_flags:
+            dims[at] = -1
+        elif dims[at] >= 0:
+            first, last = bounds(dims[at], starts[i], _end(axis, starts[i], ends[i], decrease_axis))
+            dims[at] = last - first
+    return Spec(_without(dims, decrease_axis), Input.dtype)
+
+
+@op("slice", outs="Out", grad=f"Input {_SLICE_TENSORS}", nograd=_SLICE_TENSORS, infer=_slice_spec)
+def slice_(
+    Input: Array, StartsTensor: Array | None, EndsTensor: Array | None,
+    StartsTensorList: list[Array] | None, EndsTensorList: list[Array] | None, *,
+    axes: Ints, starts: Ints = (), ends: Ints = (), infer_flags: Ints = (), decrease_axis: Ints = (),
+):  # fmt: skip
+    """Out = Input[..., starts[i]:ends[i], ...] on each axes[i]; the dims in `decrease_axis`, of size 1, go away.
+
+    Tensors go before attributes. A start that is known only when the step runs is fine on an axis of `decrease_axis`.
+    """
+    first = scalars(StartsTensor, StartsTensorList, starts)
+    last = scalars(EndsTensor, EndsTensorList, ends)
+    low, high = [0] * Input.ndim, list(Input.shape)
+    X = Input
+    for axis, a, b in zip(axes, first, last, strict=True):
+        at = axis % X.ndim
+        if isinstance(a, int) and isinstance(b, int):
+            low[at], high[at] = bounds(X.shape[at], a, _end(axis, a, b, decrease_axis))
+        elif axis in decrease_axis and not isinstance(a, int):
+            X = lax.dynamic_slice_in_dim(X, a, 1, axis=at)
+            high[at] = 1
+        else:
+            raise UnsupportedError(
+                f"op 'slice' cannot cut axis {axis} at a position that depends on data: XLA's shapes are static; "
+                "give constants, or take one element with decrease_axis"
+            )
+    X = lax.slice(X, low, high)
+    return X.reshape(_without(X.shape, [a % X.ndim for a in decrease_axis])) if decrease_axis else X
+
+
+def steps(size: int, start: int, end: int, stride: int) -> tuple[int, int]:
+    """(first element, how many) of a dim of `size` at this stride; end -1 with a negative stride means past element 0."""
+    if stride == 0:
+        raise ShapeError("strided_slice: a stride is 0")
+    first = start + size if start < 0 else start
+    last = end + size if end < 0 and not (end == -1 and stride < 0) else end
+    first, last = (min(max(first, 0), size), min(last, size)) if stride > 0 else (min(first, size - 1), max(last, -1))
+    count = len(range(first, last, stride))
+    if count == 0:
+        raise ShapeError(f"strided_slice [{start}:{end}:{stride}] of a dim of size {size} holds nothing")
+    return first, count
+
+
+def _strided_spec(
+    Input: Spec, StartsTensor: Any, EndsTensor: Any, StridesTensor: Any, StartsTensorList: Any, EndsTensorList: Any,
+    StridesTensorList: Any, *, axes: Ints, starts: Ints, ends: Ints, strides: Ints, infer_flags: Ints, decrease_axis: Ints,
+) -> Spec:  # fmt: skip
+    tensors = any((StartsTensor, EndsTensor, StridesTensor, StartsTensorList, EndsTensorList, StridesTensorList))
+    dims = list(Input.shape)
+    for i, axis in enumerate(axes):
+        if i < len(infer_flags) and infer_flags[i] == -1 or tensors and not infer_flags:
+            dims[axis] = -1
+        elif dims[axis] >= 0:
+            dims[axis] = steps(dims[axis], starts[i], _end(axis, starts[i], ends[i], decrease_axis), strides[i])[1]
+    return Spec(_without(dims, decrease_axis), Input.dtype)
+
+
+@op(outs="Out", grad=f"Input {_STRIDE_TENSORS}", nograd=_STRIDE_TENSORS, infer=_strided_spec)
+def strided_slice(
+    Input: Array, StartsTensor: Array | None, EndsTensor: Array | None, StridesTensor: Array | None,
+    StartsTensorList: list[Array] | None, EndsTensorList: list[Array] | None, StridesTensorList: list[Array] | None, *,
+    axes: Ints, starts: Ints = (), ends: Ints = (), strides: Ints = (), infer_flags: Ints = (), decrease_axis: Ints = (),
+):  # fmt: skip
+    """Out = Input[..., starts[i]:ends[i]:strides[i], ...] on each axes[i]; a stride may be negative."""
+    first = integers("strided_slice", "StartsTensor", StartsTensor, StartsTensorList, starts)
+    last = integers("strided_slice", "EndsTensor", EndsTensor, EndsTensorList, ends)
+    by = integers("strided_slice", "StridesTensor", StridesTensor, StridesTensorList, strides)
+    low, high, step, flipped = [0] * Input.ndim, list(Input.shape), [1] * Input.ndim, []
+    for axis, a, b, s in zip(axes, first, last, by, strict=True):
+        start, count = steps(Input.shape[axis], a, _end(axis, a, b, decrease_axis), s)
+        ends_of = sorted((start, start + (count - 1) * s))
+        low[axis], high[axis], step[axis] = ends_of[0], ends_of[1] + 1, abs(s)
+        if s < 0:
+            flipped.append(axis)
+    X = lax.slice(Input, low, high, step)
+    X = lax.rev(X, flipped) if flipped else X
+    return X.reshape(_without(X.shape, decrease_axis)) if decrease_axis else X
+
+
+def cropped(X: Array, shape: Sequence[int], offsets: Sequence[Any]) -> Array:
+    """The box of X that begins at `offsets`, which may be known only when the step runs."""
+    offsets = offsets or [0] * X.ndim
+    if not all(isinstance(n, int) for n in offsets):
+        return lax.dynamic_slice(X, offsets, shape)
+    if any(a < 0 or a + n > size for a, n, size in zip(offsets, shape, X.shape, strict=True)):
+        raise ShapeError(f"a box of shape {list(shape)} at {list(offsets)} is not inside {list(X.shape)}")
+    return lax.slice(X, offsets, [a + n for a, n in zip(offsets, shape, strict=True)])
+
+
+def _uncropped(X: Array, d_Out: Array, offsets: Sequence[Any]) -> Array:
+    """Zeros of X's shape with d_Out at `offsets`."""
+    offsets = offsets or [0] * X.ndim
+    if all(isinstance(n, int) for n in offsets):
+        edges = [(a, size - a - n, 0) for a, n, size in zip(offsets, d_Out.shape, X.shape, strict=True)]
+        return lax.pad(d_Out, np.zeros((), d_Out.dtype), edges)
+    return lax.dynamic_update_slice(jnp.zeros(X.shape, d_Out.dtype), d_Out, offsets)
+
+
+@op(outs="Out", infer=lambda X, Y, Offsets, *, shape, offsets: Spec(Y.shape if Y is not None else tuple(shape), X.dtype))
+def crop(X: Array, Y: Array | None, Offsets: Array | None, *, offsets: Ints = (), shape: Ints = ()):
+    """Out = X[offsets : offsets + shape], with the shape of Y if there is one; -1 in `shape` takes X's dim."""
+    dims = Y.shape if Y is not None else [size if n == -1 else n for n, size in zip(shape, X.shape, strict=True)]
+    return cropped(X, dims, scalars(Offsets, None, offsets))
+
+
+@grad_of("crop", "X Offsets", nograd="Y Offsets")
+def crop_grad(X: Array, Offsets: Array | None, d_Out: Array, *, offsets: Ints):
+    """d_X = d_Out where Out was taken from, 0 elsewhere."""
+    return _uncropped(X, d_Out, scalars(Offsets, None, offsets))
+
+
+def _box(shape: Sequence[int], offsets: Sequence[Any], dims: Sequence[int]) -> list[int]:
+    """The shape of the box: -1 takes all that lies behind the offset."""
+    out = []
+    for i, n in enumerate(shape):
+        start = offsets[i] if offsets else 0
+        if n == -1 and not isinstance(start, int):
+            raise UnsupportedError("op 'crop_tensor' cannot take shape -1 at an offset that depends on data")
+        out.append(dims[i] - start if n == -1 else n)
+    return out
+
+
+def _crop_tensor_spec(X: Spec, Shape: Any, Offsets: Any, ShapeTensor: Any, OffsetsTensor: Any, *, shape: Ints, offsets: Ints) -> Spec:
+    if Shape is not None or ShapeTensor:
+        return Spec(tuple(n if n > 0 else -1 for n in shape) or (-1,) * X.ndim, X.dtype)
+    unknown = Offsets is not None or OffsetsTensor
+    box = [-1 if n == -1 and (size == -1 or unknown) else n for n, size in zip(shape, X.shape, strict=True)]
+    dims = [-1 if n == -1 and b == -1 else full for n, b, full in zip(shape, box, _box(shape, () if unknown else offsets, X.shape), strict=True)]
+    return Spec(tuple(dims), X.dtype)
+
+
+@op(outs="Out", infer=_crop_tensor_spec)
+def crop_tensor(
+    X: Array, Shape: Array | None, Offsets: Array | None, ShapeTensor: list[Array] | None,
+    OffsetsTensor: list[Array] | None, *, offsets: Ints = (), shape: Ints = (),
+):  # fmt: skip
+    """Out = X[offsets : offsets + shape]; -1 in `shape` takes all that lies behind the offset."""
+    start = scalars(Offsets, OffsetsTensor, offsets)
+    dims = integers("crop_tensor", "Shape", Shape, ShapeTensor, shape)
+    return cropped(X, _box(dims, start, X.shape), start)
+
+
+@grad_of("crop_tensor", "X Offsets OffsetsTensor", nograd="Shape Offsets ShapeTensor OffsetsTensor")
+def crop_tensor_grad(X: Array, Offsets: Array | None, OffsetsTensor: list[Array] | None, d_Out: Array, *, offsets: Ints):
+    """d_X = d_Out where Out was taken from, 0 elsewhere."""
+    return _uncropped(X, d_Out, scalars(Offsets, OffsetsTensor, offsets))
+
+
+def _edges(paddings: Sequence[int]) -> list[tuple[int, int, int]]:
+    return [(a, b, 0) for a, b in zip(paddings[::2], paddings[1::2], strict=True)]
+
+
+@op(outs="Out")
+def pad(X: Array, *, paddings: Ints, pad_value: float = 0.0):
+    """Out = X with paddings[2 i] before and paddings[2 i + 1] after dim i, filled with pad_value."""
+    return lax.pad(X, np.asarray(pad_value, X.dtype), _edges(paddings))
+
+
+@grad_of("pad", "")
+def pad_grad(d_Out: Array, *, paddings: Ints):
+    """d_X = d_Out without its border."""
+    return lax.pad(d_Out, np.zeros((), d_Out.dtype), [(-a, -b, 0) for a, b, _ in _edges(paddings)])
+
+
+def _pad2d_spec(X: Spec, Paddings: Any, *, paddings: Ints, data_format: str, mode: str, pad_value: float) -> Spec:
+    at = 1 if data_format == "NHWC" else 2
+    if Paddings is not None:
+        return Spec(tuple(-1 if i in (at, at + 1) else n for i, n in enumerate(X.shape)), X.dtype)
+    grown = {at: paddings[0] + paddings[1], at + 1: paddings[2] + paddings[3]}
+    return Spec(tuple(n if n == -1 else n + grown.get(i, 0) for i, n in enumerate(X.shape)), X.dtype)
+
+
+@op(outs="Out", grad="X Paddings", nograd="Paddings", infer=_pad2d_spec)
+def pad2d(
+    X: Array, Paddings: Array | None, *,
+    paddings: Ints, pad_value: float = 0.0, mode: str = "constant", data_format: str = "NCHW",
+):  # fmt: skip
+    """Out = images X with [top, bottom, left, right] = paddings around; mode: constant, reflect or edge."""
+    top, bottom, left, right = integers("pad2d", "Paddings", Paddings, None, paddings)
+    image = [(top, bottom), (left, right)]
+    border = [(0, 0), *image, (0, 0)] if data_format == "NHWC" else [(0, 0), (0, 0), *image]
+    if mode == "constant":
+        return lax.pad(X, np.asarray(pad_value, X.dtype), [(a, b, 0) for a, b in border])
+    return jnp.pad(X, border, mode=mode)
+
+
+@op(outs="Out", infer=lambda X, Y, *, pad_value: Spec(X.shape, Y.dtype))
+def pad_constant_like(X: Array, Y: Array, *, pad_value: float = 0.0):
+    """Out = Y, padded at the end of each dim to X's shape with pad_value."""
+    edges = [(0, n - m, 0) for n, m in zip(X.shape, Y.shape, strict=True)]
+    return lax.pad(Y, np.asarray(pad_value, Y.dtype), edges)
+
+
+@grad_of("pad_constant_like", "Y", nograd="X")
+def pad_constant_like_grad(Y: Array, d_Out: Array):
+    """d_Y = the part of d_Out that Y fills."""
+    return lax.slice(d_Out, [0] * Y.ndim, Y.shape)
+
+
+def _columns(X: Sequence[Array], start_index: int, length: int) -> list[Array]:
+    """Columns [start_index, start_index + length) of each X [rows, columns]; length -1: to the end."""
+    width = X[0].shape[1]
+    start = start_index + width if start_index < 0 else start_index
+    return [lax.slice_in_dim(x, start, width if length < 0 else start + length, axis=1) for x in X]
+
+
+@op(outs="Out", grad="X")
+def partial_concat(X: list[Array], *, start_index: int = 0, length: int = -1):
+    """Out = the columns [start_index, start_index + length) of X[0], X[1], ... side by side."""
+    return jnp.concatenate(_columns(X, start_index, length), axis=1)
+
+
+@op(outs="Out", grad="X")
+def partial_sum(X: list[Array], *, start_index: int = 0, length: int = -1):
+    """Out = the sum over X[0], X[1], ... of the columns [start_index, start_index + length)."""
+    first, *others = _columns(X, start_index, length)
+    for each in others:
+        first = first + each
+    return first

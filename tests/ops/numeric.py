@@ -1,0 +1,52 @@
+"""Directional derivatives by central differences, in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .running import Run, tree
+
+STEP = 1e-5
+
+
+def directions(run: Run, seed: int) -> dict[str, Any]:
+    """One random direction in the space of all inputs that the sample differentiates."""
+    rng = np.random.default_rng(seed)
+    return tree(lambda a: rng.uniform(-1, 1, np.shape(a)), {s: run.inputs[s] for s in run.sample.grad})
+
+
+def loss(run: Run, outputs: dict[str, Any]) -> float:
+    """<cotangents, outputs>."""
+    return sum(float(np.vdot(c, o)) for c, o in _pairs(run.cotangents, outputs))
+
+
+def numeric(run: Run, direction: dict[str, Any]) -> float:
+    """The derivative of the loss along `direction`."""
+
+    def moved(step: float) -> float:
+        inputs = dict(run.inputs)
+        for slot, d in direction.items():
+            x = inputs[slot]
+            inputs[slot] = [a + step * b for a, b in zip(x, d, strict=True)] if isinstance(x, list) else x + step * d
+        return loss(run, run.forward(inputs))
+
+    return (moved(STEP) - moved(-STEP)) / (2 * STEP)
+
+
+def analytic(run: Run, grads: dict[str, Any], direction: dict[str, Any]) -> tuple[float, float]:
+    """The same from gradients, and the sum of the sizes of its terms."""
+    products = [np.multiply(g, d) for d, g in _pairs(direction, grads)]
+    return sum(float(p.sum()) for p in products), sum(float(np.abs(p).sum()) for p in products)
+
+
+def _pairs(a: dict[str, Any], b: dict[str, Any]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Arrays of equal place; those of which `a` has none are left out."""
+    found = []
+    for slot, x in a.items():
+        y = b[slot]
+        for p, q in zip(x, y, strict=True) if isinstance(x, list) else [(x, y)]:
+            if p is not None:
+                found.append((np.asarray(p), np.asarray(q)))
+    return found

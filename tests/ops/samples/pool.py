@@ -1,0 +1,101 @@
+"""Pools: layouts, paddings, ceil_mode, adaptive and global windows, ties."""
+import numpy as np
+
+from ..sample import Sample, distinct, f32, ints
+
+
+def pool(op, kind, shape, ksize, x=None, **attrs):
+    attrs.update(pooling_type=kind, ksize=ksize)
+    return Sample(op, {"X": distinct(*shape) if x is None else x}, attrs, outputs=["Out"], grad=["X"])
+
+
+def planes(kind):
+    p = lambda shape, ksize, **attrs: pool("pool2d", kind, shape, ksize, **attrs)
+    yield p((2, 2, 6, 4), [2, 2], strides=[2, 2])
+    yield p((2, 6, 4, 2), [2, 2], strides=[2, 2], data_format="NHWC")
+    yield p((2, 2, 7, 5), [2, 2], strides=[2, 2])
+    yield p((2, 2, 7, 5), [3, 2])
+    yield p((2, 2, 7, 6), [3, 3], strides=[2, 2], paddings=[1, 1])
+    yield p((2, 7, 6, 3), [3, 3], strides=[2, 2], paddings=[1, 1], data_format="NHWC")
+    yield p((2, 2, 7, 6), [3, 3], strides=[2, 2], paddings=[1, 1], exclusive=False)
+    yield p((2, 2, 8, 6), [3, 3], strides=[2, 2], ceil_mode=True)
+    yield p((2, 2, 8, 6), [3, 3], strides=[2, 2], paddings=[1, 0], ceil_mode=True, exclusive=False)
+    yield p((1, 2, 7, 7), [2, 2], strides=[2, 2], ceil_mode=True)
+    yield p((1, 2, 7, 6), [3, 2], strides=[2, 1], paddings=[1, 2, 0, 1])
+    yield p((1, 7, 6, 2), [3, 2], strides=[1, 2], paddings=[2, 1, 1, 0], data_format="NHWC", exclusive=False)
+    yield p((1, 2, 7, 6), [3, 3], strides=[2, 2], padding_algorithm="SAME", paddings=[1, 1])
+    yield p((1, 2, 7, 6), [3, 3], strides=[2, 3], padding_algorithm="VALID", paddings=[1, 1])
+    yield p((1, 2, 7, 6), [1, 2], strides=[2, 3])
+    yield p((2, 3, 4, 5), [2, 2], global_pooling=True, paddings=[1, 1])
+    yield p((2, 4, 5, 3), [2, 2], global_pooling=True, data_format="NHWC")
+    yield p((1, 1, 10, 9), [8, 9])
+    yield p((1, 2, 10, 9), [8, 8], paddings=[2, 1], exclusive=False)
+    yield p((1, 1, 16, 16), [8, 8], strides=[8, 8])
+    yield p((2, 2, 6, 4), [3, 2], adaptive=True)
+    yield p((2, 2, 7, 5), [3, 2], adaptive=True)
+    yield p((2, 7, 5, 2), [3, 2], adaptive=True, data_format="NHWC")
+    yield p((2, 2, 3, 2), [5, 4], adaptive=True)
+    yield p((2, 2, 7, 5), [1, 1], adaptive=True)
+
+
+def volumes(kind):
+    p = lambda shape, ksize, **attrs: pool("pool3d", kind, shape, ksize, **attrs)
+    yield p((1, 2, 4, 4, 2), [2, 2, 2], strides=[2, 2, 2])
+    yield p((1, 2, 5, 4, 3), [3, 2, 2], strides=[2, 1, 1], paddings=[1, 0, 1])
+    yield p((1, 5, 4, 3, 2), [3, 2, 2], strides=[2, 1, 2], paddings=[1, 0, 1, 0, 0, 1], data_format="NDHWC")
+    yield p((1, 2, 5, 4, 4), [2, 2, 3], strides=[2, 2, 2], ceil_mode=True, exclusive=False)
+    yield p((1, 2, 5, 4, 3), [2, 2, 2], adaptive=True)
+    yield p((1, 5, 4, 3, 2), [2, 3, 2], adaptive=True, data_format="NDHWC")
+    yield p((2, 2, 3, 2, 3), [2, 2, 2], global_pooling=True)
+    yield p((1, 2, 5, 4, 3), [2, 2, 2], padding_algorithm="SAME", strides=[2, 2, 1])
+
+
+def ties():
+    """equal cells: the gradient goes to the first maximum of each window"""
+    few = lambda *shape: ints(*shape, high=3, dtype="float32")
+    for x, attrs in [
+        (few(2, 2, 6, 6), dict(ksize=[2, 2], strides=[2, 2])),
+        (few(2, 6, 6, 2), dict(ksize=[3, 3], strides=[3, 3], data_format="NHWC")),
+        (few(2, 2, 7, 7), dict(ksize=[3, 3], strides=[2, 2], paddings=[1, 1])),
+        (few(2, 2, 7, 7), dict(ksize=[3, 3], strides=[1, 1])),
+        (few(1, 1, 16, 16), dict(ksize=[8, 8], strides=[8, 8])),
+        (few(1, 1, 12, 12), dict(ksize=[8, 8], strides=[2, 2])),
+        (few(1, 2, 7, 5), dict(ksize=[3, 2], adaptive=True)),
+    ]:
+        attrs = dict(attrs, pooling_type="max")
+        sample = Sample("pool2d", {"X": x}, attrs, outputs=["Out"], grad=["X"],
+                        note="numeric gradients do not exist at ties")
+        yield sample
+
+
+def with_index():
+    def p(op, x, ksize, **attrs):
+        return Sample(op, {"X": x}, dict(attrs, ksize=ksize), outputs=["Out", "Mask"], grad=["X"], of=["Out"])
+
+    two, three = "max_pool2d_with_index", "max_pool3d_with_index"
+    yield p(two, distinct(2, 2, 6, 4), [2, 2], strides=[2, 2])
+    yield p(two, distinct(2, 2, 7, 5), [3, 2], strides=[2, 1], paddings=[1, 0])
+    yield p(two, distinct(2, 2, 5, 5), [3, 3], strides=[1, 1], paddings=[1, 1])
+    yield p(two, distinct(2, 2, 4, 5), [2, 2], global_pooling=True)
+    yield p(two, distinct(2, 2, 7, 5), [3, 2], adaptive=True)
+    yield p(two, distinct(2, 2, 6, 4), [3, 2], adaptive=True)
+    yield p(two, ints(1, 2, 6, 6, high=3, dtype="float32"), [3, 3], strides=[2, 2], paddings=[1, 1])
+    yield p(three, distinct(1, 2, 4, 4, 2), [2, 2, 2], strides=[2, 2, 2])
+    yield p(three, distinct(1, 2, 5, 4, 3), [3, 2, 2], strides=[2, 1, 1], paddings=[1, 0, 1])
+    yield p(three, distinct(1, 2, 5, 4, 3), [2, 3, 2], adaptive=True)
+    yield p(three, distinct(1, 2, 3, 2, 3), [2, 2, 2], global_pooling=True)
+
+
+def unpool():
+    """Indices as max_pool2d_with_index with ksize 2 and stride 2 gives them: one cell of each 2x2 window"""
+    rows, cols = np.arange(3)[:, None] * 2, np.arange(4)[None, :] * 2
+    where = (rows + ints(2, 2, 3, 4, high=2)) * 8 + cols + ints(2, 2, 3, 4, high=2)
+    yield Sample("unpool", {"X": f32(2, 2, 3, 4), "Indices": where.astype("int32")},
+                 {"unpooling_type": "max", "ksize": [2, 2], "strides": [2, 2], "paddings": [0, 0]},
+                 outputs=["Out"], grad=["X"])
+    yield Sample("unpool", {"X": f32(1, 1, 2, 2), "Indices": np.array([[[[0, 3], [17, 13]]]], "int32")},
+                 {"unpooling_type": "max", "ksize": [3, 3], "strides": [2, 2]},
+                 outputs=["Out"], grad=["X"])
+
+
+SAMPLES = [*planes("max"), *planes("avg"), *volumes("max"), *volumes("avg"), *ties(), *with_index(), *unpool()]

@@ -1,0 +1,143 @@
+"""Every op sample against Paddle's answers, against numeric derivatives, and against its own shape rule.
+
+The gradient ops run as they are written in a program: at the variables that they name, and nothing else.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fluidjax.ops  # noqa: F401  (fills the registry)
+from fluidjax.dtypes import name_of
+from fluidjax.errors import FluidError
+from fluidjax.ir.desc import FrozenMap
+from fluidjax.ops.infer import Spec, infer
+
+from . import numeric
+from .recorded import recorded
+from .running import Run, tree
+from .sample import Sample
+from .samples import all_samples
+
+CASES = {f"{family}-{sample.op}-{index}": (family, index, sample) for family, index, sample in all_samples()}
+RTOL, ATOL = 1e-5, 1e-6
+NUMERIC_RTOL = 1e-5
+
+
+@lru_cache(maxsize=4)
+def run_of(name: str, wide: bool = False) -> Run:
+    return Run(CASES[name][2], wide)
+
+
+def pick(condition: Any) -> Any:
+    """Parametrise over the samples that meet a condition."""
+    return pytest.mark.parametrize("name", [n for n, (_, _, sample) in CASES.items() if condition(sample)])
+
+
+def listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def compare(got: Any, want: Any, tol: float | None, what: str) -> None:
+    """Equal shapes, dtypes and values; a repeatable slot is compared variable by variable."""
+    got, want = listed(got), listed(want)
+    assert len(got) == len(want), f"{what}: {len(got)} variables, Paddle has {len(want)}"
+    for i, (g, w) in enumerate(zip(got, want, strict=True)):
+        g, label = np.asarray(g), what if len(got) == 1 else f"{what}#{i}"
+        assert (g.shape, name_of(g.dtype)) == (w.shape, name_of(w.dtype)), label
+        rtol, atol = (RTOL, ATOL) if tol is None else (tol, tol)
+        np.testing.assert_allclose(g, w, rtol=rtol, atol=atol, err_msg=label)
+
+
+@pick(lambda s: s.paddle)
+def test_outputs_equal_paddle(name: str) -> None:
+    family, index, sample = CASES[name]
+    answer, outputs = recorded(family, index, sample), run_of(name).outputs
+    for slot in sample.outputs:
+        compare(outputs[slot], answer[slot], sample.tol, slot)
+
+
+@pick(lambda s: s.paddle and s.grad)
+def test_gradients_equal_paddle(name: str) -> None:
+    family, index, sample = CASES[name]
+    answer, grads = recorded(family, index, sample), run_of(name).gradients()
+    for slot in sample.grad:
+        compare(grads[slot], answer[slot + "@GRAD"], sample.grad_tol, slot + "@GRAD")
+
+
+@pick(lambda s: s.grad and "numeric" not in s.skip)
+def test_gradients_are_derivatives(name: str) -> None:
+    run = run_of(name, wide=True)
+    grads = run.gradients()
+    for seed in (1, 2):
+        direction = numeric.directions(run, seed)
+        found, size = numeric.analytic(run, grads, direction)
+        assert numeric.numeric(run, direction) == pytest.approx(found, abs=NUMERIC_RTOL * max(size, 1e-2))
+
+
+@pick(lambda s: True)
+def test_shape_rule_equals_execution(name: str) -> None:
+    run = run_of(name)
+    check_specs(run, specs_of(run.inputs), exact=run.definition.infer is None)
+
+
+@pick(lambda s: "unknown" not in s.skip)
+def test_shape_rule_with_open_dimension(name: str) -> None:
+    """The first dimension of the batch may be unknown: then nothing that is inferred contradicts the execution."""
+    run = run_of(name)
+    errors = []
+    for opened in open_first(run):
+        try:
+            check_specs(run, opened, exact=False)
+            return
+        except FluidError as error:
+            errors.append(str(error))
+    assert not errors, "\n".join([*errors, "if it cannot be open, give the sample skip={'unknown': why}"])
+
+
+def spec(array: Any) -> Spec:
+    return Spec(tuple(np.shape(array)), name_of(array.dtype))
+
+
+def specs_of(inputs: dict[str, Any]) -> dict[str, Any]:
+    return {s: tuple(v) if isinstance(v, list) else v for s, v in tree(spec, inputs).items()}
+
+
+def open_first(run: Run) -> list[dict[str, Any]]:
+    """Input specs with dimension 0 unknown: of all inputs that share the first input's, then of the first alone."""
+    slots = [s.name for s in run.definition.inputs if run.inputs.get(s.name) is not None]
+    if not slots or not listed(run.inputs[slots[0]]) or not np.ndim(listed(run.inputs[slots[0]])[0]):
+        return []
+    batch = np.shape(listed(run.inputs[slots[0]])[0])[0]
+
+    def opened(array: Any) -> Spec:
+        plain = spec(array)
+        return Spec((-1, *plain.shape[1:]), plain.dtype) if plain.shape[:1] == (batch,) else plain
+
+    closed, together = specs_of(run.inputs), tree(opened, run.inputs)
+    together = {s: tuple(v) if isinstance(v, list) else v for s, v in together.items()}
+    return [together, {**closed, slots[0]: together[slots[0]]}]
+
+
+def check_specs(run: Run, inputs: dict[str, Any], exact: bool) -> None:
+    """What infer says of these inputs equals what was executed, except for -1 if not `exact`."""
+    found = infer(run.definition, FrozenMap(inputs), FrozenMap(run.attrs))
+    for slot in (s.name for s in run.definition.outputs):
+        value = run.outputs[slot]
+        if value is None:
+            continue
+        assert found[slot] is not None, f"{slot} has no shape"
+        got, want = listed(found[slot]), [spec(v) for v in listed(value)]
+        assert [g.dtype for g in got] == [w.dtype for w in want], slot
+        for g, w in zip(got, want, strict=True):
+            open_dims = tuple(n if n >= 0 or exact else m for n, m in zip(g.shape, w.shape, strict=True))
+            assert open_dims == w.shape, f"{slot}: {g.shape}"
+
+
+def test_samples_have_distinct_names() -> None:
+    assert len(CASES) == len(all_samples())
+    assert all(isinstance(sample, Sample) for _, _, sample in CASES.values())
