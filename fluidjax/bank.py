@@ -86,8 +86,10 @@ class Bank:
         self.scope = scope
         self.layouts = layouts
         self.names = [n for layout in layouts for n in (*layout.singles, *(m for p in layout.packs for m in p.names))]
-        # One cell, replaced in one assignment: an interrupt sees the old state or the new one, never a mixture.
-        self.cell: list[Any] = [tuple(_arrays(layout, values, device) for layout in layouts)]
+        self.constant = _arrays(layouts[1], values, device)
+        # Results of steps are appended (the donating call does it itself, in C); the last one holds the state in force.
+        # So an interrupt at any moment sees the old state or the new one, never none.
+        self.cell: list[Any] = [(_arrays(layouts[0], values, device),)]
         self._where = self._index()
 
     def _index(self) -> dict[str, tuple[int, int, Pack | None]]:
@@ -100,7 +102,8 @@ class Bank:
 
     @property
     def arrays(self) -> tuple[list[Any], list[Any]]:
-        return self.cell[-1]
+        """The mutable group and the constant group."""
+        return self.cell[-1][0], self.constant
 
     def read(self, name: str) -> Any:
         """The value of a variable; a copy if it travels packed."""
@@ -125,9 +128,12 @@ class Bank:
             flat, at = np.array(old), pack.starts[pack.names.index(name)]
             flat[at : at + np.size(value)] = np.ravel(value)
             new = _put(flat, next(iter(old.devices())))
-        groups = [list(group) for group in self.arrays]
-        groups[g][i] = new
-        self.cell[:] = [tuple(groups)]
+        group = list(self.arrays[g])
+        group[i] = new
+        if g == 0:
+            self.cell[:] = [(group,)]
+        else:
+            self.constant = group
         return True
 
     def adopt(self) -> None:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .bank import Bank, Layout, plan
-from .errors import EnforceNotMet, FetchError, NanInfError, near
+from .errors import EnforceNotMet, FeedError, FetchError, NanInfError, near
 from .feeding import FeedRule, ranges, rule_for, unknown_feed
 from .flags import flag
 from .ir import text
@@ -63,9 +63,12 @@ class Compiled:
         self._check_fetches(desc)
         self.rules = self._rules(desc)
         self.written = tuple(dict.fromkeys((*self.step.writes,)))
+        self.creates = any(n not in self.step.reads for n in self.written)
         self.random = self.step.random
+        self.ready: set[Any] = set()  # signatures that are compiled
         self.bank: Bank | None = None
         self._layouts: tuple[Layout, Layout] | None = None
+        self._fresh: Any = None  # the types that the layouts were planned for
         self._jitted: dict[Any, Any] = {}
         self.persistable_fetches = tuple(i for i, n in enumerate(fetches) if (v := desc.blocks[0].vars.get(n)) and v.persistable)
 
@@ -94,7 +97,8 @@ class Compiled:
                     rule_for(var)(value)  # fed, but nothing that is asked for reads it
         if len(values) < len(rules):
             name = next(n for n in rules if n not in values)
-            raise EnforceMissing(name, self.step._reader_of(name), feed)
+            given = f"; fed are {', '.join(map(repr, feed))}" if feed else ""
+            raise FeedError(f"{name!r} must be fed{self.step._reader_of(name)}{given}")
         return values
 
     # -- state -----------------------------------------------------------------------------------------------------
@@ -111,6 +115,7 @@ class Compiled:
             constant = {n: v for n, v in values.items() if n not in mutable}
             self._layouts = plan(mutable), plan(constant)
             self._jitted.clear()
+            self.ready.clear()
         bank = Bank(scope, self._layouts, values, self.device)
         self.bank = bank
         return bank
@@ -147,6 +152,11 @@ class Compiled:
             donate = () if checked else (0,)
             self._jitted[kind] = jax.jit(body, donate_argnums=donate)
         return self._jitted[kind]
+
+    @staticmethod
+    def signature(fn: Any, feed: Mapping[str, Any]) -> Any:
+        """What a compiled function is particular to, beside the state's types."""
+        return (fn, *(v.shape for v in feed.values()))
 
     def _state(self, mutable: Any, constant: Any) -> dict[str, Any]:
         assert self._layouts is not None
@@ -204,10 +214,3 @@ class Compiled:
             if not bool(good):
                 place = f" ({op.loc})" if op.loc else ""
                 raise NanInfError(f"op '{op.type}'{place} wrote NaN or infinity to {name!r}: {text.op_text(op)}")
-
-
-def EnforceMissing(name: str, reader: str, feed: Mapping[str, Any]) -> Exception:  # noqa: N802 - builds an exception
-    from .errors import FeedError
-
-    given = f"; fed are {', '.join(map(repr, feed))}" if feed else ""
-    return FeedError(f"{name!r} must be fed{reader}{given}")

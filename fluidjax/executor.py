@@ -17,8 +17,6 @@ from .bank import Bank
 from .compiled import Compiled, Recompiles
 from .errors import FeedError, FetchError, FluidTypeError, FluidValueError
 from .flags import flag
-from .lod_tensor import LoDTensor
-from .lower.step import Step
 from .place import Place, as_place
 from .program import Program, Variable, default_main_program
 from .scope import Scope, global_scope
@@ -104,6 +102,7 @@ class Executor:
             raise FluidValueError("the executor was closed; make a new one")
         if program is None:
             return default_main_program()
+        program = getattr(program, "_program", program)  # a CompiledProgram holds its program
         if isinstance(program, Program):
             return program
         raise FluidTypeError(f"Executor.run takes a Program, not {type(program).__name__}")
@@ -122,44 +121,70 @@ class Executor:
         return found
 
     def _execute(self, compiled: Compiled, program: Program, scope: Scope, feed: Any, count: int = 0) -> list[Any]:
-        """One call of the jitted step; the bank takes its results in one assignment."""
+        """One call of the jitted step; its result becomes the scope's state."""
         seed, step = 0, 0
         if compiled.random:
             step = self._runs.get(program, 0)
             seed = program._seed or _PROCESS_SEED
         with _context(self._device if self._elsewhere else None):
             bank = compiled.bind(scope)
+            args = (*bank.arrays, feed, seed, step)
             if flag("FLAGS_check_nan_inf") and not count:
-                box = self._checked(compiled, bank, feed, seed, step)
+                result = compiled.function(checked=True)(*args)
+                compiled.refuse_nan(result[3])
+                bank.cell.append(result)
+                _keep(bank, scope, result[1])
             else:
-                box = _call(compiled.function(many=count > 0), bank, feed, seed, step)
-        mutable, extra, fetched = box[0][:3]
-        bank.cell[:] = ((mutable, bank.arrays[1]),)
-        if scope._bank is not bank:
-            bank.adopt()
-        if extra:
-            _store(scope, extra)
+                _advance(compiled, compiled.function(many=count > 0), bank, scope, args)
+        result = bank.cell[-1]
+        del bank.cell[:-1]
         if compiled.random:
             self._runs[program] = step + (count or 1)
-        return fetched
-
-    def _checked(self, compiled: Compiled, bank: Bank, feed: Any, seed: int, step: int) -> list[Any]:
-        mutable, constant = bank.arrays
-        box = [compiled.function(checked=True)(mutable, constant, feed, seed, step)]
-        compiled.refuse_nan(box[0][3])
-        return box
+        return result[2]
 
 
-def _call(fn: Any, bank: Bank, feed: Any, seed: int, step: int) -> list[Any]:
+def _advance(compiled: Compiled, fn: Any, bank: Bank, scope: Scope, args: tuple[Any, ...]) -> None:
     """Call the donating step so that its result is kept even if Ctrl-C arrives during the call.
 
-    The first call of a signature runs Python code, so SIGINT waits there; later calls run in C, where Python delivers
-    no signal, and list.extend stores the result before the interpreter looks for one.
+    list.extend appends the result before the interpreter looks for signals, and the call itself runs in C once it is
+    compiled. A first call is compiled beforehand (Ctrl-C stops that at no loss) and then run with SIGINT held back, as
+    is a call that creates variables.
     """
-    mutable, constant = bank.arrays
-    box: list[Any] = []
-    box.extend(map(fn, (mutable,), (constant,), (feed,), (seed,), (step,)))
-    return box
+    signature = compiled.signature(fn, args[2])
+    if signature in compiled.ready and not compiled.creates:
+        bank.cell.extend(map(fn, *((a,) for a in args)))
+        if scope._bank is not bank:
+            _keep(bank, scope, {})
+        return
+    fn.lower(*args).compile()
+    with _uninterrupted():
+        bank.cell.extend(map(fn, *((a,) for a in args)))
+        _keep(bank, scope, bank.cell[-1][1])
+    compiled.ready.add(signature)
+
+
+def _keep(bank: Bank, scope: Scope, created: Mapping[str, Any]) -> None:
+    """The bank and newly created variables become what the scope shows."""
+    if scope._bank is not bank:
+        bank.adopt()
+    for name, value in created.items():
+        (scope.find_var(name) or scope.var(name)).value = value
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Hold Ctrl-C back until the end of the block (in the main thread; others are not interrupted anyway)."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    arrived: list[Any] = []
+    old = signal.signal(signal.SIGINT, lambda *event: arrived.append(event))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, old)
+        if arrived and callable(old):
+            old(*arrived[0])
 
 
 @contextlib.contextmanager
@@ -194,11 +219,6 @@ def _single(feed: Sequence[Any]) -> Mapping[str, Any]:
     raise FeedError("on one device a feed is a dict of names and arrays (or a list of one such dict)")
 
 
-def _store(scope: Scope, values: Mapping[str, Any]) -> None:
-    for name, value in values.items():
-        (scope.find_var(name) or scope.var(name)).value = value
-
-
 def _results(compiled: Compiled, fetched: list[Any], return_numpy: bool) -> list[Any]:
     if return_numpy:
         return [np.array(v) for v in fetched]
@@ -226,4 +246,4 @@ def _stack(compiled: Compiled, feeds: Any) -> tuple[dict[str, Any], int]:
     return stacked, len(feeds)
 
 
-__all__ = ["Executor", "LoDTensor", "Step", "signal", "threading"]
+__all__ = ["Executor"]

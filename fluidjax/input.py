@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .layer_helper import LayerHelper
-from .layers._build import INTS, typed, variable
+from .layers._build import typed
 from .layers.nn_dense import _one_hot, lookup
 from .variable import Variable
 
@@ -44,7 +44,7 @@ def one_hot(input: Variable, depth: Any, allow_out_of_range: bool = False) -> Va
 
     depth: an integer or a variable of one. allow_out_of_range: such ids give zeros instead of an error.
     """
-    variable(input, "input", "one_hot", INTS)
+    typed(input, "input", Variable, "one_hot")
     typed(depth, "depth", (int, Variable), "one_hot")
     return _one_hot(LayerHelper("one_hot_v2"), input, depth, allow_out_of_range, stop=False)
 

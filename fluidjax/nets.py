@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from . import layers
-from .errors import near
+from .errors import FluidTypeError, near
 from .layers._build import require, typed, variable
 from .variable import Variable
 
@@ -96,7 +96,8 @@ def scaled_dot_product_attention(
     for what, v in (("queries", queries), ("keys", keys), ("values", values)):
         variable(v, what, "scaled_dot_product_attention", ("float32", "float64"))
         require(v.ndim == 3, f"scaled_dot_product_attention's {what} has three dimensions, but {v.name!r} has shape {list(v.shape)}")
-    require(queries.dtype == keys.dtype == values.dtype, "scaled_dot_product_attention's queries, keys and values are of one dtype")
+    if not queries.dtype == keys.dtype == values.dtype:
+        raise FluidTypeError("scaled_dot_product_attention's queries, keys and values are of one dtype")
     width, out_width = keys.shape[-1], values.shape[-1]
     require(queries.shape[-1] == width, f"queries of width {queries.shape[-1]} cannot attend to keys of width {width}")
     require(keys.shape[-2] == values.shape[-2], f"there are {keys.shape[-2]} keys but {values.shape[-2]} values")

@@ -10,8 +10,9 @@ from ..variable import Variable
 from ._build import FLOATS, HALF, INTS, append, named, require, typed, variable
 
 # name: formula, dtypes, parameters after x
+_NUMBERS = (*HALF, *INTS)
 _TABLE: dict[str, tuple[str, tuple[str, ...], str]] = {
-    "abs": ("|x|", HALF, "name=None"),
+    "abs": ("|x|", _NUMBERS, "name=None"),
     "acos": ("arccos(x)", HALF, "name=None"),
     "asin": ("arcsin(x)", HALF, "name=None"),
     "atan": ("arctan(x)", HALF, "name=None"),
@@ -19,15 +20,15 @@ _TABLE: dict[str, tuple[str, tuple[str, ...], str]] = {
     "ceil": ("x rounded up", HALF, "name=None"),
     "cos": ("cos(x)", HALF, "name=None"),
     "elu": ("x where x > 0, else alpha * (exp(x) - 1)", HALF, "alpha=1.0, name=None"),
-    "erf": ("2 / sqrt(pi) * integral of exp(-t^2) from 0 to x", HALF, ""),
-    "exp": ("exp(x)", HALF, "name=None"),
+    "erf": ("2 / sqrt(pi) * integral of exp(-t^2) from 0 to x", (), ""),
+    "exp": ("exp(x)", _NUMBERS, "name=None"),
     "floor": ("x rounded down", HALF, "name=None"),
-    "gelu": ("x * Phi(x), Phi the normal distribution function; approximate: by tanh", HALF, "approximate=False"),
+    "gelu": ("x * Phi(x), Phi the normal distribution function; approximate: by tanh", (), "approximate=False"),
     "hard_shrink": ("x where |x| > threshold (default 0.5), else 0", HALF, "threshold=None"),
     "hard_sigmoid": ("min(max(slope * x + offset, 0), 1)", HALF, "slope=0.2, offset=0.5, name=None"),
     "hard_swish": ("x * min(max(x + offset, 0), threshold) / scale", HALF, "threshold=6.0, scale=6.0, offset=3.0, name=None"),
     "leaky_relu": ("max(x, alpha * x)", HALF, "alpha=0.02, name=None"),
-    "log": ("natural logarithm of x", HALF, "name=None"),
+    "log": ("natural logarithm of x", FLOATS, "name=None"),
     "logsigmoid": ("log(1 / (1 + exp(-x)))", HALF, "name=None"),
     "reciprocal": ("1 / x", HALF, "name=None"),
     "relu": ("max(x, 0)", HALF, "name=None"),
@@ -42,7 +43,7 @@ _TABLE: dict[str, tuple[str, tuple[str, ...], str]] = {
     "softshrink": ("x - alpha above alpha (default 0.5), x + alpha below -alpha, else 0", HALF, "alpha=None"),
     "softsign": ("x / (1 + |x|)", HALF, "name=None"),
     "sqrt": ("square root of x", HALF, "name=None"),
-    "square": ("x * x", HALF, "name=None"),
+    "square": ("x * x", _NUMBERS, "name=None"),
     "stanh": ("scale_b * tanh(scale_a * x)", HALF, "scale_a=0.67, scale_b=1.7159, name=None"),
     "swish": ("x / (1 + exp(-beta * x))", HALF, "beta=1.0, name=None"),
     "tanh": ("tanh(x)", HALF, "name=None"),
@@ -64,7 +65,9 @@ def _elementwise(kind: str, formula: str, dtypes: tuple[str, ...], parameters: s
         attrs = {renamed.get(n, n): v for n, v in values.items()}
         return append(helper, {"X": x}, {"Out": x.dtype}, attrs)
 
-    doc = f"Element by element: {formula}.\n\nx: {', '.join(dtypes)}; anything else raises FluidTypeError."
+    doc = f"Element by element: {formula}."
+    if dtypes:
+        doc += f"\n\nx: {', '.join(dtypes)}; anything else raises FluidTypeError."
     named(layer, kind, doc, f"x, {parameters}".rstrip(", "))
     layer.__module__ = __name__
     signature = layer.__signature__  # type: ignore[attr-defined]
@@ -86,7 +89,7 @@ def log_softmax(input: Variable, axis: int | None = None, dtype: Any = None, nam
     """log(softmax(input, axis)), axis None meaning -1; dtype casts the input first."""
     from ..dtypes import enum_of
 
-    variable(input, "input", "log_softmax", FLOATS)
+    variable(input, "input", "log_softmax", HALF if dtype is None else ())
     helper = LayerHelper("log_softmax", name=name)
     if dtype is not None:
         to = enum_of(dtype)
@@ -99,7 +102,7 @@ def log_softmax(input: Variable, axis: int | None = None, dtype: Any = None, nam
 
 def log1p(x: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
     """log(1 + x), accurate for small x. out: a variable to write instead of a new one."""
-    variable(x, "x", "log1p", HALF)
+    variable(x, "x", "log1p", FLOATS)
     return append(LayerHelper("log1p", name=name), {"X": x}, {"Out": x.dtype if out is None else out})
 
 
@@ -140,7 +143,7 @@ def prelu(x: Variable, mode: str, param_attr: Any = None, name: str | None = Non
     """
     from ..initializer import ConstantInitializer
 
-    typed(x, "x", Variable, "prelu")
+    variable(x, "x", "prelu", FLOATS)
     require(mode in ("all", "channel", "element"), f"prelu's mode is 'all', 'channel' or 'element', not {mode!r}")
     helper = LayerHelper("prelu", param_attr=param_attr, name=name)
     shape = {"all": [1], "channel": [1, x.shape[1], 1, 1], "element": [1, *x.shape[1:]]}[mode]

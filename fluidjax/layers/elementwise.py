@@ -40,8 +40,8 @@ def _arithmetic(kind: str, formula: str, dtypes: tuple[str, ...]) -> Callable[..
 
 def _compare(kind: str, formula: str) -> Callable[..., Variable]:
     def run(x: Variable, y: Variable, cond: Variable | None, attrs: dict[str, Any]) -> Variable:
-        variable(x, "x", kind, (*FLOATS, *INTS) if kind in _STRICT else ())
-        variable(y, "y", kind, (*FLOATS, *INTS) if kind in _STRICT else ())
+        variable(x, "x", kind, (*FLOATS, *INTS))
+        variable(y, "y", kind, (*FLOATS, *INTS))
         typed(cond, "cond", (Variable, type(None)), kind)
         out = append(LayerHelper(kind), {"X": [x], "Y": [y]}, {"Out": "bool" if cond is None else cond}, attrs)
         if cond is None:
@@ -62,9 +62,6 @@ def _compare(kind: str, formula: str) -> Callable[..., Variable]:
     parameters = "x, y, force_cpu=None, cond=None" if kind == "less_than" else "x, y, cond=None"
     layer.__module__ = __name__
     return named(layer, kind, doc + (" force_cpu: an attribute of the op." if kind == "less_than" else ""), parameters)
-
-
-_STRICT = ()
 
 
 def _logical(kind: str, formula: str) -> Callable[..., Variable]:
@@ -152,7 +149,7 @@ def sum(x: Any) -> Variable:
     """The sum of a list of variables of one shape, element by element."""
     typed(x, "x", (Variable, tuple, list), "sum")
     for i, v in enumerate(x if isinstance(x, list | tuple) else []):
-        typed(v, f"x[{i}]", Variable, "sum")
+        variable(v, f"x[{i}]", "sum", (*FLOATS, *INTS))
     helper = LayerHelper("sum", x=x)
     return append(helper, {"X": x}, {"Out": helper.input_dtype("x")}, {"use_mkldnn": False})
 
@@ -169,7 +166,7 @@ def sums(input: Any, out: Variable | None = None) -> Variable:
 def allclose(input: Variable, other: Variable, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, name: str | None = None) -> Variable:
     """Whether |input - other| <= atol + rtol * |other| everywhere: one bool. equal_nan: NaN equals NaN."""
     for what, v in (("input", input), ("other", other)):
-        variable(v, what, "allclose", FLOATS)
+        typed(v, what, Variable, "allclose")
     attrs = {"rtol": rtol, "atol": atol, "equal_nan": equal_nan}
     return append(LayerHelper("allclose", name=name), {"Input": input, "Other": other}, {"Out": "bool"}, attrs)
 

@@ -115,7 +115,7 @@ def where(condition: Variable) -> Variable:
 
 def nonzero(input: Variable, as_tuple: bool = False) -> Any:
     """where for numbers too; as_tuple: a variable [k, 1] for each dimension."""
-    from .shape import slice
+    from .manip import slice
 
     typed(input, "input", Variable, "nonzero")
     places = where(input)
@@ -145,7 +145,7 @@ def unique_with_counts(x: Variable, dtype: Any = "int32") -> tuple[Variable, Var
 
 def shape(input: Variable) -> Variable:
     """The shape of `input` when the program runs: int32 [rank]."""
-    typed(input, "input", Variable, "shape")
+    variable(input, "input", "shape", (*FLOATS, *INTS))
     return append(LayerHelper("shape"), {"Input": input}, {"Out": "int32"})
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..layer_helper import LayerHelper
 from ..variable import Variable
-from ._build import FLOATS, HALF, INTS, append, one_of, require, typed, variable
+from ._build import FLOATS, HALF, append, one_of, require, typed, variable
 
 IGNORE = -100  # a label that no class has: rows with it cost nothing
 
@@ -131,8 +131,9 @@ def rank_loss(label: Variable, left: Variable, right: Variable, name: str | None
 
 def margin_rank_loss(label: Variable, left: Variable, right: Variable, margin: float = 0.1, name: str | None = None) -> Variable:
     """max(0, -label * (left - right) + margin), all [N, 1], label 1 or -1."""
-    for what, v in (("label", label), ("left", left), ("right", right)):
-        variable(v, what, "margin_rank_loss", ("float32",))
+    variable(label, "label", "margin_rank_loss", ("float32",))
+    for what, v in (("left", left), ("right", right)):
+        typed(v, what, Variable, "margin_rank_loss")
     helper = LayerHelper("margin_rank_loss", name=name)
     outs = {"Out": left.dtype, "Activated": left.dtype}
     return append(helper, {"Label": label, "X1": left, "X2": right}, outs, {"margin": margin})[0]
@@ -171,7 +172,7 @@ def npair_loss(anchor: Variable, positive: Variable, labels: Variable, l2_reg: f
     from .elementwise import equal  # type: ignore[attr-defined]
     from .nn_dense import matmul
     from .reduce import reduce_mean, reduce_sum  # type: ignore[attr-defined]
-    from .shape import expand, reshape, transpose
+    from .manip import expand, reshape, transpose
 
     variable(anchor, "anchor", "npair_loss", FLOATS)
     variable(positive, "positive", "npair_loss", FLOATS)
@@ -194,8 +195,8 @@ def center_loss(input: Variable, label: Variable, num_classes: int, alpha: Any, 
     input: [N, D]; label: int64 [N, 1]; alpha: a number or a variable of one element; param_attr: of the centers
     [num_classes, D].
     """
-    variable(input, "input", "center_loss", FLOATS)
-    variable(label, "label", "center_loss", INTS)
+    variable(input, "input", "center_loss", HALF)
+    typed(label, "label", Variable, "center_loss")
     helper = LayerHelper("center_loss", param_attr=param_attr)
     centers = helper.create_parameter(param_attr, [num_classes, input.shape[1]], input.dtype)
     centers.stop_gradient = True
@@ -218,8 +219,8 @@ def teacher_student_sigmoid_loss(
 
     The logit is kept within the two bounds.
     """
-    variable(input, "input", "teacher_student_sigmoid_loss", HALF)
-    typed(label, "label", Variable, "teacher_student_sigmoid_loss")
+    variable(input, "input", "teacher_student_sigmoid_loss", FLOATS)
+    variable(label, "label", "teacher_student_sigmoid_loss", FLOATS)
     helper = LayerHelper("teacher_student_sigmoid_loss")
     out = helper.create_variable(dtype=input.dtype)
     attrs = {"soft_max_lower_bound": float(soft_max_lower_bound), "soft_max_up_bound": float(soft_max_up_bound)}

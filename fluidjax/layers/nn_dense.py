@@ -155,7 +155,8 @@ def dot(x: Variable, y: Variable, name: str | None = None) -> Variable:
 
 def addmm(input: Variable, x: Variable, y: Variable, alpha: float = 1.0, beta: float = 1.0, name: str | None = None) -> Variable:
     """beta * input + alpha * x @ y, for matrices."""
-    for what, v in (("input", input), ("x", x), ("y", y)):
+    typed(input, "input", Variable, "addmm")
+    for what, v in (("x", x), ("y", y)):
         variable(v, what, "addmm", FLOATS)
     inputs = {"Input": input, "X": x, "Y": y}
     return append(LayerHelper("addmm", name=name), inputs, {"Out": x.dtype}, {"Alpha": alpha, "Beta": beta})
@@ -168,7 +169,8 @@ def addcmul(
     from .elementwise import elementwise_add, elementwise_mul
     from .tensor import assign
 
-    for what, v in (("input", input), ("tensor1", tensor1), ("tensor2", tensor2)):
+    variable(input, "input", "addcmul", FLOATS)
+    for what, v in (("tensor1", tensor1), ("tensor2", tensor2)):
         variable(v, what, "addcmul", (*FLOATS, *INTS))
     result = elementwise_add(input, elementwise_mul(tensor1, tensor2) * value, name=name)
     return result if out is None else assign(result, out)
@@ -187,8 +189,8 @@ def bilinear_tensor_product(
 ) -> Variable:
     """Out[:, i] = act(x W_i y^T + b_i) for x [B, M], y [B, N] and a weight [size, M, N]."""
     helper = LayerHelper("bilinear_tensor_product", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
-    for what, v in (("x", x), ("y", y)):
-        typed(v, what, Variable, "bilinear_tensor_product")
+    variable(x, "x", "bilinear_tensor_product", HALF)
+    typed(y, "y", Variable, "bilinear_tensor_product")
     w = helper.create_parameter(helper.param_attr, [size, x.shape[1], y.shape[1]], x.dtype)
     out = helper.create_variable_for_type_inference(x.dtype)
     bias = helper.create_parameter(helper.bias_attr, [1, size], x.dtype, is_bias=True)

@@ -7,7 +7,7 @@ from typing import Any
 from ..errors import FluidTypeError
 from ..layer_helper import LayerHelper
 from ..variable import Variable
-from ._build import FLOATS, HALF, append, one_of, require, size_list, variable
+from ._build import HALF, INTS, append, one_of, require, size_list, variable
 from .conv import FORMATS, window_padding
 
 
@@ -75,7 +75,7 @@ def pool3d(
 
 def _adaptive(n: int, input: Any, pool_size: Any, pool_type: str, require_index: bool, name: str | None) -> Any:
     layer = f"adaptive_pool{n}d"
-    variable(input, "input", layer, HALF if n == 2 else FLOATS)
+    variable(input, "input", layer, (*HALF, *INTS))
     one_of(pool_type, "pool_type", layer, ("max", "avg"))
     require(not (pool_type == "avg" and require_index), f"{layer}'s require_index is False where pool_type is 'avg'")
     attrs = {"pooling_type": pool_type, "ksize": size_list(pool_size, n, "pool_size", layer), "adaptive": True}

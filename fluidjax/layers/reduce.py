@@ -12,7 +12,7 @@ from ._build import BOOL, FLOATS, HALF, INTS, append, named, typed, variable
 _NUMBERS = (*FLOATS, *INTS)
 _TABLE: dict[str, tuple[str, tuple[str, ...]]] = {
     "reduce_sum": ("Sum", _NUMBERS), "reduce_mean": ("Mean", _NUMBERS), "reduce_max": ("Maximum", ()),
-    "reduce_min": ("Minimum", ()), "reduce_prod": ("Product", _NUMBERS), "reduce_all": ("Logical and", BOOL),
+    "reduce_min": ("Minimum", ()), "reduce_prod": ("Product", ()), "reduce_all": ("Logical and", BOOL),
     "reduce_any": ("Logical or", BOOL),
 }  # fmt: skip
 
@@ -44,7 +44,7 @@ def mean(x: Variable, name: str | None = None) -> Variable:
 
 def logsumexp(x: Variable, dim: Any = None, keepdim: bool = False, out: Variable | None = None, name: str | None = None) -> Variable:
     """log(sum(exp(x), dim)), as three ops without a shift by the maximum. out: a variable to write."""
-    typed(x, "x", Variable, "logsumexp")
+    variable(x, "x", "logsumexp", FLOATS)
     total = globals()["reduce_sum"](append(LayerHelper("exp"), {"X": x}, {"Out": x.dtype}), dim, keepdim)
     helper = LayerHelper("log", name=name)
     return append(helper, {"X": total}, {"Out": total.dtype if out is None else out})
@@ -52,7 +52,7 @@ def logsumexp(x: Variable, dim: Any = None, keepdim: bool = False, out: Variable
 
 def argmax(x: Variable, axis: int = 0) -> Variable:
     """Index (int64) of the first maximum along `axis`, which is removed."""
-    typed(x, "x", Variable, "argmax")
+    variable(x, "x", "argmax", (*FLOATS, "int16", *INTS, "uint8"))
     out = append(LayerHelper("arg_max"), {"X": x}, {"Out": "int64"}, {"axis": axis})
     out.stop_gradient = True
     return out
@@ -60,7 +60,7 @@ def argmax(x: Variable, axis: int = 0) -> Variable:
 
 def argmin(x: Variable, axis: int = 0) -> Variable:
     """Index (int64) of the first minimum along `axis`, which is removed."""
-    typed(x, "x", Variable, "argmin")
+    variable(x, "x", "argmin", (*FLOATS, "int16", *INTS, "uint8"))
     out = append(LayerHelper("arg_min"), {"X": x}, {"Out": "int64"}, {"axis": axis})
     out.stop_gradient = True
     return out

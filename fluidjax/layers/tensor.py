@@ -59,7 +59,7 @@ def concat(input: Any, axis: Any = 0, name: str | None = None) -> Variable:
     """The variables of a list one after the other along `axis` (an integer, or a variable of one)."""
     inputs = list(input) if isinstance(input, list | tuple) else [input]
     for i, v in enumerate(inputs):
-        variable(v, f"input[{i}]", "concat", ("bool", *HALF, *INTS))
+        variable(v, f"input[{i}]", "concat", (*HALF, *INTS))
     typed(axis, "axis", (int, Variable), "concat")
     helper = LayerHelper("concat", input=inputs, name=name)
     dtype = helper.input_dtype()
@@ -114,10 +114,12 @@ def fill_constant(shape: Any, dtype: Any, value: Any, force_cpu: bool = False, o
 def _shape_argument(shape: Any, layer: str, inputs: dict[str, Any], attrs: dict[str, Any]) -> None:
     """Slots and attribute for a shape whose integers, next to variables, become fill_constant ops of their own names."""
     if isinstance(shape, Variable):
-        shape.stop_gradient = True
+        variable(shape, "shape", layer, INTS).stop_gradient = True
         inputs["ShapeTensor"] = shape
         return
-    typed(shape, "shape", (list, tuple, Variable), layer)
+    for n in typed(shape, "shape", (list, tuple, Variable), layer):
+        if isinstance(n, Variable):
+            variable(n, "shape", layer, INTS)
     attrs["shape"] = [-1 if isinstance(n, Variable) else int(n) for n in shape]
     if any(isinstance(n, Variable) for n in shape):
         inputs["ShapeTensorList"] = [n if isinstance(n, Variable) else fill_constant([1], "int32", n, force_cpu=True) for n in shape]
@@ -235,7 +237,7 @@ def diag(diagonal: Any) -> Variable:
 
 def diag_embed(input: Variable, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Variable:
     """Matrices over dim1 and dim2 of the result whose diagonals (moved by `offset`) are input's last dimension."""
-    typed(input, "input", Variable, "diag_embed")
+    variable(input, "input", "diag_embed", (*HALF, *INTS))
     helper = LayerHelper("diag_embed")
     out = append(helper, {"Input": [input]}, {"Out": input.dtype}, {"offset": offset, "dim1": dim1, "dim2": dim2})
     out.stop_gradient = True
@@ -254,7 +256,7 @@ def eye(num_rows: int, num_columns: int | None = None, batch_shape: list[int] | 
     out.stop_gradient = True
     if batch_shape is None:
         return out
-    from .shape import stack
+    from .manip import stack
 
     typed(batch_shape, "batch_shape", list, "eye")
     for n in reversed(batch_shape):

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..layer_helper import LayerHelper
 from ..variable import Variable
-from ._build import FLOATS, INTS, append, holds_variable, known_ints, require, size_list, tensors, typed, variable
+from ._build import FLOATS, HALF, INTS, append, holds_variable, known_ints, require, size_list, tensors, typed, variable
 
 _METHODS = {"BILINEAR": ("bilinear", 2), "NEAREST": ("nearest", 2), "TRILINEAR": ("trilinear", 3)}
 _SIZES = {2: ("out_h", "out_w"), 3: ("out_d", "out_h", "out_w")}
@@ -119,14 +119,14 @@ def pixel_shuffle(x: Variable, upscale_factor: int) -> Variable:
 
 def space_to_depth(x: Variable, blocksize: int, name: str | None = None) -> Variable:
     """[N, C, H, W] to [N, C * b * b, H / b, W / b]: blocks of pixels become channels."""
-    variable(x, "x", "space_to_depth", (*FLOATS, *INTS))
+    variable(x, "x", "space_to_depth", (*HALF, *INTS))
     require(isinstance(blocksize, int) and blocksize >= 2, f"space_to_depth's blocksize is an integer of at least 2, not {blocksize!r}")
     return append(LayerHelper("space_to_depth", name=name), {"X": x}, {"Out": x.dtype}, {"blocksize": blocksize})
 
 
 def shuffle_channel(x: Variable, group: int, name: str | None = None) -> Variable:
     """Channels, seen as [group, C / group], transposed."""
-    variable(x, "x", "shuffle_channel", FLOATS)
+    typed(x, "x", Variable, "shuffle_channel")
     typed(group, "group", int, "shuffle_channel")
     return append(LayerHelper("shuffle_channel", name=name), {"X": x}, {"Out": x.dtype}, {"group": group})
 

@@ -128,6 +128,7 @@ NORM = {
     "layer_norm axis": "L.layer_norm(f(-1, 3, 4), scale=False, begin_norm_axis=2, epsilon=1e-3, act='tanh')",
     "layer_norm noshift": "L.layer_norm(f(-1, 3, 4), shift=False, param_attr='g')",
     "group_norm": "L.group_norm(f(-1, 4, 5, 5), 2)",
+    "group_norm attrs": "L.group_norm(f(-1, 4, 5, 5), 2, param_attr='s', bias_attr=P(name='b'), name='gn')",
     "group_norm none": "L.group_norm(f(-1, 4, 5, 5), 2, param_attr=False, bias_attr=False, act='relu', epsilon=1e-3)",
     "group_norm nhwc": "L.group_norm(f(-1, 5, 5, 4), 2, data_layout='NHWC')",
     "instance_norm": "L.instance_norm(f(-1, 4, 5, 5))",
@@ -144,6 +145,7 @@ NORM = {
     "clip_by_norm": "L.clip_by_norm(f(3, 4), 2.0)",
     "prelu all": "L.prelu(f(-1, 3, 4, 4), 'all')",
     "prelu channel": "L.prelu(f(-1, 3, 4, 4), 'channel', param_attr='alpha')",
+    "prelu float64": "L.prelu(d(-1, 3), 'all')",
     "prelu element": "L.prelu(f(-1, 3, 4, 4), 'element', P(initializer=I.Constant(0.5)))",
     "maxout": "L.maxout(f(-1, 6, 4, 4), 2, axis=1)",
     "label_smooth": "L.label_smooth(f(-1, 6), epsilon=0.2)",
@@ -207,14 +209,17 @@ TENSOR = {
     "split sections": "L.split(f(-1, 6), [1, 2, -1], dim=1, name='sp')",
     "split tensor": "L.split(f(4, 6), [i32(1), 2, 3], dim=1)",
     "split dim tensor": "L.split(f(4, 6), 2, dim=i32(1))",
+    "unsqueeze list": "L.unsqueeze(f(3, 4), [i32(1), 2])",
     "stack": "L.stack([f(3, 4), f(3, 4)], axis=1)",
     "stack one": "L.stack(f(3, 4))",
     "unstack": "L.unstack(f(3, 4), axis=1)",
     "unstack num": "L.unstack(f(2, 4), axis=0, num=2)",
     "slice": "L.slice(f(-1, 5, 6), [1, 2], [0, -3], [2, 100])",
     "slice tensor": "L.slice(f(4, 5, 6), [0, 1], i32(2), [2, 3])",
+    "slice partial": "L.slice(f(4, 5, 6), [0, 1], [i32(1), 1], [2, 3])",
     "slice list": "L.slice(f(4, 5, 6), [0, 1], [i32(1), 1], [2, i32(1)])",
     "strided_slice": "L.strided_slice(f(4, 5, 6), [0, 1], [0, 1], [3, 5], [1, 2])",
+    "strided_slice partial": "L.strided_slice(f(4, 5, 6), [0, 1], [i32(1), 1], [3, 5], [1, 2])",
     "strided_slice list": "L.strided_slice(f(4, 5, 6), [0, 1], [i32(1), 1], [3, 5], [1, i32(1)])",
     "strided_slice tensor": "L.strided_slice(f(4, 5, 6), [0, 1], i32(2), i32(2), i32(2))",
     "gather": "L.gather(f(5, 3), i(2), overwrite=False)",
@@ -266,9 +271,11 @@ TENSOR = {
     "create_parameter": "[L.create_parameter([3, 4], 'float32'), L.create_parameter([3], 'float32', is_bias=True), L.create_parameter([2, 2], 'float64', name='pp', default_initializer=I.Constant(2.0)), L.create_parameter([2], 'float32', attr=P(name='qq', learning_rate=0.5))]",
     "create_global_var": "[L.create_global_var([1], 0.5, 'float32'), L.create_global_var([2, 2], 3, 'int64', persistable=True, force_cpu=True, name='gg')]",
     "range": "[L.range(0, 10, 2, 'int32'), L.range(0.0, i32(1) if False else 5, 1, 'float32'), L.arange(0, 4), L.arange(i(1), 5, 1, 'int64')]",
+    "range mixed": "L.range(i32(1), 5, 1, 'float32')",
     "linspace": "[L.linspace(0, 10, 5, 'float32'), L.linspace(f(1), f(1), i32(1), 'float32')]",
     "diag": "[L.diag(f(3)), L.diag(np.arange(3, dtype='float32'))]",
     "eye": "[L.eye(3), L.eye(3, 4, dtype='int64'), L.eye(2, batch_shape=[3])]",
+    "eye batch": "L.eye(2, batch_shape=[3, 4])",
     "diag_embed": "L.diag_embed(f(2, 3), 1, 0, 2)",
     "uniform_random": "L.uniform_random([2, 3], 'float64', -2.0, 3.0, 7)",
     "uniform_random tensor": "[L.uniform_random(i32(2)), L.uniform_random([i32(1), 3])]",
@@ -360,6 +367,7 @@ SCHEDULES = {
     "two schedules": "[L.exponential_decay(0.1, 10, 0.5), L.noam_decay(64, 10)]",
     "Switch": "switch(fluid, False)",
     "Switch default": "switch(fluid, True)",
+    "Switch reads": "switch_reads(fluid)",
     "Switch nested": "switch_nested(fluid)",
 }
 NETS = {
@@ -435,6 +443,20 @@ def switch(fluid, default):
     return out
 
 
+def switch_reads(fluid):
+    """a case that reads its condition, what it wrote, and a parameter, and writes a temporary of the outer block"""
+    L = fluid.layers
+    x = L.fill_constant([1], "float32", 3.0)
+    w = L.create_parameter([1], "float32", name="w")
+    yes = L.less_than(x, w)
+    with L.Switch() as s:
+        with s.case(yes):
+            y = L.elementwise_add(x, w)
+            L.assign(L.cast(yes, "float32"), y)
+            L.assign(y, x)
+    return x
+
+
 def switch_nested(fluid):
     """a Switch within a case"""
     L = fluid.layers
@@ -491,7 +513,7 @@ def namespace(fluid):
 
     kinds = {"f": "float32", "d": "float64", "i": "int64", "i32": "int32", "b": "bool", "h": "float16"}
     return dict({k: data(v) for k, v in kinds.items()}, fluid=fluid, L=fluid.layers, I=fluid.initializer, N=fluid.nets,
-                P=fluid.ParamAttr, np=np, scoped=scoped, switch=switch, switch_nested=switch_nested, switch_errors=switch_errors)
+                P=fluid.ParamAttr, np=np, scoped=scoped, switch=switch, switch_nested=switch_nested, switch_reads=switch_reads, switch_errors=switch_errors)
 
 
 def results(value):
@@ -499,3 +521,14 @@ def results(value):
     if isinstance(value, (list, tuple)):
         return [results(v) for v in value]
     return value.name if hasattr(value, "name") else value
+
+
+def dtype_variants(name):
+    """(position, expression with {} for the kind) for each data variable of a case, to see which dtypes a layer takes"""
+    import re
+
+    expression = CASES[name]
+    if name.startswith("seed:") or name in SCHEDULES or name in INIT or expression.startswith("["):
+        return []
+    found = [m for m in re.finditer(r"\b(f|d|i|i32|b|h)\((?=[-0-9])", expression)]
+    return [(k, expression[: m.start()] + "%s(" + expression[m.end():]) for k, m in enumerate(found)]

@@ -2,7 +2,8 @@
 
     python3.8 tests/tools/record_layers.py [WORD...]     only print the cases whose name has one of the words
 
-Writes tests/data/layers_1.8.5.json: {"cases": {name: {"result", "main", "startup"}}, "errors": {expression: exception}},
+Writes tests/data/layers_1.8.5.json: {"cases": {name: {"result", "main", "startup"}}, "errors": {expression: [exception, text]},
+"dtypes": {name: [kinds taken at each data variable]}},
 and tests/data/signatures_1.8.5.json: {"layers.fc": [[name, default], ...]}. A block is {parent, ops: [[type, inputs,
 outputs, attrs]], vars: {name: [dtype, shape, flags]}}; attributes that equal the op's default are left out.
 """
@@ -96,6 +97,23 @@ def refused(expression):
     return None
 
 
+def dtypes(name):
+    """for each data variable of a case, the kinds (see cases.namespace) that 1.8.5 does not refuse with a TypeError"""
+    taken = []
+    for _, expression in cases.dtype_variants(name):
+        taken.append("")
+        for kind in ("f", "d", "h", "i", "i32", "b"):
+            with fresh(""):
+                try:
+                    eval(expression.replace("%s(", kind + "(", 1), cases.namespace(fluid))
+                except TypeError:
+                    continue
+                except Exception:
+                    pass
+                taken[-1] += {"i32": "n"}.get(kind, kind)
+    return taken
+
+
 def default(v):
     if v is inspect.Parameter.empty:
         return "<required>"
@@ -132,7 +150,9 @@ def main(words):
                 errors[expression] = found
     if words:
         return show(out, errors)
-    write("layers_1.8.5.json", {"cases": out, "errors": errors})
+    with contextlib.redirect_stderr(io.StringIO()):
+        accepted = {name: dtypes(name) for name in cases.CASES if cases.dtype_variants(name)}
+    write("layers_1.8.5.json", {"cases": out, "errors": errors, "dtypes": accepted})
     write("signatures_1.8.5.json", signatures())
     print(len(out), "cases", len(errors), "errors; accepted:", [e for e in cases.ERRORS if e not in errors])
 
@@ -152,7 +172,9 @@ def write(name, value):
     with open(os.path.join(DATA, name), "w") as f:
         if "cases" in value:
             f.write('{"cases": {\n' + ",\n".join("%s: %s" % (json.dumps(k), json.dumps(v, separators=(",", ":"))) for k, v in value["cases"].items()))
-            f.write('},\n"errors": {\n' + ",\n".join("%s: %s" % (json.dumps(k), json.dumps(v)) for k, v in value["errors"].items()) + "}}\n")
+            for part in ("errors", "dtypes"):
+                f.write('},\n"%s": {\n' % part + ",\n".join("%s: %s" % (json.dumps(k), json.dumps(v)) for k, v in value[part].items()))
+            f.write("}}\n")
         else:
             f.write("{\n" + ",\n".join("%s: %s" % (json.dumps(k), json.dumps(v)) for k, v in sorted(value.items())) + "\n}\n")
 

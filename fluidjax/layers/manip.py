@@ -10,8 +10,6 @@ from ..layer_helper import LayerHelper
 from ..variable import Variable
 from ._build import FLOATS, HALF, INTS, append, holds_variable, int_argument, known_ints, require, tensors, typed, variable
 
-_ANY = ("bool", *HALF, *INTS)
-
 
 def reshape(
     x: Variable, shape: Any, actual_shape: Variable | None = None, act: str | None = None, inplace: bool = False, name: str | None = None
@@ -69,7 +67,7 @@ def t(input: Variable, name: str | None = None) -> Variable:
 def squeeze(input: Variable, axes: list[int], name: str | None = None) -> Variable:
     """Without these dimensions of size 1; without all of them for an empty list."""
     helper = LayerHelper("squeeze", name=name)
-    variable(input, "input", "squeeze", ("bool", *FLOATS, "int8", *INTS))
+    variable(input, "input", "squeeze", (*HALF, "int8", *INTS))
     typed(axes, "axes", list, "squeeze")
     return append(helper, {"X": input}, {"Out": input.dtype, "XShape": input.dtype}, {"axes": axes}, kind="squeeze2")[0]
 
@@ -77,7 +75,7 @@ def squeeze(input: Variable, axes: list[int], name: str | None = None) -> Variab
 def unsqueeze(input: Variable, axes: Any, name: str | None = None) -> Variable:
     """With dimensions of size 1 put in at these places of the result; axes: an integer, a list, or variables."""
     typed(axes, "axes", (int, list, tuple, Variable), "unsqueeze")
-    variable(input, "input", "unsqueeze", ("bool", *FLOATS, "int8", *INTS))
+    typed(input, "input", Variable, "unsqueeze")
     helper = LayerHelper("unsqueeze2", name=name)
     inputs, attrs = int_argument(helper, [axes] if isinstance(axes, int) else axes, "axes", "axes", "AxesTensor", "AxesTensorList")
     if "AxesTensorList" in inputs:
@@ -100,7 +98,7 @@ def split(input: Variable, num_or_sections: Any, dim: Any = -1, name: str | None
     """
     typed(num_or_sections, "num_or_sections", (int, list, tuple), "split")
     typed(dim, "dim", (int, Variable), "split")
-    variable(input, "input", "split", _ANY)
+    typed(input, "input", Variable, "split")
     helper = LayerHelper("split", name=name)
     inputs: dict[str, Any] = {"X": input}
     attrs: dict[str, Any] = {}
@@ -181,11 +179,14 @@ def slice(input: Variable, axes: list[int], starts: Any, ends: Any) -> Variable:
 def strided_slice(input: Variable, axes: Any, starts: Any, ends: Any, strides: Any) -> Variable:
     """slice with a step, which may be negative: input[starts[i]:ends[i]:strides[i]] along axes[i]."""
     helper = LayerHelper("strided_slice")
-    typed(input, "input", Variable, "strided_slice")
+    variable(input, "input", "strided_slice", (*FLOATS, *INTS))
     typed(axes, "axes", (list, tuple), "strided_slice")
     given = {"starts": starts, "ends": ends, "strides": strides}
     for what, value in given.items():
-        typed(value, what, (list, tuple, Variable), "strided_slice")
+        for v in typed(value, what, (list, tuple, Variable), "strided_slice") if not isinstance(value, Variable) else [value]:
+            typed(v, what, (int, Variable), "strided_slice")
+            if isinstance(v, Variable):
+                variable(v, what, "strided_slice", ("int32",))
     inputs, attrs, flags = _bounds("strided_slice", helper, axes, given)
     return append(helper, {"Input": input, **inputs}, {"Out": input.dtype}, {"axes": axes, "infer_flags": flags, **attrs})
 
@@ -203,7 +204,7 @@ def expand(x: Variable, expand_times: Any, name: str | None = None) -> Variable:
 
 def expand_as(x: Variable, target_tensor: Variable, name: str | None = None) -> Variable:
     """x repeated to the shape of target_tensor, whose sizes are multiples of x's."""
-    typed(target_tensor, "target_tensor", Variable, "expand_as")
+    variable(target_tensor, "target_tensor", "expand_as", ("bool", *FLOATS, *INTS))
     variable(x, "x", "expand_as", ("bool", *FLOATS, *INTS))
     helper = LayerHelper("expand_as", name=name)
     return append(helper, {"X": x, "target_tensor": target_tensor}, {"Out": x.dtype})

@@ -1,0 +1,84 @@
+"""The command line: ``python -m fluidjax COMMAND ...`` (also installed as ``fluidjax``).
+
+A command is a module with ``add_arguments(parser)`` and ``run(args) -> exit code``. It is imported only when it is
+asked for, so that ``fluidjax --help`` needs nothing beyond the standard library.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+
+from ..errors import FluidError, near
+
+
+@dataclass(frozen=True)
+class Command:
+    """One row of the table: the module that holds the command, and its line in the help."""
+
+    module: str
+    help: str
+
+
+COMMANDS: dict[str, Command] = {
+    "run": Command("run", "run a script that imports paddle, with fluidjax in paddle's place"),
+    "demo": Command("demo", "train a LeNet on handwritten digits and draw how it went"),
+}
+
+INTERRUPTED = 130  # what a shell reports for Ctrl-C
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command that `argv` (default: the process's arguments) names, and return its exit code.
+
+    An error that fluidjax raises on purpose becomes one line on stderr and exit code 1; wrong usage exits with 2.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    name = next((a for a in arguments if not a.startswith("-")), None)
+    parser = _parser(name)
+    if name is not None and name not in COMMANDS:
+        parser.error(f"unknown command {name!r}{near(name, COMMANDS)}; there are {', '.join(COMMANDS)}")
+    args = parser.parse_args(arguments)
+    if name is None:
+        parser.print_help()
+        return 2
+    try:
+        return _module(name).run(args)
+    except FluidError as exc:
+        for line in (f"fluidjax {name}: {exc}", *getattr(exc, "__notes__", ())):
+            print(line, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"fluidjax {name}: interrupted", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _module(name: str):  # type: ignore[no-untyped-def]  # a module with `add_arguments` and `run`
+    return import_module(f".{COMMANDS[name].module}", __name__)
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("fluidjax")
+    except PackageNotFoundError:  # used from a source tree that was not installed
+        return "unknown version"
+
+
+def _parser(chosen: str | None) -> argparse.ArgumentParser:
+    """The parser; only the chosen command's arguments are filled in."""
+    parser = argparse.ArgumentParser(prog="fluidjax", description="Fluid's static-graph programs on JAX.", allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"fluidjax {_version()}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for name, command in COMMANDS.items():
+        sub = commands.add_parser(name, help=command.help, description=command.help[:1].upper() + command.help[1:] + ".")
+        if name == chosen:
+            _module(name).add_arguments(sub)
+    return parser
+
+
+__all__ = ["COMMANDS", "Command", "main"]

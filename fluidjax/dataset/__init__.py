@@ -1,0 +1,1 @@
+"""Readers of data that lies in local files."""

@@ -1,0 +1,69 @@
+"""Names that fluid.layers had in Paddle 1.8.5 and fluidjax lacks, with what to use instead."""
+
+from __future__ import annotations
+
+from ..errors import UnsupportedError, near
+
+_GROUPS: tuple[tuple[str, str], ...] = (
+    (
+        "is control flow over arrays and loops, which is not there; use Switch, or a Python loop while the program is built",
+        "DynamicRNN IfElse StaticRNN While array_length array_read array_write case cond create_array switch_case "
+        "tensor_array_to_tensor while_loop reorder_lod_tensor_by_rank",
+    ),
+    (
+        "works on ragged sequences (LoD), which are not there; pad the batch and use sequence_mask with the dense layers",
+        "sequence_concat sequence_conv sequence_enumerate sequence_expand sequence_expand_as sequence_first_step "
+        "sequence_last_step sequence_pad sequence_pool sequence_reshape sequence_reverse sequence_scatter sequence_slice "
+        "sequence_softmax sequence_unpad lod_append lod_reset im2sequence ctc_greedy_decoder edit_distance warpctc "
+        "chunk_eval crf_decoding linear_chain_crf row_conv filter_by_instag",
+    ),
+    (
+        "is a recurrent layer or a decoder, which are not there; unroll the steps with fc and the elementwise layers",
+        "BasicDecoder BeamSearchDecoder DecodeHelper Decoder GRUCell GreedyEmbeddingHelper LSTMCell RNNCell "
+        "SampleEmbeddingHelper TrainingHelper beam_search beam_search_decode dynamic_decode dynamic_gru dynamic_lstm "
+        "dynamic_lstmp gather_tree gru_unit lstm lstm_unit rnn",
+    ),
+    (
+        "belongs to object detection, which is not there; the nearest are the image layers (image_resize, unfold, pool2d)",
+        "anchor_generator bipartite_match box_clip box_coder box_decoder_and_assign collect_fpn_proposals "
+        "deformable_conv deformable_roi_pooling density_prior_box detection_output distribute_fpn_proposals "
+        "generate_mask_labels generate_proposal_labels generate_proposals iou_similarity locality_aware_nms matrix_nms "
+        "multi_box_head multiclass_nms polygon_box_transform prior_box prroi_pool psroi_pool retinanet_detection_output "
+        "retinanet_target_assign roi_align roi_perspective_transform roi_pool rpn_target_assign sigmoid_focal_loss "
+        "ssd_loss target_assign yolo_box yolov3_loss",
+    ),
+    (
+        "is a probability distribution, which is not there; use uniform_random or gaussian_random and write the density "
+        "with layers",
+        "Categorical MultivariateNormalDiag Normal Uniform",
+    ),
+    (
+        "samples classes, which is not there; use softmax_with_cross_entropy over all of them",
+        "hsigmoid nce sampled_softmax_with_cross_entropy",
+    ),
+    (
+        "reads data inside the program, which is not there; feed it, or use fluid.io.DataLoader",
+        "create_py_reader_by_data double_buffer load py_reader read_file",
+    ),
+    ("runs Python inside the program, which a compiled step cannot; fetch the value instead", "Print py_func"),
+    (
+        "works on sparse rows (SelectedRows), which are not there; embedding's gradient is dense",
+        "get_tensor_from_selected_rows merge_selected_rows continuous_value_model",
+    ),
+    (
+        "is not there",
+        "add_position_encoding affine_grid fsp_matrix grid_sampler hash inplace_abn random_crop similarity_focus",
+    ),
+)
+HINTS = {name: hint for hint, names in _GROUPS for name in names.split()}
+
+
+class Missing(UnsupportedError, AttributeError):
+    """A name of Fluid's that fluidjax lacks; an AttributeError too, so that hasattr() says False."""
+
+
+def missing(name: str, known: list[str]) -> AttributeError:
+    """What to raise for ``layers.<name>``: Missing if Fluid had it, else AttributeError."""
+    if name in HINTS:
+        return Missing(f"fluid.layers.{name} {HINTS[name]}{near(name, known)}")
+    return AttributeError(f"fluid.layers has no {name!r}{near(name, known)}")

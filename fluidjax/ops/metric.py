@@ -1,0 +1,126 @@
+"""Metrics: accuracy, area under the ROC curve, mean intersection over union, precision and recall."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+
+from ..errors import ShapeError
+from .registry import Array, op
+
+
+@op(outs="Accuracy Correct Total")
+def accuracy(Out: Array, Indices: Array, Label: Array):
+    """Accuracy = the share of rows whose Label is among Indices.
+
+    Out, Indices [N, k] (what top_k gave), Label [N, 1]. Accuracy float32 [1]; Correct and Total, the counts, int32 [1].
+    """
+    n = Indices.shape[0]
+    hits = jnp.any(Indices == Label.reshape(n, 1).astype(Indices.dtype), axis=1)
+    correct = jnp.sum(hits, dtype=jnp.int32, keepdims=True)
+    return correct.astype(jnp.float32) / jnp.float32(n), correct, jnp.full((1,), n, jnp.int32)
+
+
+def _area(pos: Array, neg: Array) -> jax.Array:
+    """The area under the curve through the counts of each bucket, best predictions last, float64 [1]."""
+    pos, neg = pos[::-1].astype(jnp.float64), neg[::-1].astype(jnp.float64)
+    above = jnp.cumsum(pos)
+    area = jnp.sum(neg * (2 * above - pos) / 2)
+    pairs = above[-1] * jnp.sum(neg)
+    return jnp.where(pairs > 0, area / jnp.where(pairs > 0, pairs, 1), area).reshape(1)
+
+
+@op(outs="AUC StatPosOut StatNegOut", inplace={"StatPosOut": "StatPos", "StatNegOut": "StatNeg"})
+def auc(
+    Predict: Array, Label: Array, StatPos: Array, StatNeg: Array, *, curve: str = "ROC", num_thresholds: int = 8191,
+    slide_steps: int = 1,
+):  # fmt: skip
+    """AUC = the area under the ROC curve of the positives and negatives counted so far, float64 [1].
+
+    Predict [N, 1 or 2], whose last column is the probability of the positive class; Label [N, 1], 0 or not. With B =
+    num_thresholds + 1 buckets: StatPos [1, B] int64 counts for ever if slide_steps is 0; else it is
+    [slide_steps * B + B + 1]: the counts of each of the last slide_steps calls, their sum, and the number of calls.
+    """
+    buckets = num_thresholds + 1
+    where = jnp.clip((Predict[:, -1] * num_thresholds).astype(jnp.int32), 0, num_thresholds)
+    positive = Label.reshape(-1) != 0
+
+    def count(old: Array, hit: Array) -> tuple[jax.Array, jax.Array]:
+        new = jnp.zeros(buckets, jnp.int64).at[where].add(hit.astype(jnp.int64))
+        old = jnp.asarray(old).reshape(-1)
+        if slide_steps == 0:
+            total = old[:buckets] + new
+            return total, total.reshape(1, buckets)
+        history, calls = old[: slide_steps * buckets].reshape(slide_steps, buckets), old[-1]
+        slot = calls % slide_steps
+        total = old[slide_steps * buckets : -1] - history[slot] + new
+        return total, jnp.concatenate([history.at[slot].set(new).reshape(-1), total, (calls + 1).reshape(1)])
+
+    pos, pos_out = count(StatPos, positive)
+    neg, neg_out = count(StatNeg, ~positive)
+    return _area(pos, neg), pos_out, neg_out
+
+
+@op(outs="OutMeanIou OutWrong OutCorrect")
+def mean_iou(
+    Predictions: Array, Labels: Array, InWrongs: list[Array] | None, InCorrects: list[Array] | None,
+    InMeanIou: list[Array] | None, *, num_classes: int,
+):  # fmt: skip
+    """OutMeanIou = the mean over seen classes of correct / (correct + wrong), plus the sum of InMeanIou.
+
+    Predictions and Labels: class numbers of one shape. OutCorrect, OutWrong [num_classes] int32: hits, and misses
+    counted for both classes concerned, with those of InCorrects and InWrongs added first. OutMeanIou float32 [1].
+    """
+    predicted, wanted = Predictions.reshape(-1), Labels.reshape(-1)
+    hit = (predicted == wanted).astype(jnp.int32)
+    correct = sum(InCorrects or (), jnp.zeros(num_classes, jnp.int32)).at[wanted].add(hit)
+    wrong = sum(InWrongs or (), jnp.zeros(num_classes, jnp.int32))
+    wrong = wrong.at[wanted].add(1 - hit).at[predicted].add(1 - hit)
+    seen = correct + wrong
+    ratios = correct.astype(jnp.float32) / jnp.maximum(seen, 1).astype(jnp.float32)
+    mean = jnp.sum(ratios) / jnp.sum(seen > 0).astype(jnp.float32)
+    return mean.reshape(1) + sum(InMeanIou or (), jnp.float32(0)), wrong, correct
+
+
+def _share(part: Array, rest: Array) -> jax.Array:
+    """part / (part + rest), 1 where both are 0."""
+    some = (part > 0) | (rest > 0)
+    return jnp.where(some, part / jnp.where(some, part + rest, 1), 1)
+
+
+def _metrics(states: Array) -> jax.Array:
+    """Macro precision, recall, F1, and micro precision, recall, F1 of [classes, (TP, FP, TN, FN)], float64 [6]."""
+    hits, extra, missed = states[:, 0], states[:, 1], states[:, 3]
+    found = []
+    for precision, recall in (
+        (jnp.mean(_share(hits, extra)), jnp.mean(_share(hits, missed))),
+        (_share(hits.sum(), extra.sum()), _share(hits.sum(), missed.sum())),
+    ):
+        some = (precision > 0) | (recall > 0)
+        found += [precision, recall, jnp.where(some, 2 * precision * recall / jnp.where(some, precision + recall, 1), 0)]
+    return jnp.stack(found).astype(jnp.float64)
+
+
+@op(outs="BatchMetrics AccumMetrics AccumStatesInfo")
+def precision_recall(
+    MaxProbs: Array, Indices: Array, Labels: Array, Weights: Array | None, StatesInfo: Array | None, *, class_number: int
+):
+    """BatchMetrics = (macro precision, recall, F1, micro precision, recall, F1) of this batch, float64 [6].
+
+    Indices, Labels [N, 1] int32: predicted and true classes; Weights [N, 1]. AccumStatesInfo [class_number, 4]: the
+    weights of true positives, false positives, true negatives and false negatives of each class, with those of
+    StatesInfo; AccumMetrics are the metrics of these.
+    """
+    guess, label = Indices.reshape(-1), Labels.reshape(-1)
+    if guess.shape != label.shape:
+        raise ShapeError(f"Indices {list(Indices.shape)} and Labels {list(Labels.shape)} must have one class a row each")
+    weight = jnp.ones(guess.shape, MaxProbs.dtype) if Weights is None else Weights.reshape(-1)
+    right = jnp.where(guess == label, weight, 0)
+    wrong = weight - right
+    nothing = jnp.zeros(class_number, weight.dtype)
+    hits = nothing.at[guess].add(right)
+    extra = nothing.at[guess].add(wrong)
+    missed = nothing.at[label].add(wrong)
+    states = jnp.stack([hits, extra, weight.sum() - hits - extra - missed, missed], 1)
+    total = states if StatesInfo is None else states + StatesInfo
+    return _metrics(states), _metrics(total), total

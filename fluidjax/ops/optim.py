@@ -1,0 +1,254 @@
+"""Optimizer updates: one op takes a parameter, its gradient and its accumulators to their values after a step.
+
+Every accumulator has the parameter's shape, LearningRate is [1]. An output named XOut is written over X.
+"""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+
+from .registry import Array, Int64, op
+
+
+def _scalar(x: Array) -> Array:
+    """A [1] array as a scalar, so that what is computed from it stays one number."""
+    return x.reshape(())
+
+
+def _outs(*names: str) -> dict[str, str]:
+    return {f"{name}Out": name for name in names}
+
+
+@op(outs="ParamOut", inplace=_outs("Param"))
+def sgd(Param: Array, LearningRate: Array, Grad: Array):
+    """ParamOut = Param - LearningRate * Grad."""
+    return Param - _scalar(LearningRate) * Grad
+
+
+@op(outs="ParamOut VelocityOut", inplace=_outs("Param", "Velocity"))
+def momentum(
+    Param: Array, Grad: Array, Velocity: Array, LearningRate: Array, *, mu: float, use_nesterov: bool = False
+):
+    """v = mu * Velocity + Grad; ParamOut = Param - lr * v, or Param - lr * (Grad + mu * v) by use_nesterov."""
+    v = mu * Velocity + Grad
+    return Param - _scalar(LearningRate) * (Grad + mu * v if use_nesterov else v), v
+
+
+def _norm(x: Array) -> jax.Array:
+    return jnp.sqrt(jnp.sum(x * x))
+
+
+@op(outs="ParamOut VelocityOut", inplace=_outs("Param", "Velocity"))
+def lars_momentum(
+    Param: Array, Grad: Array, Velocity: Array, LearningRate: Array, *, mu: float, lars_coeff: float = 0.001,
+    lars_weight_decay: float = 0.0005,
+):  # fmt: skip
+    """v = mu * Velocity + rate * (Grad + decay * Param), ParamOut = Param - v.
+
+    rate = lr * lars_coeff * |Param| / (|Grad| + decay * |Param|).
+    """
+    size = _norm(Param)
+    rate = _scalar(LearningRate) * lars_coeff * size / (_norm(Grad) + lars_weight_decay * size)
+    v = mu * Velocity + rate * (Grad + lars_weight_decay * Param)
+    return Param - v, v
+
+
+@op(outs="ParamOut MomentOut", inplace=_outs("Param", "Moment"))
+def adagrad(Param: Array, Grad: Array, Moment: Array, LearningRate: Array, *, epsilon: float = 1e-6):
+    """m = Moment + Grad^2; ParamOut = Param - lr * Grad / (sqrt(m) + epsilon)."""
+    m = Moment + Grad * Grad
+    return Param - _scalar(LearningRate) * Grad / (jnp.sqrt(m) + epsilon), m
+
+
+@op(outs="ParamOut MomentOut", inplace=_outs("Param", "Moment"))
+def decayed_adagrad(
+    Param: Array, Grad: Array, Moment: Array, LearningRate: Array, *, decay: float = 0.95, epsilon: float = 1e-6
+):
+    """m = decay * Moment + (1 - decay) * Grad^2; ParamOut = Param - lr * Grad / (sqrt(m) + epsilon)."""
+    m = decay * Moment + (1 - decay) * Grad * Grad
+    return Param - _scalar(LearningRate) * Grad / (jnp.sqrt(m) + epsilon), m
+
+
+@op(outs="ParamOut AvgSquaredGradOut AvgSquaredUpdateOut", inplace=_outs("Param", "AvgSquaredGrad", "AvgSquaredUpdate"))
+def adadelta(
+    Param: Array, Grad: Array, AvgSquaredGrad: Array, AvgSquaredUpdate: Array, *, rho: float = 0.95,
+    epsilon: float = 1e-6,
+):  # fmt: skip
+    """ParamOut = Param - sqrt((u + epsilon) / (g + epsilon)) * Grad, without a learning rate.
+
+    g = rho * AvgSquaredGrad + (1 - rho) * Grad^2; u is the same average of squared updates, of which the last one is
+    sqrt((AvgSquaredUpdate + epsilon) / (g + epsilon)) * Grad: as in Paddle, where u is written before Param is.
+    """
+    g = rho * AvgSquaredGrad + (1 - rho) * Grad * Grad
+    square = Grad * Grad / (g + epsilon)
+    u = rho * AvgSquaredUpdate + (1 - rho) * (AvgSquaredUpdate + epsilon) * square
+    return Param - jnp.sqrt((u + epsilon) / (g + epsilon)) * Grad, g, u
+
+
+@op(
+    outs="ParamOut Moment1Out Moment2Out Beta1PowOut Beta2PowOut",
+    inplace=_outs("Param", "Moment1", "Moment2", "Beta1Pow", "Beta2Pow"),
+)
+def adam(
+    Param: Array, Grad: Array, LearningRate: Array, Moment1: Array, Moment2: Array, Beta1Pow: Array, Beta2Pow: Array,
+    Beta1Tensor: Array | None, Beta2Tensor: Array | None, *, beta1: float = 0.9, beta2: float = 0.999,
+    epsilon: float = 1e-8, lazy_mode: bool = False, min_row_size_to_use_multithread: Int64 = 1000,
+):  # fmt: skip
+    """ParamOut = Param - lr * sqrt(1 - Beta2Pow) / (1 - Beta1Pow) * m1 / (sqrt(m2) + epsilon).
+
+    m1 = beta1 * Moment1 + (1 - beta1) * Grad, m2 = beta2 * Moment2 + (1 - beta2) * Grad^2. Beta1Pow and Beta2Pow [1]
+    are the betas to the power of the step, and go on to the next. Beta1Tensor and Beta2Tensor override the attributes.
+    """
+    b1 = beta1 if Beta1Tensor is None else _scalar(Beta1Tensor)
+    b2 = beta2 if Beta2Tensor is None else _scalar(Beta2Tensor)
+    m1 = b1 * Moment1 + (1 - b1) * Grad
+    m2 = b2 * Moment2 + (1 - b2) * Grad * Grad
+    rate = _scalar(LearningRate) * jnp.sqrt(1 - _scalar(Beta2Pow)) / (1 - _scalar(Beta1Pow))
+    return Param - rate * (m1 / (jnp.sqrt(m2) + epsilon)), m1, m2, Beta1Pow * b1, Beta2Pow * b2
+
+
+@op(outs="ParamOut MomentOut InfNormOut", inplace=_outs("Param", "Moment", "InfNorm"))
+def adamax(
+    Param: Array, Grad: Array, LearningRate: Array, Moment: Array, InfNorm: Array, Beta1Pow: Array, *,
+    beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8,
+):  # fmt: skip
+    """ParamOut = Param - lr / (1 - Beta1Pow) * m / n.
+
+    m = beta1 * Moment + (1 - beta1) * Grad, n = max(|Grad|, beta2 * InfNorm + epsilon).
+    """
+    m = beta1 * Moment + (1 - beta1) * Grad
+    n = jnp.maximum(jnp.abs(Grad), beta2 * InfNorm + epsilon)
+    return Param - _scalar(LearningRate) / (1 - _scalar(Beta1Pow)) * (m / n), m, n
+
+
+@op(
+    outs="ParamOut MomentOut MeanSquareOut MeanGradOut",
+    inplace=_outs("Param", "Moment", "MeanSquare", "MeanGrad"),
+)
+def rmsprop(
+    Param: Array, MeanSquare: Array, MeanGrad: Array | None, LearningRate: Array, Grad: Array, Moment: Array, *,
+    epsilon: float = 1e-10, decay: float = 0.9, momentum: float = 0.0, centered: bool = False,
+):  # fmt: skip
+    """ParamOut = Param - v with v = momentum * Moment + lr * Grad / sqrt(s + epsilon).
+
+    s = decay * MeanSquare + (1 - decay) * Grad^2; centered subtracts the square of the same average of Grad from it.
+    """
+    s = decay * MeanSquare + (1 - decay) * Grad * Grad
+    mean, spread = MeanGrad, s
+    if centered:
+        mean = decay * MeanGrad + (1 - decay) * Grad
+        spread = s - mean * mean
+    v = momentum * Moment + _scalar(LearningRate) * Grad / jnp.sqrt(spread + epsilon)
+    return Param - v, v, s, mean
+
+
+@op(
+    outs="ParamOut SquaredAccumOut LinearAccumOut",
+    inplace={"ParamOut": "Param", "SquaredAccumOut": "SquaredAccumulator", "LinearAccumOut": "LinearAccumulator"},
+)
+def ftrl(
+    Param: Array, SquaredAccumulator: Array, LinearAccumulator: Array, Grad: Array, LearningRate: Array, *,
+    l1: float = 0.0, l2: float = 0.0, lr_power: float = -0.5,
+):  # fmt: skip
+    """ParamOut = (sign(z) * l1 - z) / (n^-lr_power / lr + 2 * l2) where |z| > l1, else 0.
+
+    n = SquaredAccumulator + Grad^2, z = LinearAccumulator + Grad - (n^-lr_power - SquaredAccumulator^-lr_power) / lr
+    * Param. As in Paddle, 1e-10 is added to l1 and l2.
+    """
+    l1, l2, lr = l1 + 1e-10, l2 + 1e-10, _scalar(LearningRate)
+
+    def power(x: Array) -> Array:
+        return jnp.sqrt(x) if lr_power == -0.5 else x**-lr_power
+
+    n = SquaredAccumulator + Grad * Grad
+    top = power(n)
+    z = LinearAccumulator + Grad - (top - power(SquaredAccumulator)) / lr * Param
+    return jnp.where(jnp.abs(z) > l1, (l1 * jnp.sign(z) - z) / (top / lr + 2 * l2), 0), n, z
+
+
+@op(outs="ParamOut Moment1Out Moment2Out", inplace=_outs("Param", "Moment1", "Moment2"))
+def lamb(
+    Param: Array, Grad: Array, LearningRate: Array, Moment1: Array, Moment2: Array, Beta1Pow: Array, Beta2Pow: Array, *,
+    weight_decay: float, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6,
+):  # fmt: skip
+    """ParamOut = Param - lr * |Param| / |u| * u with u = m1 / (sqrt(m2) + epsilon) + weight_decay * Param.
+
+    m1 and m2 as in adam, but their bias is not corrected: Beta1Pow and Beta2Pow do not matter. |Param| / |u| is 1
+    where either is 0.
+    """
+    m1 = beta1 * Moment1 + (1 - beta1) * Grad
+    m2 = beta2 * Moment2 + (1 - beta2) * Grad * Grad
+    u = m1 / (jnp.sqrt(m2) + epsilon) + weight_decay * Param
+    p_size, u_size = _norm(Param), _norm(u)
+    ratio = jnp.where((p_size > 0) & (u_size > 0), p_size / jnp.where(u_size > 0, u_size, 1), 1)
+    return Param - _scalar(LearningRate) * ratio * u, m1, m2
+
+
+@op(outs="ParamOut", inplace=_outs("Param"))
+def dpsgd(
+    Param: Array, Grad: Array, LearningRate: Array, key: jax.Array, *, clip: float = 10.0, batch_size: float = 16.0,
+    sigma: float = 1.0, seed: int = 0,
+):  # fmt: skip
+    """ParamOut = Param - lr * (Grad / max(1, |Grad| / clip) + noise / batch_size).
+
+    noise is one number from N(0, sigma^2), the same for the whole parameter, as in Paddle.
+    """
+    scale = jnp.maximum(_norm(Grad) / clip, 1)
+    key = jax.random.key(seed) if seed else key
+    noise = sigma * jax.random.normal(key, (), Param.dtype)
+    return Param - _scalar(LearningRate) * (Grad / scale + noise / batch_size)
+
+
+_SUMS = ("sum_1", "sum_2", "sum_3", "num_accumulates", "old_num_accumulates", "num_updates")
+_PRECISION_STEPS = 16384  # so many parameters are added up before their sum moves on: a float32 sum loses digits
+
+
+@op(outs=" ".join(f"out_{n}" for n in _SUMS), inplace={f"out_{n}": f"in_{n}" for n in _SUMS})
+def average_accumulates(
+    param: Array, in_sum_1: Array, in_sum_2: Array, in_sum_3: Array, in_num_accumulates: Array,
+    in_old_num_accumulates: Array, in_num_updates: Array, *, average_window: float = 0.0, max_average_window: Int64,
+    min_average_window: Int64 = 10000,
+):  # fmt: skip
+    """out_sum_1 = in_sum_1 + param; the sums that the average of a parameter over its last values is made of.
+
+    The window ends once it holds at least min_average_window values and min(max_average_window, average_window *
+    updates) of them: its sum then is sum_3, its count old_num_accumulates, and a new one begins. Counts are int64 [1].
+    """
+    updates, count = in_num_updates + 1, in_num_accumulates + 1
+    limit = jnp.minimum(max_average_window, (updates.astype(jnp.float32) * average_window).astype(updates.dtype))
+    ends = (count >= min_average_window) & (count >= limit)
+    moves = updates % _PRECISION_STEPS == 0
+    end, move = _scalar(ends), _scalar(moves)
+    sum_1 = jnp.where(end | move, 0, in_sum_1 + param)
+    sum_2 = jnp.where(end, 0, jnp.where(move, in_sum_1 + in_sum_2, in_sum_2))
+    sum_3 = jnp.where(end, in_sum_1 + in_sum_2, in_sum_3)
+    return sum_1, sum_2, sum_3, jnp.where(ends, 0, count), jnp.where(ends, count, in_old_num_accumulates), updates
+
+
+def _shrink(x: Array, lr: Array, l1: float, l2: float) -> Array:
+    """The proximal step of l1 * |x| + l2 / 2 * x^2."""
+    if l1 > 0:
+        x = jnp.sign(x) * jnp.maximum(jnp.abs(x) - lr * l1, 0)
+    return x / (1 + lr * l2)
+
+
+@op(outs="ParamOut", inplace=_outs("Param"))
+def proximal_gd(Param: Array, Grad: Array, LearningRate: Array, *, l1: float = 0.0, l2: float = 0.0):
+    """ParamOut = sign(x) * max(|x| - lr * l1, 0) / (1 + lr * l2) with x = Param - lr * Grad."""
+    lr = _scalar(LearningRate)
+    return _shrink(Param - lr * Grad, lr, l1, l2)
+
+
+@op(outs="ParamOut MomentOut", inplace=_outs("Param", "Moment"))
+def proximal_adagrad(
+    Param: Array, Moment: Array, Grad: Array, LearningRate: Array, *, l1: float = 0.0, l2: float = 0.0
+):
+    """ParamOut = sign(x) * max(|x| - lr * l1, 0) / (1 + lr * l2) with x = Param - lr * Grad / sqrt(m).
+
+    m = Moment + Grad^2.
+    """
+    m, lr = Moment + Grad * Grad, _scalar(LearningRate)
+    return _shrink(Param - lr * Grad / jnp.sqrt(m), lr, l1, l2), m

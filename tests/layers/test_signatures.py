@@ -1,0 +1,52 @@
+"""Names, order and defaults of arguments are Fluid's; names that Fluid never had are not there."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from pathlib import Path
+
+import pytest
+
+import fluidjax as fluid
+from fluidjax.errors import UnsupportedError
+from fluidjax.layers.missing import HINTS
+
+SIGNATURES = json.loads((Path(__file__).parents[1] / "data" / "signatures_1.8.5.json").read_text())
+LAYERS = [n.removeprefix("layers.") for n in SIGNATURES if n.startswith("layers.")]
+
+
+def default(value):
+    if value is inspect.Parameter.empty:
+        return "<required>"
+    if isinstance(value, tuple):
+        return list(value)
+    return value if isinstance(value, bool | int | float | str | list) or value is None else f"VarType.{value.name}"
+
+
+@pytest.mark.parametrize("name", [n for n in SIGNATURES if n.split(".")[-1] not in HINTS and n != "nets.sequence_conv_pool"])
+def test_signature(name):
+    found = fluid
+    for part in name.split("."):
+        found = getattr(found, part)
+    parameters = inspect.signature(found).parameters.values()
+    assert [[p.name, default(p.default)] for p in parameters] == SIGNATURES[name]
+    assert inspect.getdoc(found)
+
+
+def test_every_name_of_fluid_is_there_or_named_as_missing():
+    assert set(LAYERS) == set(fluid.layers.__all__) & set(LAYERS) | set(HINTS)
+    assert not set(HINTS) & set(fluid.layers.__all__)
+
+
+@pytest.mark.parametrize("name", sorted(HINTS))
+def test_missing_names_say_what_to_use(name):
+    with pytest.raises(UnsupportedError, match=f"fluid.layers.{name} "):
+        getattr(fluid.layers, name)
+    assert not hasattr(fluid.layers, name)
+
+
+def test_names_that_never_existed():
+    assert not hasattr(fluid.layers, "xyz_never_existed")
+    with pytest.raises(AttributeError, match="did you mean 'softmax'"):
+        _ = fluid.layers.sofmax

@@ -1,0 +1,128 @@
+"""The whole registry against the op declarations of Paddle 1.8.5."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fluidjax.ops  # noqa: F401  (fills the registry)
+from fluidjax.ops.registry import GRAD, HINTS, REGISTRY, REQUIRED, OpDef, Slot, lookup
+
+from .samples import all_samples
+
+DATA = Path(__file__).parent.parent / "data"
+PROTOS: dict[str, Any] = json.loads((DATA / "op_protos_1.8.5.json").read_text())
+GRADS: dict[str, Any] = json.loads((DATA / "grad_protos_1.8.5.json").read_text())
+
+# Op types that 1.8.5 does not have.
+OURS: dict[str, str] = {}
+# Gradients that differ from 1.8.5's on purpose.
+OTHER_GRADIENTS: dict[str, str] = {}
+
+FORWARD = sorted(k for k, d in REGISTRY.items() if d.forward is None)
+PADDLES = [k for k in FORWARD if k not in OURS]
+SAMPLED = {sample.op for _, _, sample in all_samples()}
+
+
+def marks(slots: Iterable[Slot]) -> set[str]:
+    """Slots as the recording writes them, in no order."""
+    return {s.name + "*" * s.many + "?" * s.optional + "~" * s.intermediate for s in slots}
+
+
+def thawed(value: Any) -> Any:
+    return [thawed(v) for v in value] if isinstance(value, tuple) else value
+
+
+@pytest.mark.parametrize("kind", PADDLES)
+def test_slots_are_paddles(kind: str) -> None:
+    assert kind in PROTOS, "not an op of 1.8.5: give it a line in OURS, with the reason"
+    definition = lookup(kind)
+    assert marks(definition.inputs) == set(PROTOS[kind]["in"])
+    assert marks(definition.outputs) == set(PROTOS[kind]["out"])
+
+
+@pytest.mark.parametrize("kind", PADDLES)
+def test_attributes_are_paddles(kind: str) -> None:
+    """Declared are all of Paddle's but hints to kernels, with its types and defaults."""
+    definition, attrs = lookup(kind), PROTOS[kind]["attrs"]
+    for name, (type_name, *default) in attrs.items():
+        if name in HINTS and name not in definition.attrs:
+            continue
+        assert name in definition.attrs, f"attribute {name} is missing"
+        assert definition.attrs[name].type == type_name, name
+        required = definition.attrs[name].default is REQUIRED
+        assert ([] if required else [thawed(definition.defaults[name])]) == default, name
+    assert set(definition.attrs) <= set(attrs)
+
+
+def test_hints_have_paddles_types() -> None:
+    for kind in PADDLES:
+        for name in HINTS.keys() & PROTOS[kind]["attrs"].keys() - lookup(kind).attrs.keys():
+            assert HINTS[name] == PROTOS[kind]["attrs"][name][0], f"{kind}.{name}"
+
+
+@pytest.mark.parametrize("kind", sorted(k for k, d in REGISTRY.items() if (k in GRADS or d.grad) and k not in OTHER_GRADIENTS))
+def test_gradients_are_paddles(kind: str) -> None:
+    """The gradient ops' types, slots and where these come from. A double gradient need not be there at all."""
+    definition = lookup(kind)
+    if definition.forward is not None and definition.grad is None and not definition.reuse:
+        return
+    assert ours(definition) == paddles(kind)
+
+
+def ours(definition: OpDef) -> list[dict[str, Any]]:
+    if definition.reuse:
+        return [{"type": r.type, "in": dict(r.ins), "out": {s: bare(o) for s, o in r.outs.items()}} for r in definition.reuse]
+    if definition.grad is None:
+        return []
+    gives = {s: origin + GRAD for s, origin in definition.grad.gives.items()}
+    return [{"type": definition.grad.type, "in": dict(definition.grad.takes), "out": gives}]
+
+
+def paddles(kind: str) -> list[dict[str, Any]]:
+    """The recording in the same form; ops that are written once for each variable count as one."""
+    found: list[dict[str, Any]] = []
+    for entry in GRADS.get(kind, []):
+        wiring = entry.get("wiring", {})
+        plain = {
+            "type": entry["type"],
+            "in": {s: bare(wiring.get(s, [s])[0]) for s in entry["inputs"]},
+            "out": {s: bare(wiring.get(s, [s])[0]) for s in entry["outputs"]},
+        }
+        if not found or found[-1] != plain:
+            found.append(plain)
+    return found
+
+
+def bare(origin: str) -> str:
+    """X@GRAD#1 is of the repeatable slot X."""
+    return origin.partition("#")[0]
+
+
+@pytest.mark.parametrize("kind", FORWARD)
+def test_docstring_begins_with_a_formula(kind: str) -> None:
+    """Its first line says what an output is: "Out = ...", "Y, XShape = ...", or what a host op does to a named slot."""
+    definition = lookup(kind)
+    first = definition.doc.partition("\n")[0]
+    slots = {s.name for s in [*definition.inputs, *definition.outputs]}
+    assert "=" in first or slots & set(re.findall(r"\w+", first)), first
+    assert first.endswith((".", ":"))
+
+
+@pytest.mark.parametrize("kind", [k for k in FORWARD if lookup(k).fn is not None])
+def test_has_a_sample(kind: str) -> None:
+    assert kind in SAMPLED
+
+
+def test_own_ops_are_not_paddles() -> None:
+    assert not OURS.keys() & PROTOS.keys()
+    assert OURS.keys() <= REGISTRY.keys()
+
+
+def test_there_are_many_ops() -> None:
+    assert len(FORWARD) >= 150
