@@ -1,8 +1,56 @@
 """fluidjax: PaddlePaddle Fluid's static-graph programs on JAX. ``import fluidjax as fluid`` ports a script."""
 
-from . import ops as ops  # first: fills the op registry
+from . import ops as ops  # isort: skip  # first: fills the op registry
+from . import backward as backward
+from . import clip as clip
+from . import core as core
+from . import initializer as initializer
+from . import io as io
+from . import layers as layers
+from . import metrics as metrics
+from . import nets as nets
+from . import optimizer as optimizer
 from . import program as framework
-from . import variable_ops
-from .variable_ops import install as _install
+from . import regularizer as regularizer
+from . import unique_name as unique_name
+from . import variable_ops as _variable_ops
+from .backward import append_backward as append_backward
+from .backward import gradients as gradients
+from .compiler import BuildStrategy as BuildStrategy
+from .compiler import CompiledProgram as CompiledProgram
+from .compiler import ExecutionStrategy as ExecutionStrategy
+from .compiler import ParallelExecutor as ParallelExecutor
+from .data_feeder import DataFeeder as DataFeeder
+from .errors import FluidError as FluidError
+from .executor import Executor as Executor
+from .flags import get_flags as get_flags
+from .flags import set_flags as set_flags
+from .functional import init_fn as init_fn
+from .functional import step_fn as step_fn
+from .input import data as data
+from .input import embedding as embedding
+from .input import one_hot as one_hot
+from .lod_tensor import LoDTensor as LoDTensor
+from .param_attr import ParamAttr as ParamAttr
+from .param_attr import WeightNormParamAttr as WeightNormParamAttr
+from .place import CPUPlace as CPUPlace
+from .place import CUDAPinnedPlace as CUDAPinnedPlace
+from .place import CUDAPlace as CUDAPlace
+from .place import cpu_places as cpu_places
+from .place import cuda_pinned_places as cuda_pinned_places
+from .place import cuda_places as cuda_places
+from .place import is_compiled_with_cuda as is_compiled_with_cuda
+from .program import Program as Program
+from .program import Variable as Variable
+from .program import default_main_program as default_main_program
+from .program import default_startup_program as default_startup_program
+from .program import name_scope as name_scope
+from .program import program_guard as program_guard
+from .scope import Scope as Scope
+from .scope import global_scope as global_scope
+from .scope import scope_guard as scope_guard
 
-_install()
+__version__ = "0.1.0"
+Tensor = LoDTensor
+
+_variable_ops.install()

@@ -34,9 +34,13 @@ class Initializer:
         Raises FluidTypeError if `var` is no variable, `block` no block, or the dtype is none that the op can fill.
         """
         if not isinstance(var, Variable) or not isinstance(block, Block):
-            raise FluidTypeError(f"an initializer takes a Variable and a Block, not {type(var).__name__} and {type(block).__name__}")
+            raise FluidTypeError(
+                f"an initializer takes a Variable and a Block, not {type(var).__name__} and {type(block).__name__}"
+            )
         if self.floats_only and var.desc.dtype not in _FLOATS:
-            raise FluidTypeError(f"{type(self).__name__} fills float16, float32 or float64, but {var.name!r} is {var.desc.dtype}")
+            raise FluidTypeError(
+                f"{type(self).__name__} fills float16, float32 or float64, but {var.name!r} is {var.desc.dtype}"
+            )
         out = var
         if var.desc.dtype == "float16":
             name = unique_name.generate(f"{self.half_name}.{var.name}.tmp")
@@ -88,15 +92,26 @@ class ConstantInitializer(Initializer):
 
 
 class UniformInitializer(Initializer):
-    """Uniform on [low, high); with diag_num > 0, diag_val at the first diag_num places (i, i) of blocks diag_step apart."""
+    """Uniform on [low, high); with diag_num > 0, diag_val at the first diag_num places (i, i) of blocks diag_step
+    apart.
+    """
 
     half_name = "uniform_random"
     floats_only = True
 
     def __init__(
-        self, low: float = -1.0, high: float = 1.0, seed: int = 0, diag_num: int = 0, diag_step: int = 0, diag_val: float = 1.0
+        self,
+        low: float = -1.0,
+        high: float = 1.0,
+        seed: int = 0,
+        diag_num: int = 0,
+        diag_step: int = 0,
+        diag_val: float = 1.0,
     ) -> None:
-        _require(None not in (low, high, seed, diag_num, diag_step, diag_val), "Uniform's arguments are numbers, none is None")
+        _require(
+            None not in (low, high, seed, diag_num, diag_step, diag_val),
+            "Uniform's arguments are numbers, none is None",
+        )
         _require(high >= low, f"Uniform's high ({high}) lies below its low ({low})")
         _require((diag_num > 0) == (diag_step > 0), "Uniform's diag_num and diag_step are both positive or both 0")
         self._low, self._high, self._seed = low, high, seed
@@ -114,7 +129,9 @@ class NormalInitializer(Initializer):
     kind = "gaussian_random"
 
     def __init__(self, loc: float = 0.0, scale: float = 1.0, seed: int = 0) -> None:
-        _require(None not in (loc, scale, seed), f"{type(self).__name__}'s loc, scale and seed are numbers, none is None")
+        _require(
+            None not in (loc, scale, seed), f"{type(self).__name__}'s loc, scale and seed are numbers, none is None"
+        )
         self._mean, self._std_dev, self._seed = loc, scale, seed
 
     def op(self, var: Variable, seed: int) -> tuple[str, dict[str, Any]]:
@@ -148,17 +165,22 @@ class _FanScaled(Initializer):
 
 
 class XavierInitializer(_FanScaled):
-    """Glorot's: n = fan_in + fan_out, so that signals keep their variance both ways. The fans default to the shape's."""
+    """Glorot's: n = fan_in + fan_out, so that signals keep their variance both ways. The fans default to the shape's.
+    """
 
     half_name = "xavier_init"
     floats_only = True
 
-    def __init__(self, uniform: bool = True, fan_in: float | None = None, fan_out: float | None = None, seed: int = 0) -> None:
+    def __init__(
+        self, uniform: bool = True, fan_in: float | None = None, fan_out: float | None = None, seed: int = 0
+    ) -> None:
         super().__init__(uniform, seed)
         self._fan_in, self._fan_out = fan_in, fan_out
 
     def total(self, fan_in: float, fan_out: float) -> float:
-        return (fan_in if self._fan_in is None else self._fan_in) + (fan_out if self._fan_out is None else self._fan_out)
+        return (fan_in if self._fan_in is None else self._fan_in) + (
+            fan_out if self._fan_out is None else self._fan_out
+        )
 
 
 class MSRAInitializer(_FanScaled):
@@ -182,13 +204,21 @@ class _ValueInitializer(Initializer):
 
     def op(self, var: Variable, seed: int) -> tuple[str, dict[str, Any]]:
         slot = {"float32": "fp32_values", "int32": "int32_values"}.get(str(var.desc.dtype))
-        _require(slot is not None, f"{type(self).__name__} fills float32, float16 or int32, but {var.name!r} is {var.desc.dtype}")
+        _require(
+            slot is not None,
+            f"{type(self).__name__} fills float32, float16 or int32, but {var.name!r} is {var.desc.dtype}",
+        )
         value = self.values(var)
-        return "assign_value", {"dtype": int(var.dtype), "shape": list(value.shape), slot: value.astype(str(var.desc.dtype)).ravel().tolist()}
+        return "assign_value", {
+            "dtype": int(var.dtype),
+            "shape": list(value.shape),
+            slot: value.astype(str(var.desc.dtype)).ravel().tolist(),
+        }
 
 
 class BilinearInitializer(_ValueInitializer):
-    """Weights with which conv2d_transpose interpolates: w[y, x] = (1 - |x / f - c|) (1 - |y / f - c|), f = ceil(size / 2).
+    """Weights with which conv2d_transpose interpolates: w[y, x] = (1 - |x / f - c|) (1 - |y / f - c|), f = ceil(size
+    / 2).
 
     Raises FluidValueError unless the shape is [out, in, size, size] with at most 2**20 elements.
     """
@@ -198,7 +228,9 @@ class BilinearInitializer(_ValueInitializer):
 
     def values(self, var: Variable) -> np.ndarray:
         shape = var.shape
-        _require(len(shape) == 4 and shape[2] == shape[3], f"Bilinear needs a shape [out, in, size, size], not {list(shape)}")
+        _require(
+            len(shape) == 4 and shape[2] == shape[3], f"Bilinear needs a shape [out, in, size, size], not {list(shape)}"
+        )
         count, size = math.prod(shape), shape[3]
         _require(count <= 2**20, f"Bilinear fills at most {2**20} elements, {var.name!r} has {count}")
         f = math.ceil(size / 2)
@@ -251,7 +283,22 @@ MSRA = MSRAInitializer
 Bilinear = BilinearInitializer
 
 __all__ = [
-    "MSRA", "Bilinear", "BilinearInitializer", "Constant", "ConstantInitializer", "Initializer", "MSRAInitializer", "Normal",
-    "NormalInitializer", "NumpyArrayInitializer", "TruncatedNormal", "TruncatedNormalInitializer", "Uniform",
-    "UniformInitializer", "Xavier", "XavierInitializer", "force_init_on_cpu", "init_on_cpu",
-]  # fmt: skip
+    "MSRA",
+    "Bilinear",
+    "BilinearInitializer",
+    "Constant",
+    "ConstantInitializer",
+    "Initializer",
+    "MSRAInitializer",
+    "Normal",
+    "NormalInitializer",
+    "NumpyArrayInitializer",
+    "TruncatedNormal",
+    "TruncatedNormalInitializer",
+    "Uniform",
+    "UniformInitializer",
+    "Xavier",
+    "XavierInitializer",
+    "force_init_on_cpu",
+    "init_on_cpu",
+]

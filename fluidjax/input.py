@@ -36,7 +36,9 @@ def embedding(
     dtype: Any = "float32",
 ) -> Variable:
     """Rows of a [height, width] table: ids [...] (int64) give [..., width]. Arguments as in layers.embedding."""
-    return lookup("lookup_table_v2", "embedding", input, size, is_sparse, is_distributed, padding_idx, param_attr, dtype)
+    return lookup(
+        "lookup_table_v2", "embedding", input, size, is_sparse, is_distributed, padding_idx, param_attr, dtype
+    )
 
 
 def one_hot(input: Variable, depth: Any, allow_out_of_range: bool = False) -> Variable:

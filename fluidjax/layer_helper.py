@@ -63,7 +63,7 @@ class LayerHelper:
         for v in inputs:
             if v.dtype != inputs[0].dtype:
                 raise FluidValueError(
-                    f"{self.layer_type} takes inputs of one dtype, but {inputs[0].name!r} is {inputs[0].desc.dtype} and "
+                    f"{self.layer_type} wants one dtype, but {inputs[0].name!r} is {inputs[0].desc.dtype} and "
                     f"{v.name!r} is {v.desc.dtype}; cast one of them"
                 )
         return inputs[0].dtype
@@ -87,7 +87,9 @@ class LayerHelper:
         attrs = self.param_attr
         attrs = attrs if isinstance(attrs, list) else [attrs]
         if len(attrs) not in (1, length):
-            raise FluidValueError(f"{self.layer_type} has {length} inputs but {len(attrs)} param_attr; give one, or one each")
+            raise FluidValueError(
+                f"{self.layer_type} has {length} inputs but {len(attrs)} param_attr; give one, or one each"
+            )
         return attrs if len(attrs) == length else attrs * length
 
     def get_parameter(self, name: str) -> Parameter:
@@ -166,14 +168,19 @@ class LayerHelper:
     # bias and activation
 
     def append_bias_op(self, input_var: Variable, dim_start: int = 1, dim_end: int | None = None) -> Variable:
-        """input + bias, the bias of shape input.shape[dim_start:dim_end] along those axes; the input if bias_attr is False."""
+        """input + bias, the bias of shape input.shape[dim_start:dim_end] along those axes; the input if bias_attr is
+        False.
+        """
         attr = self.bias_attr
         if not attr:
             return input_var
         bias = self.create_parameter(attr, list(input_var.shape[dim_start:dim_end]), input_var.dtype, is_bias=True)
         out = self.create_variable_for_type_inference(input_var.dtype)
         self.append_op(
-            type="elementwise_add", inputs={"X": [input_var], "Y": [bias]}, outputs={"Out": [out]}, attrs={"axis": dim_start}
+            type="elementwise_add",
+            inputs={"X": [input_var], "Y": [bias]},
+            outputs={"Out": [out]},
+            attrs={"axis": dim_start},
         )
         return out
 

@@ -31,7 +31,17 @@ def simple_img_conv_pool(
 ) -> Variable:
     """conv2d, then pool2d; arguments as in those."""
     image = layers.conv2d(
-        input, num_filters, filter_size, conv_stride, conv_padding, conv_dilation, conv_groups, param_attr, bias_attr, use_cudnn, act
+        input,
+        num_filters,
+        filter_size,
+        conv_stride,
+        conv_padding,
+        conv_dilation,
+        conv_groups,
+        param_attr,
+        bias_attr,
+        use_cudnn,
+        act,
     )
     return layers.pool2d(image, pool_size, pool_type, pool_stride, pool_padding, global_pooling, use_cudnn)
 
@@ -95,7 +105,10 @@ def scaled_dot_product_attention(
     """
     for what, v in (("queries", queries), ("keys", keys), ("values", values)):
         variable(v, what, "scaled_dot_product_attention", ("float32", "float64"))
-        require(v.ndim == 3, f"scaled_dot_product_attention's {what} has three dimensions, but {v.name!r} has shape {list(v.shape)}")
+        require(
+            v.ndim == 3,
+            f"scaled_dot_product_attention's {what} has three dimensions, but {v.name!r} has shape {list(v.shape)}",
+        )
     if not queries.dtype == keys.dtype == values.dtype:
         raise FluidTypeError("scaled_dot_product_attention's queries, keys and values are of one dtype")
     width, out_width = keys.shape[-1], values.shape[-1]
@@ -138,5 +151,7 @@ def __getattr__(name: str) -> Any:
     from .layers.missing import Missing
 
     if name == "sequence_conv_pool":
-        raise Missing("fluid.nets.sequence_conv_pool needs ragged sequences, which fluidjax does not have; use simple_img_conv_pool")
+        raise Missing(
+            "fluid.nets.sequence_conv_pool needs ragged sequences, which are not there; use simple_img_conv_pool"
+        )
     raise AttributeError(f"fluid.nets has no {name!r}{near(name, __all__)}")

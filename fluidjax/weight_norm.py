@@ -23,7 +23,9 @@ class _Writer:
         name = unique_name.generate_with_ignorable_key(f"{self.layer}.weight_norm_{what}")
         return self.block.create_var(name=name, dtype=self.dtype, persistable=False)
 
-    def op(self, kind: str, x: Variable, out: Variable | None = None, what: str | None = None, **attrs: Any) -> Variable:
+    def op(
+        self, kind: str, x: Variable, out: Variable | None = None, what: str | None = None, **attrs: Any
+    ) -> Variable:
         out = out if out is not None else self.var(what or kind)
         self.block.append_op(type=kind, inputs={"X": x}, outputs={"Out": out}, attrs=attrs)
         return out

@@ -26,11 +26,28 @@ from . import (
 from .missing import missing as _missing
 
 _FAMILIES = (
-    activation, control_flow, conv, elementwise, index, io, learning_rate_scheduler, loss, manip, metric_op, nn_dense, norm, pool, random,
-    reduce, tensor, vision,
-)  # fmt: skip
+    activation,
+    control_flow,
+    conv,
+    elementwise,
+    index,
+    io,
+    learning_rate_scheduler,
+    loss,
+    manip,
+    metric_op,
+    nn_dense,
+    norm,
+    pool,
+    random,
+    reduce,
+    tensor,
+    vision,
+)
 
-__all__ = sorted({name for family in _FAMILIES for name in family.__all__} - {"ConditionalBlock"})
+__all__ = sorted(
+    {name for family in _FAMILIES for name in family.__all__} - {"ConditionalBlock", "ConditionalBlockGuard"}
+)
 globals().update({name: getattr(family, name) for family in _FAMILIES for name in family.__all__ if name in __all__})
 
 

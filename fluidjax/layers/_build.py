@@ -32,10 +32,14 @@ def typed(value: Any, what: str, kinds: Any, layer: str) -> Any:
 
 
 def variable(value: Any, what: str, layer: str, dtypes: Iterable[str] = ()) -> Variable:
-    """`value`, if it is a Variable of one of these dtypes (any where none are given). Raises FluidTypeError otherwise."""
+    """`value`, if it is a Variable of one of these dtypes (any where none are given). Raises FluidTypeError
+    otherwise.
+    """
     typed(value, what, Variable, layer)
     if dtypes and value.desc.dtype not in dtypes:
-        raise FluidTypeError(f"{layer}'s {what} is of dtype {', '.join(dtypes)}, but variable {value.name!r} is {value.desc.dtype}")
+        raise FluidTypeError(
+            f"{layer}'s {what} is of dtype {', '.join(dtypes)}, but variable {value.name!r} is {value.desc.dtype}"
+        )
     return value
 
 
@@ -133,7 +137,9 @@ def int_argument(
 
 
 def named(fn: Callable[..., Any], name: str, doc: str, parameters: str) -> Callable[..., Any]:
-    """`fn` under a name, a docstring and a signature such as ``"x, alpha=1.0, name=None"``, for functions out of a table."""
+    """`fn` under a name, a docstring and a signature such as ``"x, alpha=1.0, name=None"``, for functions out of a
+    table.
+    """
     scope: dict[str, Any] = {}
     exec(f"def {name}({parameters}): pass", scope)
     fn.__name__ = fn.__qualname__ = name

@@ -26,7 +26,11 @@ _TABLE: dict[str, tuple[str, tuple[str, ...], str]] = {
     "gelu": ("x * Phi(x), Phi the normal distribution function; approximate: by tanh", (), "approximate=False"),
     "hard_shrink": ("x where |x| > threshold (default 0.5), else 0", HALF, "threshold=None"),
     "hard_sigmoid": ("min(max(slope * x + offset, 0), 1)", HALF, "slope=0.2, offset=0.5, name=None"),
-    "hard_swish": ("x * min(max(x + offset, 0), threshold) / scale", HALF, "threshold=6.0, scale=6.0, offset=3.0, name=None"),
+    "hard_swish": (
+        "x * min(max(x + offset, 0), threshold) / scale",
+        HALF,
+        "threshold=6.0, scale=6.0, offset=3.0, name=None",
+    ),
     "leaky_relu": ("max(x, alpha * x)", HALF, "alpha=0.02, name=None"),
     "log": ("natural logarithm of x", FLOATS, "name=None"),
     "logsigmoid": ("log(1 / (1 + exp(-x)))", HALF, "name=None"),
@@ -129,7 +133,9 @@ def pow(x: Variable, factor: Any = 1.0, name: str | None = None) -> Variable:
     return append(helper, {"X": x}, {"Out": x.dtype}, {"factor": factor})
 
 
-def cumsum(x: Variable, axis: int | None = None, exclusive: bool | None = None, reverse: bool | None = None) -> Variable:
+def cumsum(
+    x: Variable, axis: int | None = None, exclusive: bool | None = None, reverse: bool | None = None
+) -> Variable:
     """Sums of everything up to each element along `axis` (default -1); exclusive: before it; reverse: from the end."""
     typed(x, "x", Variable, "cumsum")
     attrs = {"axis": axis, "exclusive": exclusive, "reverse": reverse}
@@ -152,11 +158,13 @@ def prelu(x: Variable, mode: str, param_attr: Any = None, name: str | None = Non
 
 
 def maxout(x: Variable, groups: int, name: str | None = None, axis: int = 1) -> Variable:
-    """Maximum over each group of `groups` neighbouring channels: [N, C, H, W] gives [N, C / groups, H, W]; axis 1, 3 or -1."""
+    """Maximum over each group of `groups` neighbouring channels: [N, C, H, W] gives [N, C / groups, H, W]; axis 1, 3
+    or -1.
+    """
     variable(x, "x", "maxout", FLOATS)
     require(axis in (1, -1, 3), f"maxout's axis is 1 (NCHW), 3 or -1 (NHWC), not {axis}")
     helper = LayerHelper("maxout", name=name)
     return append(helper, {"X": x}, {"Out": x.dtype}, {"groups": groups, "axis": 3 if axis == -1 else axis})
 
 
-__all__ = [*_TABLE, "cumsum", "log1p", "log_softmax", "maxout", "mish", "pow", "prelu", "selu", "softmax"]  # noqa: PLE0604
+__all__ = [*_TABLE, "cumsum", "log1p", "log_softmax", "maxout", "mish", "pow", "prelu", "selu", "softmax"]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..dtypes import VarType
@@ -88,16 +87,9 @@ class ConditionalBlock:
         self.is_scalar_condition = is_scalar_condition
         self.helper = LayerHelper("conditional_block", name=name)
 
-    @contextlib.contextmanager
-    def block(self) -> Iterator[None]:
-        """Ops appended within go to the block. An exception within leaves the block out of the program's flow."""
-        program = self.helper.main_program
-        inside = program._create_block()
-        try:
-            yield
-        finally:
-            program._rollback()
-        self._complete(inside, program.block(inside.parent_idx))
+    def block(self) -> ConditionalBlockGuard:
+        """A context: ops appended within go to the block. After an exception no op runs it."""
+        return ConditionalBlockGuard(self)
 
     def _complete(self, inside: Block, outside: Block) -> None:
         """Append the conditional_block op: what the block reads from outside, and what it writes there."""
@@ -115,6 +107,24 @@ class ConditionalBlock:
             },
             attrs={"sub_block": inside, "is_scalar_condition": self.is_scalar_condition},
         )
+
+
+class ConditionalBlockGuard:
+    """Appends to a ConditionalBlock's block between enter and exit."""
+
+    def __init__(self, block: ConditionalBlock) -> None:
+        typed(block, "block", ConditionalBlock, "ConditionalBlockGuard")
+        self._conditional = block
+
+    def __enter__(self) -> None:
+        self._program = self._conditional.helper.main_program
+        self._inside = self._program._create_block()
+
+    def __exit__(self, kind: Any, *_: Any) -> bool:
+        self._program._rollback()
+        if kind is None:
+            self._conditional._complete(self._inside, self._program.block(self._inside.parent_idx))
+        return False
 
 
 class Switch:
@@ -144,13 +154,15 @@ class Switch:
         self._inside = False
         return False
 
-    def case(self, condition: Variable) -> contextlib.AbstractContextManager[None]:
+    def case(self, condition: Variable) -> ConditionalBlockGuard:
         """The block of ops that runs where `condition` holds and none before did."""
         if not self._inside:
             raise FluidValueError("Switch.case stands within the switch's own `with`")
         if not isinstance(condition, Variable) or condition.desc.dtype not in BOOL:
             what = condition.desc.dtype if isinstance(condition, Variable) else repr(condition)
-            raise FluidTypeError(f"Switch.case takes a bool variable, not {what}; compare first, for instance by layers.less_than")
+            raise FluidTypeError(
+                f"Switch.case takes a bool variable, not {what}; compare first, for instance by layers.less_than"
+            )
         otherwise = logical_not(condition)
         if self._none_so_far is None:
             self._none_so_far = otherwise
@@ -160,7 +172,7 @@ class Switch:
             condition = logical_and(before, condition)
         return ConditionalBlock([condition], is_scalar_condition=True).block()
 
-    def default(self) -> contextlib.AbstractContextManager[None]:
+    def default(self) -> ConditionalBlockGuard:
         """The block of ops that runs where no case held."""
         if self._none_so_far is None:
             raise FluidValueError("Switch.default comes after at least one case")
@@ -168,6 +180,16 @@ class Switch:
 
 
 __all__ = [
-    "ConditionalBlock", "Switch", "autoincreased_step_counter", "equal", "greater_equal", "greater_than", "increment", "is_empty",
-    "less_equal", "less_than", "not_equal",
-]  # fmt: skip
+    "ConditionalBlock",
+    "ConditionalBlockGuard",
+    "Switch",
+    "autoincreased_step_counter",
+    "equal",
+    "greater_equal",
+    "greater_than",
+    "increment",
+    "is_empty",
+    "less_equal",
+    "less_than",
+    "not_equal",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,11 +12,16 @@ from ._build import BOOL, FLOATS, HALF, INTS, append, named, require, typed, var
 
 _NUMBERS = (*HALF, *INTS)
 _ARITHMETIC = {
-    "elementwise_add": ("x + y", _NUMBERS), "elementwise_sub": ("x - y", _NUMBERS), "elementwise_mul": ("x * y", _NUMBERS),
-    "elementwise_div": ("x / y, rounded towards zero for integers", _NUMBERS), "elementwise_max": ("max(x, y)", _NUMBERS),
-    "elementwise_min": ("min(x, y)", _NUMBERS), "elementwise_pow": ("x ** y", _NUMBERS),
-    "elementwise_mod": ("x mod y, with the sign of y", _NUMBERS), "elementwise_floordiv": ("x / y rounded down", _NUMBERS),
-}  # fmt: skip
+    "elementwise_add": ("x + y", _NUMBERS),
+    "elementwise_sub": ("x - y", _NUMBERS),
+    "elementwise_mul": ("x * y", _NUMBERS),
+    "elementwise_div": ("x / y, rounded towards zero for integers", _NUMBERS),
+    "elementwise_max": ("max(x, y)", _NUMBERS),
+    "elementwise_min": ("min(x, y)", _NUMBERS),
+    "elementwise_pow": ("x ** y", _NUMBERS),
+    "elementwise_mod": ("x mod y, with the sign of y", _NUMBERS),
+    "elementwise_floordiv": ("x / y rounded down", _NUMBERS),
+}
 _COMPARE = {
     "equal": "x == y", "not_equal": "x != y", "less_than": "x < y", "less_equal": "x <= y", "greater_than": "x > y",
     "greater_equal": "x >= y",
@@ -103,7 +109,12 @@ def elementwise_equal(x: Variable, y: Variable, name: str | None = None) -> Vari
 
 
 def scale(
-    x: Variable, scale: Any = 1.0, bias: float = 0.0, bias_after_scale: bool = True, act: str | None = None, name: str | None = None
+    x: Variable,
+    scale: Any = 1.0,
+    bias: float = 0.0,
+    bias_after_scale: bool = True,
+    act: str | None = None,
+    name: str | None = None,
 ) -> Variable:
     """act(scale * x + bias), or act(scale * (x + bias)); scale: a number or a variable of one element."""
     variable(x, "x", "scale", (*HALF, "int8", "int16", "int32", "int64", "uint8"))
@@ -122,17 +133,19 @@ def clip(x: Variable, min: float, max: float, name: str | None = None) -> Variab
     return append(LayerHelper("clip", name=name), {"X": x}, {"Out": x.dtype}, {"min": min, "max": max})
 
 
-def clamp(input: Variable, min: Any = None, max: Any = None, output: Variable | None = None, name: str | None = None) -> Variable:
+def clamp(
+    input: Variable, min: Any = None, max: Any = None, output: Variable | None = None, name: str | None = None
+) -> Variable:
     """clip whose bounds may be missing, or variables of one element. output: a variable to write."""
     require(min is not None or max is not None, "clamp needs min or max")
     variable(input, "input", "clamp", (*FLOATS, *INTS))
     helper = LayerHelper("clamp", name=name)
     inputs: dict[str, Any] = {"X": input}
-    attrs = {"min": float("-inf") if min is None and not isinstance(max, Variable) else None, "max": None}
+    attrs = {"min": -math.inf, "max": math.inf}
     for what, bound in (("min", min), ("max", max)):
         if isinstance(bound, Variable):
             bound.stop_gradient = True
-            inputs[what.title()] = bound
+            inputs[what.title()] = bound  # the attribute stays infinite: the op takes the variable
         elif bound is not None:
             attrs[what] = float(bound)
     return append(helper, inputs, {"Out": input.dtype if output is None else output}, attrs, kind="clip")
@@ -163,7 +176,14 @@ def sums(input: Any, out: Variable | None = None) -> Variable:
     return append(helper, {"X": input}, {"Out": helper.input_dtype() if out is None else out}, {"use_mkldnn": False})
 
 
-def allclose(input: Variable, other: Variable, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, name: str | None = None) -> Variable:
+def allclose(
+    input: Variable,
+    other: Variable,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = False,
+    name: str | None = None,
+) -> Variable:
     """Whether |input - other| <= atol + rtol * |other| everywhere: one bool. equal_nan: NaN equals NaN."""
     for what, v in (("input", input), ("other", other)):
         typed(v, what, Variable, "allclose")
@@ -210,7 +230,22 @@ def isfinite(x: Variable) -> Variable:
     return append(LayerHelper("isfinite"), {"X": x}, {"Out": "bool"})
 
 
-__all__ = [  # noqa: PLE0604
-    *_ARITHMETIC, *_COMPARE, *_LOGIC, "allclose", "clamp", "clip", "clip_by_norm", "cross", "dist", "elementwise_equal", "has_inf",
-    "has_nan", "isfinite", "kron", "scale", "sum", "sums",
-]  # fmt: skip
+__all__ = [
+    *_ARITHMETIC,
+    *_COMPARE,
+    *_LOGIC,
+    "allclose",
+    "clamp",
+    "clip",
+    "clip_by_norm",
+    "cross",
+    "dist",
+    "elementwise_equal",
+    "has_inf",
+    "has_nan",
+    "isfinite",
+    "kron",
+    "scale",
+    "sum",
+    "sums",
+]

@@ -9,7 +9,7 @@ import numpy as np
 from ..dtypes import enum_of
 from ..layer_helper import LayerHelper
 from ..variable import Variable
-from ._build import FLOATS, HALF, INTS, append, require, typed, variable
+from ._build import FLOATS, INTS, append, require, typed, variable
 
 
 def gather(input: Variable, index: Variable, overwrite: bool = True) -> Variable:
@@ -28,7 +28,9 @@ def gather_nd(input: Variable, index: Variable, name: str | None = None) -> Vari
     return append(helper, {"X": input, "Index": index}, {"Out": input.dtype})
 
 
-def scatter(input: Variable, index: Variable, updates: Variable, name: str | None = None, overwrite: bool = True) -> Variable:
+def scatter(
+    input: Variable, index: Variable, updates: Variable, name: str | None = None, overwrite: bool = True
+) -> Variable:
     """input with rows `index` replaced by `updates`; without overwrite these rows are the sums of their updates."""
     helper = LayerHelper("scatter", input=input, name=name)
     dtype = helper.input_dtype()
@@ -42,7 +44,10 @@ def scatter_nd_add(ref: Variable, index: Variable, updates: Variable, name: str 
     for what, v in (("ref", ref), ("index", index), ("updates", updates)):
         typed(v, what, Variable, "scatter_nd_add")
     same = ref.dtype == updates.dtype
-    require(same, f"scatter_nd_add's ref is {ref.desc.dtype} and its updates are {updates.desc.dtype}; they are of one dtype")
+    require(
+        same,
+        f"scatter_nd_add's ref is {ref.desc.dtype} and its updates are {updates.desc.dtype}; they are of one dtype",
+    )
     helper = LayerHelper("scatter_nd_add", name=name)
     return append(helper, {"X": ref, "Index": index, "Updates": updates}, {"Out": ref.dtype})
 
@@ -86,9 +91,7 @@ def shard_index(input: Variable, index_num: int, nshards: int, shard_id: int, ig
     require(0 <= shard_id < nshards, f"shard_index's shard_id lies in [0, {nshards}), {shard_id} does not")
     helper = LayerHelper("shard_index")
     attrs = {"index_num": index_num, "nshards": nshards, "shard_id": shard_id, "ignore_value": ignore_value}
-    out = append(helper, {"X": [input]}, {"Out": input.dtype}, attrs)
-    out.stop_gradient = True
-    return out
+    return append(helper, {"X": [input]}, {"Out": input.dtype}, attrs)
 
 
 def sequence_mask(x: Variable, maxlen: Any = None, dtype: Any = "int64", name: str | None = None) -> Variable:
@@ -108,9 +111,7 @@ def sequence_mask(x: Variable, maxlen: Any = None, dtype: Any = "int64", name: s
 def where(condition: Variable) -> Variable:
     """Places [k, rank] (int64) of the k true elements, in order."""
     typed(condition, "condition", Variable, "where")
-    out = append(LayerHelper("where_index"), {"Condition": condition}, {"Out": "int64"})
-    out.stop_gradient = True
-    return out
+    return append(LayerHelper("where_index"), {"Condition": condition}, {"Out": "int64"})
 
 
 def nonzero(input: Variable, as_tuple: bool = False) -> Any:

@@ -62,7 +62,9 @@ def natural_exp_decay(learning_rate: float, decay_steps: float, decay_rate: floa
 
 
 @_schedule
-def inverse_time_decay(learning_rate: float, decay_steps: float, decay_rate: float, staircase: bool = False) -> Variable:
+def inverse_time_decay(
+    learning_rate: float, decay_steps: float, decay_rate: float, staircase: bool = False
+) -> Variable:
     """learning_rate / (1 + decay_rate * step / decay_steps); staircase rounds the quotient down."""
     return learning_rate / (1 + decay_rate * _periods(decay_steps, staircase))
 
@@ -94,7 +96,10 @@ def polynomial_decay(
 @_schedule
 def piecewise_decay(boundaries: Sequence[float], values: Sequence[float]) -> Variable:
     """values[i] while step < boundaries[i], after the last boundary the last value; one value more than boundaries."""
-    require(len(values) == len(boundaries) + 1, f"piecewise_decay needs one value more than boundaries, not {len(values)} and {len(boundaries)}")
+    require(
+        len(values) == len(boundaries) + 1,
+        f"piecewise_decay needs one value more than boundaries, not {len(values)} and {len(boundaries)}",
+    )
     step = _step()
     rate = create_global_var([1], 0.0, "float32", persistable=True, name="learning_rate")
     with Switch() as switch:

@@ -58,16 +58,24 @@ def softmax_with_cross_entropy(
     """
     typed(logits, "logits", Variable, "softmax_with_cross_entropy")
     typed(label, "label", Variable, "softmax_with_cross_entropy")
-    attrs = {"soft_label": soft_label, "ignore_index": ignore_index, "numeric_stable_mode": numeric_stable_mode, "axis": axis}
+    attrs = {
+        "soft_label": soft_label,
+        "ignore_index": ignore_index,
+        "numeric_stable_mode": numeric_stable_mode,
+        "axis": axis,
+    }
     helper = LayerHelper("softmax_with_cross_entropy")
-    softmax, loss = append(helper, {"Logits": logits, "Label": label}, {"Softmax": logits.dtype, "Loss": logits.dtype}, attrs)
+    softmax, loss = append(
+        helper, {"Logits": logits, "Label": label}, {"Softmax": logits.dtype, "Loss": logits.dtype}, attrs
+    )
     return (loss, softmax) if return_softmax else loss
 
 
 def sigmoid_cross_entropy_with_logits(
     x: Variable, label: Variable, ignore_index: int = IGNORE, name: str | None = None, normalize: bool = False
 ) -> Variable:
-    """max(x, 0) - x * label + log(1 + exp(-|x|)), element by element; normalize: divided by how many are not ignored."""
+    """max(x, 0) - x * label + log(1 + exp(-|x|)), element by element; normalize: divided by how many are not ignored.
+    """
     variable(x, "input", "sigmoid_cross_entropy_with_logits", HALF)
     typed(label, "label", Variable, "sigmoid_cross_entropy_with_logits")
     helper = LayerHelper("sigmoid_cross_entropy_with_logits", name=name)
@@ -84,7 +92,11 @@ def huber_loss(input: Variable, label: Variable, delta: float) -> Variable:
 
 
 def smooth_l1(
-    x: Variable, y: Variable, inside_weight: Variable | None = None, outside_weight: Variable | None = None, sigma: float | None = None
+    x: Variable,
+    y: Variable,
+    inside_weight: Variable | None = None,
+    outside_weight: Variable | None = None,
+    sigma: float | None = None,
 ) -> Variable:
     """Row sums [N, 1] of 0.5 (sigma d) ** 2 where |d| < 1 / sigma ** 2, else |d| - 0.5 / sigma ** 2, d = x - y.
 
@@ -129,7 +141,9 @@ def rank_loss(label: Variable, left: Variable, right: Variable, name: str | None
     return append(helper, {"Label": label, "Left": left, "Right": right}, {"Out": "float32"})
 
 
-def margin_rank_loss(label: Variable, left: Variable, right: Variable, margin: float = 0.1, name: str | None = None) -> Variable:
+def margin_rank_loss(
+    label: Variable, left: Variable, right: Variable, margin: float = 0.1, name: str | None = None
+) -> Variable:
     """max(0, -label * (left - right) + margin), all [N, 1], label 1 or -1."""
     variable(label, "label", "margin_rank_loss", ("float32",))
     for what, v in (("left", left), ("right", right)):
@@ -170,9 +184,9 @@ def npair_loss(anchor: Variable, positive: Variable, labels: Variable, l2_reg: f
     """
     from .activation import square  # type: ignore[attr-defined]
     from .elementwise import equal  # type: ignore[attr-defined]
+    from .manip import expand, reshape, transpose
     from .nn_dense import matmul
     from .reduce import reduce_mean, reduce_sum  # type: ignore[attr-defined]
-    from .manip import expand, reshape, transpose
 
     variable(anchor, "anchor", "npair_loss", FLOATS)
     variable(positive, "positive", "npair_loss", FLOATS)
@@ -189,7 +203,9 @@ def npair_loss(anchor: Variable, positive: Variable, labels: Variable, l2_reg: f
     return penalty + reduce_mean(reduce_sum(targets * cost, 0))
 
 
-def center_loss(input: Variable, label: Variable, num_classes: int, alpha: Any, param_attr: Any, update_center: bool = True) -> Variable:
+def center_loss(
+    input: Variable, label: Variable, num_classes: int, alpha: Any, param_attr: Any, update_center: bool = True
+) -> Variable:
     """0.5 * |input - centers[label]| ** 2, [N, 1]; with update_center the class centers move by alpha.
 
     input: [N, D]; label: int64 [N, 1]; alpha: a number or a variable of one element; param_attr: of the centers
@@ -201,7 +217,9 @@ def center_loss(input: Variable, label: Variable, num_classes: int, alpha: Any, 
     centers = helper.create_parameter(param_attr, [num_classes, input.shape[1]], input.dtype)
     centers.stop_gradient = True
     if not isinstance(alpha, Variable):
-        rate = helper.create_variable(name="centerloss_alpha", shape=[1], dtype="float32", persistable=True, stop_gradient=True)
+        rate = helper.create_variable(
+            name="centerloss_alpha", shape=[1], dtype="float32", persistable=True, stop_gradient=True
+        )
         helper.append_op(
             type="fill_constant", outputs={"Out": rate},
             attrs={"shape": [1], "dtype": int(rate.dtype), "value": float(alpha)},
@@ -215,7 +233,8 @@ def center_loss(input: Variable, label: Variable, num_classes: int, alpha: Any, 
 def teacher_student_sigmoid_loss(
     input: Variable, label: Variable, soft_max_up_bound: float = 15.0, soft_max_lower_bound: float = -15.0
 ) -> Variable:
-    """Distillation of a click model, [N, 1]: label < -1: not clicked, < 0: clicked, < 1: teacher's score, else both + 1.
+    """Distillation of a click model, [N, 1]: label < -1: not clicked, < 0: clicked, < 1: teacher's score, else both +
+    1.
 
     The logit is kept within the two bounds.
     """
@@ -227,7 +246,13 @@ def teacher_student_sigmoid_loss(
     return append(helper, {"X": [input], "Label": [label]}, {"Y": out}, attrs)
 
 
-def label_smooth(label: Variable, prior_dist: Variable | None = None, epsilon: float = 0.1, dtype: Any = "float32", name: str | None = None) -> Variable:
+def label_smooth(
+    label: Variable,
+    prior_dist: Variable | None = None,
+    epsilon: float = 0.1,
+    dtype: Any = "float32",
+    name: str | None = None,
+) -> Variable:
     """(1 - epsilon) * label + epsilon * prior, the prior being uniform over the classes where none is given.
 
     Raises FluidValueError for an epsilon outside [0, 1].
@@ -238,7 +263,9 @@ def label_smooth(label: Variable, prior_dist: Variable | None = None, epsilon: f
     return append(helper, {"X": label, "PriorDist": prior_dist}, {"Out": dtype}, {"epsilon": float(epsilon)})
 
 
-def sigmoid_focal_loss(x: Variable, label: Variable, fg_num: Variable, gamma: float = 2.0, alpha: float = 0.25) -> Variable:
+def sigmoid_focal_loss(
+    x: Variable, label: Variable, fg_num: Variable, gamma: float = 2.0, alpha: float = 0.25
+) -> Variable:
     """Focal loss [N, C]: cross entropy weighted by alpha and (1 - p) ** gamma, over the number of foreground rows.
 
     label: int32 [N, 1], 0 the background, -1 ignored; fg_num: int32 [1].
@@ -251,7 +278,22 @@ def sigmoid_focal_loss(x: Variable, label: Variable, fg_num: Variable, gamma: fl
 
 
 __all__ = [
-    "bpr_loss", "center_loss", "cross_entropy", "dice_loss", "huber_loss", "kldiv_loss", "label_smooth", "log_loss",
-    "margin_rank_loss", "mse_loss", "npair_loss", "rank_loss", "sigmoid_cross_entropy_with_logits", "sigmoid_focal_loss",
-    "smooth_l1", "softmax_with_cross_entropy", "square_error_cost", "teacher_student_sigmoid_loss",
-]  # fmt: skip
+    "bpr_loss",
+    "center_loss",
+    "cross_entropy",
+    "dice_loss",
+    "huber_loss",
+    "kldiv_loss",
+    "label_smooth",
+    "log_loss",
+    "margin_rank_loss",
+    "mse_loss",
+    "npair_loss",
+    "rank_loss",
+    "sigmoid_cross_entropy_with_logits",
+    "sigmoid_focal_loss",
+    "smooth_l1",
+    "softmax_with_cross_entropy",
+    "square_error_cost",
+    "teacher_student_sigmoid_loss",
+]

@@ -8,11 +8,28 @@ from typing import Any
 from ..errors import FluidTypeError
 from ..layer_helper import LayerHelper
 from ..variable import Variable
-from ._build import FLOATS, HALF, INTS, append, holds_variable, int_argument, known_ints, require, tensors, typed, variable
+from ._build import (
+    FLOATS,
+    HALF,
+    INTS,
+    append,
+    holds_variable,
+    int_argument,
+    known_ints,
+    require,
+    tensors,
+    typed,
+    variable,
+)
 
 
 def reshape(
-    x: Variable, shape: Any, actual_shape: Variable | None = None, act: str | None = None, inplace: bool = False, name: str | None = None
+    x: Variable,
+    shape: Any,
+    actual_shape: Variable | None = None,
+    act: str | None = None,
+    inplace: bool = False,
+    name: str | None = None,
 ) -> Variable:
     """act(x in another shape). shape: integers (-1: what remains, once; 0: as in x) and variables, or a variable.
 
@@ -40,7 +57,10 @@ def _check_shape(x: Variable, shape: Sequence[Any]) -> None:
         if isinstance(shape[i], Variable):
             continue
         require(n >= -1, f"reshape's shape {known} has a negative dimension other than -1")
-        require(n != 0 or i < x.ndim, f"reshape's shape {known} copies dimension {i} by 0, but {x.name!r} has shape {list(x.shape)}")
+        require(
+            n != 0 or i < x.ndim,
+            f"reshape's shape {known} copies dimension {i} by 0, but {x.name!r} has shape {list(x.shape)}",
+        )
     unknown = [i for i, n in enumerate(known) if n == -1 and not isinstance(shape[i], Variable)]
     require(len(unknown) <= 1, f"reshape's shape {known} has more than one -1")
 
@@ -50,8 +70,17 @@ def transpose(x: Variable, perm: Sequence[int], name: str | None = None) -> Vari
     variable(x, "x", "transpose", (*HALF, *INTS))
     typed(perm, "perm", list, "transpose")
     fits = len(perm) == x.ndim and all(n < x.ndim for n in perm)
-    require(fits, f"transpose's perm {perm} is no permutation of the dimensions of {x.name!r}, which has shape {list(x.shape)}")
-    return append(LayerHelper("transpose", name=name), {"X": [x]}, {"Out": x.dtype, "XShape": x.dtype}, {"axis": perm}, kind="transpose2")[0]
+    require(
+        fits,
+        f"transpose's perm {perm} is no permutation of the dimensions of {x.name!r}, which has shape {list(x.shape)}",
+    )
+    return append(
+        LayerHelper("transpose", name=name),
+        {"X": [x]},
+        {"Out": x.dtype, "XShape": x.dtype},
+        {"axis": perm},
+        kind="transpose2",
+    )[0]
 
 
 def t(input: Variable, name: str | None = None) -> Variable:
@@ -61,7 +90,9 @@ def t(input: Variable, name: str | None = None) -> Variable:
     if input.ndim < 2:
         return input
     helper = LayerHelper("t", name=name)
-    return append(helper, {"X": [input]}, {"Out": input.dtype, "XShape": input.dtype}, {"axis": [1, 0]}, kind="transpose2")[0]
+    return append(
+        helper, {"X": [input]}, {"Out": input.dtype, "XShape": input.dtype}, {"axis": [1, 0]}, kind="transpose2"
+    )[0]
 
 
 def squeeze(input: Variable, axes: list[int], name: str | None = None) -> Variable:
@@ -77,7 +108,9 @@ def unsqueeze(input: Variable, axes: Any, name: str | None = None) -> Variable:
     typed(axes, "axes", (int, list, tuple, Variable), "unsqueeze")
     typed(input, "input", Variable, "unsqueeze")
     helper = LayerHelper("unsqueeze2", name=name)
-    inputs, attrs = int_argument(helper, [axes] if isinstance(axes, int) else axes, "axes", "axes", "AxesTensor", "AxesTensorList")
+    inputs, attrs = int_argument(
+        helper, [axes] if isinstance(axes, int) else axes, "axes", "axes", "AxesTensor", "AxesTensorList"
+    )
     if "AxesTensorList" in inputs:
         attrs = {}
     return append(helper, {"X": input, **inputs}, {"Out": input.dtype, "XShape": input.dtype}, attrs)[0]
@@ -87,7 +120,9 @@ def flatten(x: Variable, axis: int = 1, name: str | None = None) -> Variable:
     """[prod(shape[:axis]), prod(shape[axis:])]. Raises FluidValueError for an axis outside [0, rank]."""
     helper = LayerHelper("flatten", name=name)
     variable(x, "x", "flatten", (*FLOATS, "int8", *INTS))
-    require(isinstance(axis, int) and 0 <= axis <= x.ndim, f"flatten's axis is an integer from 0 to {x.ndim}, not {axis!r}")
+    require(
+        isinstance(axis, int) and 0 <= axis <= x.ndim, f"flatten's axis is an integer from 0 to {x.ndim}, not {axis!r}"
+    )
     return append(helper, {"X": x}, {"Out": x.dtype, "XShape": x.dtype}, {"axis": axis}, kind="flatten2")[0]
 
 
@@ -113,7 +148,10 @@ def split(input: Variable, num_or_sections: Any, dim: Any = -1, name: str | None
     if isinstance(num_or_sections, int):
         count = num_or_sections
         require(count > 1, f"split makes at least two pieces, not {count}")
-        require(size < 0 or size % count == 0, f"split cannot make {count} equal pieces of size {size} (variable {input.name!r})")
+        require(
+            size < 0 or size % count == 0,
+            f"split cannot make {count} equal pieces of size {size} (variable {input.name!r})",
+        )
         attrs["num"] = count
     else:
         count = len(num_or_sections)
@@ -145,7 +183,9 @@ def unstack(x: Variable, axis: int = 0, num: int | None = None) -> list[Variable
     return outs
 
 
-def _bounds(layer: str, helper: LayerHelper, axes: Sequence[int], given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], list[int]]:
+def _bounds(
+    layer: str, helper: LayerHelper, axes: Sequence[int], given: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any], list[int]]:
     """Inputs, attributes and infer_flags (-1: known only when the program runs) of slices."""
     inputs: dict[str, Any] = {}
     attrs: dict[str, Any] = {}
@@ -173,7 +213,9 @@ def slice(input: Variable, axes: list[int], starts: Any, ends: Any) -> Variable:
         require(isinstance(value, list | tuple | Variable), f"slice's {what} is a list or a variable, not {value!r}")
     helper = LayerHelper("slice")
     inputs, attrs, flags = _bounds("slice", helper, axes, {"starts": starts, "ends": ends})
-    return append(helper, {"Input": input, **inputs}, {"Out": input.dtype}, {"axes": axes, "infer_flags": flags, **attrs})
+    return append(
+        helper, {"Input": input, **inputs}, {"Out": input.dtype}, {"axes": axes, "infer_flags": flags, **attrs}
+    )
 
 
 def strided_slice(input: Variable, axes: Any, starts: Any, ends: Any, strides: Any) -> Variable:
@@ -183,12 +225,16 @@ def strided_slice(input: Variable, axes: Any, starts: Any, ends: Any, strides: A
     typed(axes, "axes", (list, tuple), "strided_slice")
     given = {"starts": starts, "ends": ends, "strides": strides}
     for what, value in given.items():
-        for v in typed(value, what, (list, tuple, Variable), "strided_slice") if not isinstance(value, Variable) else [value]:
+        for v in (
+            typed(value, what, (list, tuple, Variable), "strided_slice") if not isinstance(value, Variable) else [value]
+        ):
             typed(v, what, (int, Variable), "strided_slice")
             if isinstance(v, Variable):
                 variable(v, what, "strided_slice", ("int32",))
     inputs, attrs, flags = _bounds("strided_slice", helper, axes, given)
-    return append(helper, {"Input": input, **inputs}, {"Out": input.dtype}, {"axes": axes, "infer_flags": flags, **attrs})
+    return append(
+        helper, {"Input": input, **inputs}, {"Out": input.dtype}, {"axes": axes, "infer_flags": flags, **attrs}
+    )
 
 
 def expand(x: Variable, expand_times: Any, name: str | None = None) -> Variable:
@@ -196,7 +242,9 @@ def expand(x: Variable, expand_times: Any, name: str | None = None) -> Variable:
     variable(x, "x", "expand", ("bool", *FLOATS, *INTS))
     typed(expand_times, "expand_times", (list, tuple, Variable), "expand")
     helper = LayerHelper("expand", name=name)
-    inputs, attrs = int_argument(helper, expand_times, "expand_times", "expand_times", "ExpandTimes", "expand_times_tensor")
+    inputs, attrs = int_argument(
+        helper, expand_times, "expand_times", "expand_times", "ExpandTimes", "expand_times_tensor"
+    )
     for n in expand_times if isinstance(expand_times, list | tuple) else []:
         require(isinstance(n, Variable) or n > 0, f"expand's expand_times are positive, not {n}")
     return append(helper, {"X": x, **inputs}, {"Out": x.dtype}, attrs)
@@ -218,7 +266,12 @@ def pad(x: Variable, paddings: list[int], pad_value: float = 0.0, name: str | No
 
 
 def pad2d(
-    input: Variable, paddings: Any = (0, 0, 0, 0), mode: str = "constant", pad_value: float = 0.0, data_format: str = "NCHW", name: str | None = None
+    input: Variable,
+    paddings: Any = (0, 0, 0, 0),
+    mode: str = "constant",
+    pad_value: float = 0.0,
+    data_format: str = "NCHW",
+    name: str | None = None,
 ) -> Variable:
     """Images padded by [top, bottom, left, right] (integers, or a variable): with pad_value ("constant"), mirrored
     ("reflect") or with the border ("edge")."""
@@ -260,20 +313,26 @@ def crop(x: Variable, shape: Any = None, offsets: Any = None, name: str | None =
 
 
 def crop_tensor(x: Variable, shape: Any = None, offsets: Any = None, name: str | None = None) -> Variable:
-    """The part of x that begins at `offsets` and has this shape, -1 meaning the rest; integers and variables, or variables."""
+    """The part of x that begins at `offsets` and has this shape, -1 meaning the rest; integers and variables, or
+    variables.
+    """
     helper = LayerHelper("crop_tensor", name=name)
     variable(x, "x", "crop_tensor", (*FLOATS, *INTS))
     typed(shape, "shape", (list, tuple, Variable), "crop_tensor")
     typed(offsets, "offsets", (list, tuple, Variable, type(None)), "crop_tensor")
     out = helper.create_variable_for_type_inference(x.dtype)
     inputs, attrs = {"X": x}, {}
-    more, attr = int_argument(helper, [0] * x.ndim if offsets is None else offsets, "offsets", "offsets", "Offsets", "OffsetsTensor")
+    more, attr = int_argument(
+        helper, [0] * x.ndim if offsets is None else offsets, "offsets", "offsets", "Offsets", "OffsetsTensor"
+    )
     inputs |= more
     attrs |= attr or {"offsets": [-1] * x.ndim}
     for n in [] if isinstance(shape, Variable) else shape:
         if not isinstance(n, Variable) and not isinstance(n, int):
             raise FluidTypeError(f"crop_tensor's shape holds integers and variables, not {n!r}")
-        require(isinstance(n, Variable) or n > 0 or n == -1, f"crop_tensor's shape holds positive integers or -1, not {n}")
+        require(
+            isinstance(n, Variable) or n > 0 or n == -1, f"crop_tensor's shape holds positive integers or -1, not {n}"
+        )
     more, attr = int_argument(helper, shape, "shape", "shape", "Shape", "ShapeTensor")
     if "ShapeTensor" in more:  # Fluid marks these dimensions by 0, since -1 means the rest
         attr = {"shape": [0 if isinstance(n, Variable) else n for n in shape]}
@@ -298,7 +357,9 @@ def roll(input: Variable, shifts: Any, dims: Any = None) -> Variable:
     dims = [dims] if isinstance(dims, int) else dims
     require(dims is None or len(dims) == len(shifts), f"roll needs as many dims as shifts, not {dims} and {shifts}")
     x = reshape(input, [-1, 1]) if dims is None else input
-    out = append(helper, {"X": x}, {"Out": input.dtype}, {"dims": [0] if dims is None else list(dims), "shifts": shifts})
+    out = append(
+        helper, {"X": x}, {"Out": input.dtype}, {"dims": [0] if dims is None else list(dims), "shifts": shifts}
+    )
     return reshape(out, shape, inplace=True)
 
 
@@ -314,6 +375,25 @@ def meshgrid(input: Any, name: str | None = None) -> list[Variable]:
 
 
 __all__ = [
-    "crop", "crop_tensor", "expand", "expand_as", "flatten", "flip", "meshgrid", "pad", "pad2d", "pad_constant_like", "reshape",
-    "roll", "slice", "split", "squeeze", "stack", "strided_slice", "t", "transpose", "unsqueeze", "unstack",
-]  # fmt: skip
+    "crop",
+    "crop_tensor",
+    "expand",
+    "expand_as",
+    "flatten",
+    "flip",
+    "meshgrid",
+    "pad",
+    "pad2d",
+    "pad_constant_like",
+    "reshape",
+    "roll",
+    "slice",
+    "split",
+    "squeeze",
+    "stack",
+    "strided_slice",
+    "t",
+    "transpose",
+    "unsqueeze",
+    "unstack",
+]

@@ -11,7 +11,9 @@ from ._build import FLOATS, HALF, INTS, append, typed, variable
 from .reduce import topk
 
 
-def accuracy(input: Variable, label: Variable, k: int = 1, correct: Variable | None = None, total: Variable | None = None) -> Variable:
+def accuracy(
+    input: Variable, label: Variable, k: int = 1, correct: Variable | None = None, total: Variable | None = None
+) -> Variable:
     """The share of rows whose label [N, 1] is among the k best classes of `input` [N, C]: float32 [1].
 
     correct, total: int32 variables that receive the two counts.
@@ -26,9 +28,15 @@ def accuracy(input: Variable, label: Variable, k: int = 1, correct: Variable | N
 
 
 def auc(
-    input: Variable, label: Variable, curve: str = "ROC", num_thresholds: int = 2**12 - 1, topk: int = 1, slide_steps: int = 1
+    input: Variable,
+    label: Variable,
+    curve: str = "ROC",
+    num_thresholds: int = 2**12 - 1,
+    topk: int = 1,
+    slide_steps: int = 1,
 ) -> tuple[Variable, Variable, list[Variable]]:
-    """Area under the ROC or PR curve of the probabilities input[:, 1]: over all batches, over the last ones, the states.
+    """Area under the ROC or PR curve of the probabilities input[:, 1]: over all batches, over the last ones, the
+    states.
 
     The four states are persistable counts by score: of the last `slide_steps` batches (positive, negative), then of all
     batches. topk has no meaning in Fluid 1.8 either.
@@ -52,7 +60,9 @@ def auc(
 
 
 def mean_iou(input: Variable, label: Variable, num_classes: int) -> tuple[Variable, Variable, Variable]:
-    """Mean over classes of intersection / union of prediction and label, and per class the wrong and the right counts."""
+    """Mean over classes of intersection / union of prediction and label, and per class the wrong and the right
+    counts.
+    """
     variable(input, "Predictions", "mean_iou", INTS)
     variable(label, "Labels", "mean_iou", INTS)
     outs = {"OutMeanIou": "float32", "OutWrong": "int32", "OutCorrect": "int32"}

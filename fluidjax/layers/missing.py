@@ -6,15 +6,15 @@ from ..errors import UnsupportedError, near
 
 _GROUPS: tuple[tuple[str, str], ...] = (
     (
-        "is control flow over arrays and loops, which is not there; use Switch, or a Python loop while the program is built",
+        "is control flow over arrays and loops, which is not there; use Switch, or a Python loop while building",
         "DynamicRNN IfElse StaticRNN While array_length array_read array_write case cond create_array switch_case "
         "tensor_array_to_tensor while_loop reorder_lod_tensor_by_rank",
     ),
     (
-        "works on ragged sequences (LoD), which are not there; pad the batch and use sequence_mask with the dense layers",
+        "works on ragged sequences (LoD), which are not there; pad the batch and use sequence_mask",
         "sequence_concat sequence_conv sequence_enumerate sequence_expand sequence_expand_as sequence_first_step "
-        "sequence_last_step sequence_pad sequence_pool sequence_reshape sequence_reverse sequence_scatter sequence_slice "
-        "sequence_softmax sequence_unpad lod_append lod_reset im2sequence ctc_greedy_decoder edit_distance warpctc "
+        "sequence_last_step sequence_pad sequence_pool sequence_reshape sequence_reverse sequence_scatter "
+        "sequence_slice sequence_softmax sequence_unpad lod_append lod_reset im2sequence ctc_greedy_decoder edit_distance warpctc "
         "chunk_eval crf_decoding linear_chain_crf row_conv filter_by_instag",
     ),
     (
@@ -24,17 +24,17 @@ _GROUPS: tuple[tuple[str, str], ...] = (
         "dynamic_lstmp gather_tree gru_unit lstm lstm_unit rnn",
     ),
     (
-        "belongs to object detection, which is not there; the nearest are the image layers (image_resize, unfold, pool2d)",
+        "belongs to object detection, which is not there; the nearest are image_resize, unfold, pool2d",
         "anchor_generator bipartite_match box_clip box_coder box_decoder_and_assign collect_fpn_proposals "
         "deformable_conv deformable_roi_pooling density_prior_box detection_output distribute_fpn_proposals "
         "generate_mask_labels generate_proposal_labels generate_proposals iou_similarity locality_aware_nms matrix_nms "
-        "multi_box_head multiclass_nms polygon_box_transform prior_box prroi_pool psroi_pool retinanet_detection_output "
-        "retinanet_target_assign roi_align roi_perspective_transform roi_pool rpn_target_assign sigmoid_focal_loss "
+        "multi_box_head multiclass_nms polygon_box_transform prior_box prroi_pool psroi_pool "
+        "retinanet_detection_output retinanet_target_assign roi_align roi_perspective_transform roi_pool rpn_target_assign "
         "ssd_loss target_assign yolo_box yolov3_loss",
     ),
     (
-        "is a probability distribution, which is not there; use uniform_random or gaussian_random and write the density "
-        "with layers",
+        "is a probability distribution, which is not there; use uniform_random or gaussian_random and write the "
+        "density with layers",
         "Categorical MultivariateNormalDiag Normal Uniform",
     ),
     (

@@ -103,7 +103,9 @@ def _one_hot(helper: LayerHelper, input: Variable, depth: Any, allow_out_of_rang
     return out
 
 
-def mul(x: Variable, y: Variable, x_num_col_dims: int = 1, y_num_col_dims: int = 1, name: str | None = None) -> Variable:
+def mul(
+    x: Variable, y: Variable, x_num_col_dims: int = 1, y_num_col_dims: int = 1, name: str | None = None
+) -> Variable:
     """flatten(x, x_num_col_dims) @ flatten(y, y_num_col_dims), with the outer dimensions of both."""
     variable(x, "x", "mul", HALF)
     variable(y, "y", "mul", HALF)
@@ -112,7 +114,12 @@ def mul(x: Variable, y: Variable, x_num_col_dims: int = 1, y_num_col_dims: int =
 
 
 def matmul(
-    x: Variable, y: Variable, transpose_x: bool = False, transpose_y: bool = False, alpha: float = 1.0, name: str | None = None
+    x: Variable,
+    y: Variable,
+    transpose_x: bool = False,
+    transpose_y: bool = False,
+    alpha: float = 1.0,
+    name: str | None = None,
 ) -> Variable:
     """alpha * x @ y over the last two dimensions, those before broadcast; either may be transposed.
 
@@ -130,7 +137,10 @@ def _check_matmul(x: list[int], y: list[int], transpose_x: bool, transpose_y: bo
     y = [*y, 1] if len(y) == 1 else y
     width = x[-2] if transpose_x else x[-1]
     height = y[-1] if transpose_y else y[-2]
-    require(width == height or -1 in (width, height), f"matmul's inner dimensions differ: {width} of {x} and {height} of {y}")
+    require(
+        width == height or -1 in (width, height),
+        f"matmul's inner dimensions differ: {width} of {x} and {height} of {y}",
+    )
     if len(x) > 2 and len(y) > 2:
         for m, n in zip(x[:-2], y[:-2], strict=False):
             require(m == n or m < 0 or n < 0, f"matmul's batch dimensions differ: {x} and {y}")
@@ -153,7 +163,9 @@ def dot(x: Variable, y: Variable, name: str | None = None) -> Variable:
     return append(LayerHelper("dot", name=name), {"X": x, "Y": y}, {"Out": x.dtype})
 
 
-def addmm(input: Variable, x: Variable, y: Variable, alpha: float = 1.0, beta: float = 1.0, name: str | None = None) -> Variable:
+def addmm(
+    input: Variable, x: Variable, y: Variable, alpha: float = 1.0, beta: float = 1.0, name: str | None = None
+) -> Variable:
     """beta * input + alpha * x @ y, for matrices."""
     typed(input, "input", Variable, "addmm")
     for what, v in (("x", x), ("y", y)):
@@ -163,7 +175,12 @@ def addmm(input: Variable, x: Variable, y: Variable, alpha: float = 1.0, beta: f
 
 
 def addcmul(
-    input: Variable, tensor1: Variable, tensor2: Variable, value: float = 1.0, out: Variable | None = None, name: str | None = None
+    input: Variable,
+    tensor1: Variable,
+    tensor2: Variable,
+    value: float = 1.0,
+    out: Variable | None = None,
+    name: str | None = None,
 ) -> Variable:
     """input + value * tensor1 * tensor2, elementwise. out: a variable to write (assign) instead of a new one."""
     from .elementwise import elementwise_add, elementwise_mul
@@ -185,7 +202,13 @@ def cos_sim(X: Variable, Y: Variable) -> Variable:
 
 
 def bilinear_tensor_product(
-    x: Variable, y: Variable, size: int, act: str | None = None, name: str | None = None, param_attr: Any = None, bias_attr: Any = None
+    x: Variable,
+    y: Variable,
+    size: int,
+    act: str | None = None,
+    name: str | None = None,
+    param_attr: Any = None,
+    bias_attr: Any = None,
 ) -> Variable:
     """Out[:, i] = act(x W_i y^T + b_i) for x [B, M], y [B, N] and a weight [size, M, N]."""
     helper = LayerHelper("bilinear_tensor_product", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
@@ -213,7 +236,10 @@ def dropout(
     """
     variable(x, "x", "dropout", HALF)
     known = ("downgrade_in_infer", "upscale_in_train")
-    require(dropout_implementation in known, f"dropout_implementation is {' or '.join(known)}, not {dropout_implementation!r}")
+    require(
+        dropout_implementation in known,
+        f"dropout_implementation is {' or '.join(known)}, not {dropout_implementation!r}",
+    )
     helper = LayerHelper("dropout", name=name)
     seed = seed or helper.main_program.random_seed or seed
     attrs = {
@@ -225,5 +251,16 @@ def dropout(
 
 
 __all__ = [
-    "addcmul", "addmm", "bilinear_tensor_product", "bmm", "cos_sim", "dot", "dropout", "embedding", "fc", "matmul", "mul", "one_hot",
-]  # fmt: skip
+    "addcmul",
+    "addmm",
+    "bilinear_tensor_product",
+    "bmm",
+    "cos_sim",
+    "dot",
+    "dropout",
+    "embedding",
+    "fc",
+    "matmul",
+    "mul",
+    "one_hot",
+]

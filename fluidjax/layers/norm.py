@@ -38,7 +38,10 @@ def batch_norm(
     """
     variable(input, "input", "batch_norm", HALF)
     one_of(data_layout, "data_layout", "batch_norm", ("NCHW", "NHWC"))
-    require(param_attr is not False and bias_attr is not False, "batch_norm needs scale and bias; param_attr and bias_attr are not False")
+    require(
+        param_attr is not False and bias_attr is not False,
+        "batch_norm needs scale and bias; param_attr and bias_attr are not False",
+    )
     helper = LayerHelper("batch_norm", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
     dtype = "float32" if input.desc.dtype == "float16" else input.desc.dtype
     shape = [input.shape[1 if data_layout == "NCHW" else -1]]
@@ -46,7 +49,9 @@ def batch_norm(
     bias = helper.create_parameter(helper.bias_attr, shape, dtype, is_bias=True)
     average = do_model_average_for_mean_and_var
     moving = [
-        helper.create_parameter(ParamAttr(n, ConstantInitializer(v), trainable=False, do_model_average=average), shape, dtype)
+        helper.create_parameter(
+            ParamAttr(n, ConstantInitializer(v), trainable=False, do_model_average=average), shape, dtype
+        )
         for n, v in ((moving_mean_name, 0.0), (moving_variance_name, 1.0))
     ]
     for statistic in moving:
@@ -57,7 +62,7 @@ def batch_norm(
     inputs = {"X": input, "Scale": scale, "Bias": bias, "Mean": mean, "Variance": variance}
     attrs = {"epsilon": epsilon, "is_test": is_test, "data_layout": data_layout, "use_global_stats": use_global_stats}
     if isinstance(momentum, Variable):
-        inputs["MomemtumTensor"] = momentum  # so spelled in Fluid
+        inputs["MomentumTensor"] = momentum
     else:
         attrs["momentum"] = momentum
     helper.append_op(
@@ -77,11 +82,16 @@ def instance_norm(
     Raises FluidTypeError for other than float32 and float64, FluidValueError if param_attr or bias_attr is False.
     """
     variable(input, "input", "instance_norm", FLOATS)
-    require(param_attr is not False and bias_attr is not False, "instance_norm needs scale and bias; param_attr and bias_attr are not False")
+    require(
+        param_attr is not False and bias_attr is not False,
+        "instance_norm needs scale and bias; param_attr and bias_attr are not False",
+    )
     helper = LayerHelper("instance_norm", param_attr=param_attr, bias_attr=bias_attr, name=name)
     shape, dtype = [input.shape[1]], input.dtype
     scale = helper.create_parameter(helper.param_attr, shape, dtype, default_initializer=ConstantInitializer(1.0))
-    bias = helper.create_parameter(helper.bias_attr, shape, dtype, is_bias=True, default_initializer=ConstantInitializer(0.0))
+    bias = helper.create_parameter(
+        helper.bias_attr, shape, dtype, is_bias=True, default_initializer=ConstantInitializer(0.0)
+    )
     inputs = {"X": input, "Scale": scale, "Bias": bias}
     outs = {"SavedMean": dtype, "SavedVariance": dtype, "Y": dtype}
     return append(helper, inputs, outs, {"epsilon": epsilon}, stop="SavedMean SavedVariance")[2]
@@ -98,7 +108,8 @@ def layer_norm(
     act: str | None = None,
     name: str | None = None,
 ) -> Variable:
-    """act(scale * (x - mean) / sqrt(variance + epsilon) + shift), the statistics over dimensions begin_norm_axis and on.
+    """act(scale * (x - mean) / sqrt(variance + epsilon) + shift), the statistics over dimensions begin_norm_axis and
+    on.
 
     scale, shift: whether to learn a factor and an addend, each of prod(shape[begin_norm_axis:]) elements. Raises
     FluidTypeError for other than float32 and float64, FluidValueError where param_attr or bias_attr is False though
@@ -111,7 +122,9 @@ def layer_norm(
     dtype, shape = input.dtype, [math.prod(input.shape[begin_norm_axis:])]
     inputs = {"X": input}
     if scale:
-        inputs["Scale"] = helper.create_parameter(helper.param_attr, shape, dtype, default_initializer=ConstantInitializer(1.0))
+        inputs["Scale"] = helper.create_parameter(
+            helper.param_attr, shape, dtype, default_initializer=ConstantInitializer(1.0)
+        )
     if shift:
         inputs["Bias"] = helper.create_parameter(helper.bias_attr, shape, dtype, is_bias=True)
     attrs = {"epsilon": epsilon, "begin_norm_axis": begin_norm_axis}
@@ -129,7 +142,8 @@ def group_norm(
     data_layout: str = "NCHW",
     name: str | None = None,
 ) -> Variable:
-    """act(scale * (x - mean) / sqrt(variance + epsilon) + bias), the statistics over each group of channels of each image.
+    """act(scale * (x - mean) / sqrt(variance + epsilon) + bias), the statistics over each group of channels of each
+    image.
 
     scale and bias exist only where param_attr or bias_attr is given (as in Fluid 1.8: None leaves them out).
     """
@@ -139,13 +153,17 @@ def group_norm(
     dtype, shape = input.dtype, [input.shape[1 if data_layout == "NCHW" else -1]]
     inputs = {"X": input}
     if param_attr:
-        inputs["Scale"] = helper.create_parameter(helper.param_attr, shape, dtype, default_initializer=ConstantInitializer(1.0))
+        inputs["Scale"] = helper.create_parameter(
+            helper.param_attr, shape, dtype, default_initializer=ConstantInitializer(1.0)
+        )
     if bias_attr:
         inputs["Bias"] = helper.create_parameter(helper.bias_attr, shape, dtype, is_bias=True)
     mean, variance = (helper.create_variable(dtype=dtype, stop_gradient=True) for _ in range(2))
     out = helper.create_variable(dtype=dtype)
     attrs = {"epsilon": epsilon, "groups": groups, "data_layout": data_layout}
-    helper.append_op(type="group_norm", inputs=inputs, outputs={"Y": out, "Mean": mean, "Variance": variance}, attrs=attrs)
+    helper.append_op(
+        type="group_norm", inputs=inputs, outputs={"Y": out, "Mean": mean, "Variance": variance}, attrs=attrs
+    )
     return helper.append_activation(out)
 
 
@@ -202,14 +220,18 @@ def data_norm(
     return helper.append_activation(out)
 
 
-def spectral_norm(weight: Variable, dim: int = 0, power_iters: int = 1, eps: float = 1e-12, name: str | None = None) -> Variable:
+def spectral_norm(
+    weight: Variable, dim: int = 0, power_iters: int = 1, eps: float = 1e-12, name: str | None = None
+) -> Variable:
     """weight / sigma, sigma the largest singular value of the weight flattened to [shape[dim], rest].
 
     sigma comes from `power_iters` steps of the power method on two persistent vectors.
     """
     helper = LayerHelper("spectral_norm", name=name)
     variable(weight, "weight", "spectral_norm", FLOATS)
-    require(-weight.ndim <= dim < weight.ndim, f"spectral_norm's dim {dim} is out of range for shape {list(weight.shape)}")
+    require(
+        -weight.ndim <= dim < weight.ndim, f"spectral_norm's dim {dim} is out of range for shape {list(weight.shape)}"
+    )
     height = weight.shape[dim]
     vectors = [
         helper.create_parameter(None, [n], weight.dtype, default_initializer=NormalInitializer(0.0, 1.0))
@@ -227,12 +249,20 @@ def l2_normalize(x: Variable, axis: int, epsilon: float = 1e-12, name: str | Non
     variable(x, "x", "l2_normalize", FLOATS)
     axis = 0 if x.ndim == 1 else 1 if axis is None else axis
     helper = LayerHelper("l2_normalize", name=name)
-    out, _ = append(helper, {"X": x}, {"Out": x.dtype, "Norm": x.dtype}, {"axis": axis, "epsilon": epsilon}, kind="norm")
+    out, _ = append(
+        helper, {"X": x}, {"Out": x.dtype, "Norm": x.dtype}, {"axis": axis, "epsilon": epsilon}, kind="norm"
+    )
     return out
 
 
 def lrn(
-    input: Variable, n: int = 5, k: float = 1.0, alpha: float = 0.0001, beta: float = 0.75, name: str | None = None, data_format: str = "NCHW"
+    input: Variable,
+    n: int = 5,
+    k: float = 1.0,
+    alpha: float = 0.0001,
+    beta: float = 0.75,
+    name: str | None = None,
+    data_format: str = "NCHW",
 ) -> Variable:
     """x / (k + alpha * sum of x ** 2 over the n channels around) ** beta, for four dimensions (float32)."""
     helper = LayerHelper("lrn", name=name)
@@ -244,7 +274,12 @@ def lrn(
 
 
 def affine_channel(
-    x: Variable, scale: Any = None, bias: Any = None, data_layout: str = "NCHW", name: str | None = None, act: str | None = None
+    x: Variable,
+    scale: Any = None,
+    bias: Any = None,
+    data_layout: str = "NCHW",
+    name: str | None = None,
+    act: str | None = None,
 ) -> Variable:
     """act(x * scale + bias) per channel; scale and bias are variables of shape [C]."""
     helper = LayerHelper("affine_channel", act=act, name=name)
@@ -256,5 +291,13 @@ def affine_channel(
 
 
 __all__ = [
-    "affine_channel", "batch_norm", "data_norm", "group_norm", "instance_norm", "l2_normalize", "layer_norm", "lrn", "spectral_norm",
-]  # fmt: skip
+    "affine_channel",
+    "batch_norm",
+    "data_norm",
+    "group_norm",
+    "instance_norm",
+    "l2_normalize",
+    "layer_norm",
+    "lrn",
+    "spectral_norm",
+]

@@ -11,8 +11,20 @@ from ._build import HALF, INTS, append, one_of, require, size_list, variable
 from .conv import FORMATS, window_padding
 
 
-def _pool(n: int, input: Any, pool_size: Any, pool_type: str, pool_stride: Any, pool_padding: Any, global_pooling: bool,
-          use_cudnn: bool, ceil_mode: bool, name: str | None, exclusive: bool, data_format: str) -> Variable:  # fmt: skip
+def _pool(
+    n: int,
+    input: Any,
+    pool_size: Any,
+    pool_type: str,
+    pool_stride: Any,
+    pool_padding: Any,
+    global_pooling: bool,
+    use_cudnn: bool,
+    ceil_mode: bool,
+    name: str | None,
+    exclusive: bool,
+    data_format: str,
+) -> Variable:
     layer = f"pool{n}d"
     variable(input, "input", layer)
     one_of(pool_type, "pool_type", layer, ("max", "avg"))
@@ -25,10 +37,17 @@ def _pool(n: int, input: Any, pool_size: Any, pool_type: str, pool_stride: Any, 
     paddings, algorithm = window_padding(pool_padding, n, data_format == FORMATS[n][1], layer, "pool_padding")
     require(not (algorithm == "VALID" and ceil_mode), f"{layer}'s ceil_mode is False where pool_padding is 'VALID'")
     attrs = {
-        "pooling_type": pool_type, "ksize": window, "global_pooling": global_pooling, "strides": stride, "paddings": paddings,
-        "padding_algorithm": algorithm, "use_cudnn": use_cudnn, "ceil_mode": ceil_mode, "exclusive": exclusive,
+        "pooling_type": pool_type,
+        "ksize": window,
+        "global_pooling": global_pooling,
+        "strides": stride,
+        "paddings": paddings,
+        "padding_algorithm": algorithm,
+        "use_cudnn": use_cudnn,
+        "ceil_mode": ceil_mode,
+        "exclusive": exclusive,
         "data_format": data_format,
-    }  # fmt: skip
+    }
     return append(LayerHelper(layer, name=name), {"X": input}, {"Out": input.dtype}, attrs)
 
 

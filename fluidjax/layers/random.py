@@ -40,22 +40,40 @@ def uniform_random_batch_size_like(
     variable(input, "Input", "uniform_random_batch_size_like", ("float32", "float64"))
     typed(shape, "shape", (list, tuple), "uniform_random_batch_size_like")
     attrs = {"min": min, "max": max}
-    return _batch_size_like("uniform_random_batch_size_like", input, shape, dtype, input_dim_idx, output_dim_idx, seed, attrs)
+    return _batch_size_like(
+        "uniform_random_batch_size_like", input, shape, dtype, input_dim_idx, output_dim_idx, seed, attrs
+    )
 
 
 def gaussian_random_batch_size_like(
-    input: Variable, shape: Sequence[int], input_dim_idx: int = 0, output_dim_idx: int = 0, mean: float = 0.0, std: float = 1.0,
-    seed: int = 0, dtype: Any = "float32",
-) -> Variable:  # fmt: skip
+    input: Variable,
+    shape: Sequence[int],
+    input_dim_idx: int = 0,
+    output_dim_idx: int = 0,
+    mean: float = 0.0,
+    std: float = 1.0,
+    seed: int = 0,
+    dtype: Any = "float32",
+) -> Variable:
     """gaussian_random whose dimension output_dim_idx has the size of input's dimension input_dim_idx."""
     typed(input, "input", Variable, "gaussian_random_batch_size_like")
     typed(shape, "shape", (list, tuple), "gaussian_random_batch_size_like")
     attrs = {"mean": mean, "std": std}
-    return _batch_size_like("gaussian_random_batch_size_like", input, shape, dtype, input_dim_idx, output_dim_idx, seed, attrs)
+    return _batch_size_like(
+        "gaussian_random_batch_size_like", input, shape, dtype, input_dim_idx, output_dim_idx, seed, attrs
+    )
 
 
-def _batch_size_like(layer: str, input: Variable, shape: Sequence[int], dtype: Any, input_dim_idx: int, output_dim_idx: int,
-                     seed: int, attrs: dict[str, Any]) -> Variable:  # fmt: skip
+def _batch_size_like(
+    layer: str,
+    input: Variable,
+    shape: Sequence[int],
+    dtype: Any,
+    input_dim_idx: int,
+    output_dim_idx: int,
+    seed: int,
+    attrs: dict[str, Any],
+) -> Variable:
     dtype_in(dtype, "dtype", layer, FLOATS)
     attrs |= {"shape": list(shape), "input_dim_idx": input_dim_idx, "output_dim_idx": output_dim_idx, "seed": seed,
               "dtype": int(enum_of(dtype))}  # fmt: skip
@@ -69,9 +87,16 @@ def sampling_id(x: Variable, min: float = 0.0, max: float = 1.0, seed: int = 0, 
 
 
 def randint(
-    low: int, high: int | None = None, shape: Any = None, out: Variable | None = None, dtype: Any = None, device: str | None = None,
-    stop_gradient: bool = False, seed: int = 0, name: str | None = None,
-) -> Variable:  # fmt: skip
+    low: int,
+    high: int | None = None,
+    shape: Any = None,
+    out: Variable | None = None,
+    dtype: Any = None,
+    device: str | None = None,
+    stop_gradient: bool = False,
+    seed: int = 0,
+    name: str | None = None,
+) -> Variable:
     """Integers of [low, high), or of [0, low) without high; int64 [1] by default. device: without meaning here."""
     low, high = (0, low) if high is None else (low, high)
     require(low < high, f"randint draws from [low, high), which [{low}, {high}) leaves empty")
@@ -87,21 +112,39 @@ def randint(
 
 
 def randn(
-    shape: Any, out: Variable | None = None, dtype: Any = None, device: str | None = None, stop_gradient: bool = True, name: str | None = None
+    shape: Any,
+    out: Variable | None = None,
+    dtype: Any = None,
+    device: str | None = None,
+    stop_gradient: bool = True,
+    name: str | None = None,
 ) -> Variable:
-    """Standard normal, float32 by default. Fluid puts a random seed into the op; here it is 0, see the module's text."""
+    """Standard normal, float32 by default. Fluid puts a random seed into the op; here it is 0, see the module's text.
+    """
     helper = LayerHelper("randn", name=name)
     name_ = dtype_in("float32" if dtype is None else dtype, "dtype", "randn", FLOATS)
     _device(device, "randn")
     typed(shape, "shape", (list, tuple), "randn")
-    attrs = {"mean": 0.0, "std": 1.0, "seed": 0, "shape": list(shape), "dtype": int(enum_of(name_)), "use_mkldnn": False}
+    attrs = {
+        "mean": 0.0,
+        "std": 1.0,
+        "seed": 0,
+        "shape": list(shape),
+        "dtype": int(enum_of(name_)),
+        "use_mkldnn": False,
+    }
     result = append(helper, {}, {"Out": name_ if out is None else out}, attrs, kind="gaussian_random")
     result.stop_gradient = stop_gradient
     return result
 
 
 def randperm(
-    n: int, out: Variable | None = None, dtype: Any = "int64", device: str | None = None, stop_gradient: bool = True, seed: int = 0
+    n: int,
+    out: Variable | None = None,
+    dtype: Any = "int64",
+    device: str | None = None,
+    stop_gradient: bool = True,
+    seed: int = 0,
 ) -> Variable:
     """0 to n - 1 in random order. device: without meaning here; out: a variable to write."""
     require(n > 0, f"randperm's n is positive, not {n}")
@@ -115,6 +158,12 @@ def randperm(
 
 
 __all__ = [
-    "gaussian_random", "gaussian_random_batch_size_like", "randint", "randn", "randperm", "sampling_id", "uniform_random",
+    "gaussian_random",
+    "gaussian_random_batch_size_like",
+    "randint",
+    "randn",
+    "randperm",
+    "sampling_id",
+    "uniform_random",
     "uniform_random_batch_size_like",
-]  # fmt: skip
+]

@@ -29,7 +29,12 @@ def _reduction(kind: str, what: str, dtypes: tuple[str, ...]) -> Callable[..., V
         "keep_dim: reduced dimensions stay with size 1."
     )
     layer.__module__ = __name__
-    return named(layer, kind, doc + (f" input: {', '.join(dtypes)}." if dtypes else ""), "input, dim=None, keep_dim=False, name=None")
+    return named(
+        layer,
+        kind,
+        doc + (f" input: {', '.join(dtypes)}." if dtypes else ""),
+        "input, dim=None, keep_dim=False, name=None",
+    )
 
 
 for _kind, _row in _TABLE.items():
@@ -42,7 +47,9 @@ def mean(x: Variable, name: str | None = None) -> Variable:
     return append(LayerHelper("mean", name=name), {"X": x}, {"Out": x.dtype})
 
 
-def logsumexp(x: Variable, dim: Any = None, keepdim: bool = False, out: Variable | None = None, name: str | None = None) -> Variable:
+def logsumexp(
+    x: Variable, dim: Any = None, keepdim: bool = False, out: Variable | None = None, name: str | None = None
+) -> Variable:
     """log(sum(exp(x), dim)), as three ops without a shift by the maximum. out: a variable to write."""
     variable(x, "x", "logsumexp", FLOATS)
     total = globals()["reduce_sum"](append(LayerHelper("exp"), {"X": x}, {"Out": x.dtype}), dim, keepdim)
@@ -66,7 +73,9 @@ def argmin(x: Variable, axis: int = 0) -> Variable:
     return out
 
 
-def argsort(input: Variable, axis: int = -1, descending: bool = False, name: str | None = None) -> tuple[Variable, Variable]:
+def argsort(
+    input: Variable, axis: int = -1, descending: bool = False, name: str | None = None
+) -> tuple[Variable, Variable]:
     """The elements sorted along `axis`, and where they came from (int64)."""
     variable(input, "input", "argsort", (*FLOATS, "int16", *INTS, "uint8"))
     attrs = {"axis": axis, "descending": descending}
@@ -88,4 +97,4 @@ def topk(input: Variable, k: Any, name: str | None = None) -> tuple[Variable, Va
     return values, indices
 
 
-__all__ = [*_TABLE, "argmax", "argmin", "argsort", "logsumexp", "mean", "topk"]  # noqa: PLE0604
+__all__ = [*_TABLE, "argmax", "argmin", "argsort", "logsumexp", "mean", "topk"]

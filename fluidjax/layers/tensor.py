@@ -25,7 +25,12 @@ def create_tensor(dtype: Any, name: str | None = None, persistable: bool = False
 
 
 def create_parameter(
-    shape: Sequence[int], dtype: Any, name: str | None = None, attr: Any = None, is_bias: bool = False, default_initializer: Any = None
+    shape: Sequence[int],
+    dtype: Any,
+    name: str | None = None,
+    attr: Any = None,
+    is_bias: bool = False,
+    default_initializer: Any = None,
 ) -> Any:
     """A parameter, initialised by attr's initializer, else default_initializer, else Xavier (a bias: 0)."""
     typed(shape, "shape", (list, tuple, np.ndarray), "create_parameter")
@@ -35,7 +40,12 @@ def create_parameter(
 
 
 def create_global_var(
-    shape: Sequence[int], value: float, dtype: Any, persistable: bool = False, force_cpu: bool = False, name: str | None = None
+    shape: Sequence[int],
+    value: float,
+    dtype: Any,
+    persistable: bool = False,
+    force_cpu: bool = False,
+    name: str | None = None,
 ) -> Variable:
     """A variable of the global block that the startup program fills with `value`."""
     typed(shape, "shape", (list, tuple, np.ndarray), "create_global_var")
@@ -85,7 +95,10 @@ def assign(input: Any, output: Variable | None = None) -> Variable:
     name = input.dtype.name
     if name not in _VALUES:
         raise FluidTypeError(f"assign takes an array of {', '.join(_VALUES)}, not {name}; convert it with astype")
-    require(input.size <= 2**20, f"assign takes an array of at most {2**20} elements, not {input.size}; feed it, or load it as a parameter")
+    require(
+        input.size <= 2**20,
+        f"assign takes an array of at most {2**20} elements, not {input.size}; feed it, or load it as a parameter",
+    )
     values = [int(v) for v in input.flat] if name == "bool" else input.ravel().tolist()
     attrs = {"dtype": int(enum_of(name)), "shape": list(input.shape), _VALUES[name]: values}
     return append(helper, {}, {"Out": name if output is None else output}, attrs, kind="assign_value")
@@ -112,7 +125,8 @@ def fill_constant(shape: Any, dtype: Any, value: Any, force_cpu: bool = False, o
 
 
 def _shape_argument(shape: Any, layer: str, inputs: dict[str, Any], attrs: dict[str, Any]) -> None:
-    """Slots and attribute for a shape whose integers, next to variables, become fill_constant ops of their own names."""
+    """Slots and attribute for a shape whose integers, next to variables, become fill_constant ops of their own names.
+    """
     if isinstance(shape, Variable):
         variable(shape, "shape", layer, INTS).stop_gradient = True
         inputs["ShapeTensor"] = shape
@@ -122,20 +136,33 @@ def _shape_argument(shape: Any, layer: str, inputs: dict[str, Any], attrs: dict[
             variable(n, "shape", layer, INTS)
     attrs["shape"] = [-1 if isinstance(n, Variable) else int(n) for n in shape]
     if any(isinstance(n, Variable) for n in shape):
-        inputs["ShapeTensorList"] = [n if isinstance(n, Variable) else fill_constant([1], "int32", n, force_cpu=True) for n in shape]
+        inputs["ShapeTensorList"] = [
+            n if isinstance(n, Variable) else fill_constant([1], "int32", n, force_cpu=True) for n in shape
+        ]
 
 
 def fill_constant_batch_size_like(
-    input: Variable, shape: Sequence[int], dtype: Any, value: float, input_dim_idx: int = 0, output_dim_idx: int = 0, force_cpu: bool = False
+    input: Variable,
+    shape: Sequence[int],
+    dtype: Any,
+    value: float,
+    input_dim_idx: int = 0,
+    output_dim_idx: int = 0,
+    force_cpu: bool = False,
 ) -> Variable:
     """A tensor full of `value` whose dimension output_dim_idx has the size of input's dimension input_dim_idx."""
     helper = LayerHelper("fill_constant_batch_size_like")
     typed(input, "input", Variable, "fill_constant_batch_size_like")
     name = name_of(dtype)
     attrs = {
-        "shape": list(shape), "dtype": int(enum_of(name)), "value": float(value), "input_dim_idx": input_dim_idx,
-        "output_dim_idx": output_dim_idx, "force_cpu": force_cpu, "str_value": str(int(value) if name in INTS else float(value)),
-    }  # fmt: skip
+        "shape": list(shape),
+        "dtype": int(enum_of(name)),
+        "value": float(value),
+        "input_dim_idx": input_dim_idx,
+        "output_dim_idx": output_dim_idx,
+        "force_cpu": force_cpu,
+        "str_value": str(int(value) if name in INTS else float(value)),
+    }
     out = append(helper, {"Input": input}, {"Out": name}, attrs)
     out.stop_gradient = True
     return out
@@ -154,7 +181,9 @@ def ones(shape: Any, dtype: Any, force_cpu: bool = False) -> Variable:
 def zeros_like(x: Variable, out: Variable | None = None) -> Variable:
     """Zeros of x's shape and dtype. out: a variable to write instead of a new one."""
     variable(x, "x", "zeros_like", ("bool", *FLOATS, *INTS))
-    result = append(LayerHelper("zeros_like"), {"X": [x]}, {"Out": x.dtype if out is None else out}, kind="fill_zeros_like")
+    result = append(
+        LayerHelper("zeros_like"), {"X": [x]}, {"Out": x.dtype if out is None else out}, kind="fill_zeros_like"
+    )
     result.stop_gradient = True
     return result
 
@@ -170,7 +199,9 @@ def full(
     shape: Any, fill_value: Any, out: Variable | None = None, dtype: Any = None, device: str | None = None,
     stop_gradient: bool = True, name: str | None = None,
 ) -> Variable:  # fmt: skip
-    """fill_constant with dtype float32 by default. device: "cpu" or "gpu", without meaning here; out: a variable to write."""
+    """fill_constant with dtype float32 by default. device: "cpu" or "gpu", without meaning here; out: a variable to
+    write.
+    """
     helper = LayerHelper("full", name=name)
     dtype = "float32" if dtype is None else dtype_in(dtype, "dtype", "full", _FILLABLE)
     _device(device, "full")
@@ -183,7 +214,9 @@ def full_like(
     input: Variable, fill_value: float, out: Variable | None = None, dtype: Any = None, device: str | None = None,
     stop_gradient: bool = True, name: str | None = None,
 ) -> Variable:  # fmt: skip
-    """fill_value in the shape of `input`, of its dtype or another. device: without meaning here; out: a variable to write."""
+    """fill_value in the shape of `input`, of its dtype or another. device: without meaning here; out: a variable to
+    write.
+    """
     helper = LayerHelper("full_like", name=name)
     typed(input, "input", Variable, "full_like")
     _device(device, "full_like")
@@ -200,7 +233,9 @@ def _device(device: str | None, layer: str) -> None:
 
 def _scalar(value: Any, dtype: Any, what: str, layer: str) -> Variable:
     typed(value, what, (int, float, Variable), layer)
-    return value if isinstance(value, Variable) else fill_constant([1], dtype, value)
+    if not isinstance(value, Variable):
+        return fill_constant([1], dtype, value)
+    return value if value.desc.dtype == name_of(dtype) else cast(value, dtype)
 
 
 def range(start: Any, end: Any, step: Any, dtype: Any) -> Variable:
@@ -218,8 +253,13 @@ def arange(start: Any, end: Any, step: Any = 1, dtype: Any = None, name: str | N
 
 def linspace(start: Any, stop: Any, num: Any, dtype: Any) -> Variable:
     """`num` values evenly from start to stop, both included. Each a number, or a variable of one."""
+    for what, v, dtypes in (("start", start, FLOATS), ("stop", stop, FLOATS), ("num", num, ("int32",))):
+        if isinstance(v, Variable):
+            variable(v, what, "linspace", dtypes)
     bounds = {"Start": _scalar(start, dtype, "start", "linspace"), "Stop": _scalar(stop, dtype, "stop", "linspace")}
-    bounds["Num"] = num if isinstance(num, Variable) else fill_constant([1], "int32", typed(num, "num", int, "linspace"))
+    bounds["Num"] = (
+        num if isinstance(num, Variable) else fill_constant([1], "int32", typed(num, "num", int, "linspace"))
+    )
     return append(LayerHelper("linspace"), bounds, {"Out": dtype})
 
 
@@ -244,8 +284,12 @@ def diag_embed(input: Variable, offset: int = 0, dim1: int = -2, dim2: int = -1)
     return out
 
 
-def eye(num_rows: int, num_columns: int | None = None, batch_shape: list[int] | None = None, dtype: Any = "float32") -> Variable:
-    """Ones on the diagonal, zeros elsewhere; batch_shape stacks copies in front. Raises FluidTypeError for negative sizes."""
+def eye(
+    num_rows: int, num_columns: int | None = None, batch_shape: list[int] | None = None, dtype: Any = "float32"
+) -> Variable:
+    """Ones on the diagonal, zeros elsewhere; batch_shape stacks copies in front. Raises FluidTypeError for negative
+    sizes.
+    """
     helper = LayerHelper("eye")
     for what, n in (("num_rows", num_rows), ("num_columns", num_columns)):
         if not (isinstance(n, int) and n >= 0) and not (n is None and what == "num_columns"):
@@ -278,17 +322,26 @@ def triu(input: Variable, diagonal: int = 0, name: str | None = None) -> Variabl
 
 def _triangle(layer: str, input: Variable, diagonal: int, name: str | None) -> Variable:
     variable(input, "input", layer, (*FLOATS, *INTS))
-    require(input.ndim >= 2, f"{layer}'s input has at least two dimensions, but {input.name!r} has shape {list(input.shape)}")
+    require(
+        input.ndim >= 2,
+        f"{layer}'s input has at least two dimensions, but {input.name!r} has shape {list(input.shape)}",
+    )
     typed(diagonal, "diagonal", int, layer)
     helper = LayerHelper(layer, name=name)
     out = helper.create_variable(name=helper.name, dtype=input.dtype)
-    return append(helper, {"X": input}, {"Out": out}, {"diagonal": diagonal, "lower": layer == "tril"}, kind="tril_triu")
+    return append(
+        helper, {"X": input}, {"Out": out}, {"diagonal": diagonal, "lower": layer == "tril"}, kind="tril_triu"
+    )
 
 
-def trace(input: Variable, offset: int = 0, dim1: int = 0, dim2: int = 1, out: Variable | None = None, name: str | None = None) -> Variable:
+def trace(
+    input: Variable, offset: int = 0, dim1: int = 0, dim2: int = 1, out: Variable | None = None, name: str | None = None
+) -> Variable:
     """Sums of the diagonals (moved by `offset`) over dimensions dim1 and dim2. out: a variable to write."""
     variable(input, "input", "trace", (*HALF, *INTS))
-    require(input.ndim >= 2, f"trace's input has at least two dimensions, but {input.name!r} has shape {list(input.shape)}")
+    require(
+        input.ndim >= 2, f"trace's input has at least two dimensions, but {input.name!r} has shape {list(input.shape)}"
+    )
     helper = LayerHelper("trace", name=name)
     attrs = {"offset": offset, "dim1": dim1, "dim2": dim2}
     return append(helper, {"Input": [input]}, {"Out": input.dtype if out is None else out}, attrs)
@@ -302,7 +355,28 @@ def reverse(x: Variable, axis: Any) -> Variable:
 
 
 __all__ = [
-    "arange", "assign", "cast", "concat", "create_global_var", "create_parameter", "create_tensor", "diag", "diag_embed", "eye",
-    "fill_constant", "fill_constant_batch_size_like", "full", "full_like", "linspace", "ones", "ones_like", "range", "reverse",
-    "trace", "tril", "triu", "zeros", "zeros_like",
-]  # fmt: skip
+    "arange",
+    "assign",
+    "cast",
+    "concat",
+    "create_global_var",
+    "create_parameter",
+    "create_tensor",
+    "diag",
+    "diag_embed",
+    "eye",
+    "fill_constant",
+    "fill_constant_batch_size_like",
+    "full",
+    "full_like",
+    "linspace",
+    "ones",
+    "ones_like",
+    "range",
+    "reverse",
+    "trace",
+    "tril",
+    "triu",
+    "zeros",
+    "zeros_like",
+]

@@ -23,9 +23,11 @@ def image_resize(
     align_mode: int = 1,
     data_format: str = "NCHW",
 ) -> Variable:
-    """Images of another size: "BILINEAR" or "NEAREST" for [N, C, H, W], "TRILINEAR" for [N, C, D, H, W] (or channels last).
+    """Images of another size: "BILINEAR" or "NEAREST" for [N, C, H, W], "TRILINEAR" for [N, C, D, H, W] (or channels
+    last).
 
-    out_shape: the sizes (integers and variables, or a variable), else scale: a factor or a variable of one. actual_shape:
+    out_shape: the sizes (integers and variables, or a variable), else scale: a factor or a variable of one.
+    actual_shape:
     a variable that overrides both when the program runs. align_corners: corner pixels keep their places; otherwise
     align_mode 0 aligns pixel centres and 1 their upper left corners. Raises FluidValueError for what does not fit.
     """
@@ -33,7 +35,9 @@ def image_resize(
     method = resample.upper() if isinstance(resample, str) else resample
     require(method in _METHODS, f"image_resize's resample is {' or '.join(_METHODS)}, not {resample!r}")
     word, n = _METHODS[method]
-    require(input.ndim == n + 2, f"{method} resizes {n + 2} dimensions, but {input.name!r} has shape {list(input.shape)}")
+    require(
+        input.ndim == n + 2, f"{method} resizes {n + 2} dimensions, but {input.name!r} has shape {list(input.shape)}"
+    )
     formats = ("NCHW", "NHWC") if n == 2 else ("NCDHW", "NDHWC")
     require(data_format in formats, f"image_resize's data_format is {' or '.join(formats)}, not {data_format!r}")
     require(align_mode in (0, 1), f"image_resize's align_mode is 0 or 1, not {align_mode!r}")
@@ -41,9 +45,14 @@ def image_resize(
     require(out_shape is not None or scale is not None, "image_resize needs an out_shape or a scale")
     helper = LayerHelper(f"{word}_interp", name=name)
     attrs = {
-        "out_d": -1, "out_h": -1, "out_w": -1, "interp_method": word, "align_corners": align_corners, "align_mode": align_mode,
+        "out_d": -1,
+        "out_h": -1,
+        "out_w": -1,
+        "interp_method": word,
+        "align_corners": align_corners,
+        "align_mode": align_mode,
         "data_layout": "NHWC" if data_format.endswith("C") else "NCHW",
-    }  # fmt: skip
+    }
     inputs: dict[str, Any] = {"X": input}
     if out_shape is not None:
         _out_shape(helper, out_shape, n, inputs, attrs)
@@ -51,7 +60,10 @@ def image_resize(
         scale.stop_gradient = True
         inputs["Scale"] = scale
     else:
-        require(isinstance(scale, int | float) and scale > 0, f"image_resize's scale is a positive number or a variable, not {scale!r}")
+        require(
+            isinstance(scale, int | float) and scale > 0,
+            f"image_resize's scale is a positive number or a variable, not {scale!r}",
+        )
         attrs["scale"] = float(scale)
     if actual_shape is not None:
         typed(actual_shape, "actual_shape", Variable, "image_resize").stop_gradient = True
@@ -75,27 +87,46 @@ interpolate = image_resize
 
 
 def resize_bilinear(
-    input: Variable, out_shape: Any = None, scale: Any = None, name: str | None = None, actual_shape: Variable | None = None,
-    align_corners: bool = True, align_mode: int = 1, data_format: str = "NCHW",
-) -> Variable:  # fmt: skip
+    input: Variable,
+    out_shape: Any = None,
+    scale: Any = None,
+    name: str | None = None,
+    actual_shape: Variable | None = None,
+    align_corners: bool = True,
+    align_mode: int = 1,
+    data_format: str = "NCHW",
+) -> Variable:
     """image_resize with "BILINEAR"."""
     return image_resize(input, out_shape, scale, name, "BILINEAR", actual_shape, align_corners, align_mode, data_format)
 
 
 def resize_nearest(
-    input: Variable, out_shape: Any = None, scale: Any = None, name: str | None = None, actual_shape: Variable | None = None,
-    align_corners: bool = True, data_format: str = "NCHW",
-) -> Variable:  # fmt: skip
+    input: Variable,
+    out_shape: Any = None,
+    scale: Any = None,
+    name: str | None = None,
+    actual_shape: Variable | None = None,
+    align_corners: bool = True,
+    data_format: str = "NCHW",
+) -> Variable:
     """image_resize with "NEAREST"."""
     return image_resize(input, out_shape, scale, name, "NEAREST", actual_shape, align_corners, 1, data_format)
 
 
 def resize_trilinear(
-    input: Variable, out_shape: Any = None, scale: Any = None, name: str | None = None, actual_shape: Variable | None = None,
-    align_corners: bool = True, align_mode: int = 1, data_format: str = "NCDHW",
-) -> Variable:  # fmt: skip
+    input: Variable,
+    out_shape: Any = None,
+    scale: Any = None,
+    name: str | None = None,
+    actual_shape: Variable | None = None,
+    align_corners: bool = True,
+    align_mode: int = 1,
+    data_format: str = "NCDHW",
+) -> Variable:
     """image_resize with "TRILINEAR"."""
-    return image_resize(input, out_shape, scale, name, "TRILINEAR", actual_shape, align_corners, align_mode, data_format)
+    return image_resize(
+        input, out_shape, scale, name, "TRILINEAR", actual_shape, align_corners, align_mode, data_format
+    )
 
 
 def image_resize_short(input: Variable, out_short_len: int, resample: str = "BILINEAR") -> Variable:
@@ -120,7 +151,10 @@ def pixel_shuffle(x: Variable, upscale_factor: int) -> Variable:
 def space_to_depth(x: Variable, blocksize: int, name: str | None = None) -> Variable:
     """[N, C, H, W] to [N, C * b * b, H / b, W / b]: blocks of pixels become channels."""
     variable(x, "x", "space_to_depth", (*HALF, *INTS))
-    require(isinstance(blocksize, int) and blocksize >= 2, f"space_to_depth's blocksize is an integer of at least 2, not {blocksize!r}")
+    require(
+        isinstance(blocksize, int) and blocksize >= 2,
+        f"space_to_depth's blocksize is an integer of at least 2, not {blocksize!r}",
+    )
     return append(LayerHelper("space_to_depth", name=name), {"X": x}, {"Out": x.dtype}, {"blocksize": blocksize})
 
 
@@ -132,7 +166,9 @@ def shuffle_channel(x: Variable, group: int, name: str | None = None) -> Variabl
 
 
 def temporal_shift(x: Variable, seg_num: int, shift_ratio: float = 0.25, name: str | None = None) -> Variable:
-    """Of [N * seg_num, C, H, W], the first C * shift_ratio channels move one step back in time, as many next ones forward."""
+    """Of [N * seg_num, C, H, W], the first C * shift_ratio channels move one step back in time, as many next ones
+    forward.
+    """
     variable(x, "x", "temporal_shift", FLOATS)
     typed(seg_num, "seg_num", int, "temporal_shift")
     attrs = {"seg_num": seg_num, "shift_ratio": shift_ratio}
@@ -142,19 +178,32 @@ def temporal_shift(x: Variable, seg_num: int, shift_ratio: float = 0.25, name: s
 def unfold(
     x: Variable, kernel_sizes: Any, strides: Any = 1, paddings: Any = 0, dilations: Any = 1, name: str | None = None
 ) -> Variable:
-    """Windows of [N, C, H, W] as columns: [N, C * kh * kw, number of windows]. paddings: one, [h, w], or [top, left, bottom, right]."""
+    """Windows of [N, C, H, W] as columns: [N, C * kh * kw, number of windows]. paddings: one, [h, w], or [top, left,
+    bottom, right].
+    """
     variable(x, "x", "unfold", FLOATS)
     require(x.ndim == 4, f"unfold takes [N, C, H, W], but {x.name!r} has shape {list(x.shape)}")
     pads = [paddings] * 4 if isinstance(paddings, int) else list(paddings) * (2 if len(paddings) == 2 else 1)
     require(len(pads) == 4, f"unfold's paddings is an integer or a list of 2 or 4, not {paddings!r}")
     attrs = {
-        "kernel_sizes": size_list(kernel_sizes, 2, "kernel_sizes", "unfold"), "strides": size_list(strides, 2, "strides", "unfold"),
-        "paddings": pads, "dilations": size_list(dilations, 2, "dilations", "unfold"),
-    }  # fmt: skip
+        "kernel_sizes": size_list(kernel_sizes, 2, "kernel_sizes", "unfold"),
+        "strides": size_list(strides, 2, "strides", "unfold"),
+        "paddings": pads,
+        "dilations": size_list(dilations, 2, "dilations", "unfold"),
+    }
     return append(LayerHelper("unfold", name=name), {"X": x}, {"Y": x.dtype}, attrs)
 
 
 __all__ = [
-    "image_resize", "image_resize_short", "interpolate", "pixel_shuffle", "resize_bilinear", "resize_nearest", "resize_trilinear",
-    "shuffle_channel", "space_to_depth", "temporal_shift", "unfold",
-]  # fmt: skip
+    "image_resize",
+    "image_resize_short",
+    "interpolate",
+    "pixel_shuffle",
+    "resize_bilinear",
+    "resize_nearest",
+    "resize_trilinear",
+    "shuffle_channel",
+    "space_to_depth",
+    "temporal_shift",
+    "unfold",
+]

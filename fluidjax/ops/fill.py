@@ -25,13 +25,15 @@ def constant(shape: Sequence[int], value: Any, dtype: np.dtype) -> Array:
 
 
 def scalar(value: float, text: str, dtype: np.dtype) -> np.generic:
-    """The number that `text` writes, or `value` if it is empty; integers are exact, as a float32 would not be."""
-    if text and dtype == np.int64:
-        try:
-            return np.int64(text)
-        except ValueError:
-            return np.int64(float(text))
+    """The number that `text` writes, or `value` if it is empty; integers are exact, as a float32 would not be.
+
+    Paddle 1.8.5 reads "inf" and "nan" as 0.
+    """
+    if text and dtype == np.int64 and text.lstrip("+-").isdecimal():
+        return np.int64(text)
     number = float(text) if text else value
+    if text and not math.isfinite(number):
+        number = 0.0
     return np.asarray(number).astype(dtype)[()]
 
 

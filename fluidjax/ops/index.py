@@ -147,9 +147,7 @@ def _arg(X: Array, pick: Callable[..., Array], axis: int, keepdims: bool, dtype:
     wanted = numpy_dtype("int64" if dtype < 0 else name_of(dtype))
     axis %= X.ndim
     found = pick(X, axis, np.int32 if X.shape[axis] < 2**31 else np.int64).astype(wanted)
-    if keepdims:
-        return jnp.expand_dims(found, axis)
-    return found.reshape(1) if X.ndim == 1 else found
+    return jnp.expand_dims(found, axis) if keepdims else found
 
 
 @op(outs="Out")

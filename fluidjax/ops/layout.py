@@ -75,8 +75,8 @@ def shuffle_channel(X: Array, *, group: int = 1):
 
 @grad_of("shuffle_channel", "")
 def shuffle_channel_grad(d_Out: Array, *, group: int):
-    """d_X[n, g C / group + i] = d_Out[n, i group + g]."""
-    return _shuffled(d_Out, d_Out.shape[1] // group)
+    """d_X = d_Out shuffled once more, as Paddle does; only where C = group^2 is this the derivative."""
+    return _shuffled(d_Out, group)
 
 
 def _shifted(X: Array, segments: int, ratio: float, by: int) -> Array:

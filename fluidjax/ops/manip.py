@@ -50,8 +50,8 @@ def reshaped(shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
 def _reshape_spec(X: Spec, Shape: Spec | None, ShapeTensor: tuple[Spec, ...] | None, *, shape: Ints) -> Spec:
     if ShapeTensor:
         return Spec(tuple(X.shape[i] if n == 0 else n for i, n in enumerate(shape)) or (-1,) * len(ShapeTensor), X.dtype)
-    if Shape is not None:
-        return Spec(tuple(shape) or (-1,) * Shape.shape[0], X.dtype)
+    if Shape is not None and not shape:
+        return Spec((-1,) * Shape.shape[0], X.dtype)
     return Spec(reshaped(shape, X.shape), X.dtype)
 
 

@@ -96,15 +96,16 @@ def _metrics(states: Array) -> jax.Array:
         (jnp.mean(_share(hits, extra)), jnp.mean(_share(hits, missed))),
         (_share(hits.sum(), extra.sum()), _share(hits.sum(), missed.sum())),
     ):
-        some = (precision > 0) | (recall > 0)
-        found += [precision, recall, jnp.where(some, 2 * precision * recall / jnp.where(some, precision + recall, 1), 0)]
+        both = precision + recall
+        found += [precision, recall, jnp.where(both > 0, 2 * precision * recall / jnp.where(both > 0, both, 1), 0)]
     return jnp.stack(found).astype(jnp.float64)
 
 
 @op(outs="BatchMetrics AccumMetrics AccumStatesInfo")
 def precision_recall(
-    MaxProbs: Array, Indices: Array, Labels: Array, Weights: Array | None, StatesInfo: Array | None, *, class_number: int
-):
+    MaxProbs: Array, Indices: Array, Labels: Array, Weights: Array | None, StatesInfo: Array | None, *,
+    class_number: int,
+):  # fmt: skip
     """BatchMetrics = (macro precision, recall, F1, micro precision, recall, F1) of this batch, float64 [6].
 
     Indices, Labels [N, 1] int32: predicted and true classes; Weights [N, 1]. AccumStatesInfo [class_number, 4]: the
@@ -113,7 +114,7 @@ def precision_recall(
     """
     guess, label = Indices.reshape(-1), Labels.reshape(-1)
     if guess.shape != label.shape:
-        raise ShapeError(f"Indices {list(Indices.shape)} and Labels {list(Labels.shape)} must have one class a row each")
+        raise ShapeError(f"Indices {list(Indices.shape)} and Labels {list(Labels.shape)} must be as many")
     weight = jnp.ones(guess.shape, MaxProbs.dtype) if Weights is None else Weights.reshape(-1)
     right = jnp.where(guess == label, weight, 0)
     wrong = weight - right

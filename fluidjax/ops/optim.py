@@ -5,8 +5,6 @@ Every accumulator has the parameter's shape, LearningRate is [1]. An output name
 
 from __future__ import annotations
 
-import math
-
 import jax
 import jax.numpy as jnp
 
@@ -222,9 +220,10 @@ def average_accumulates(
     ends = (count >= min_average_window) & (count >= limit)
     moves = updates % _PRECISION_STEPS == 0
     end, move = _scalar(ends), _scalar(moves)
-    sum_1 = jnp.where(end | move, 0, in_sum_1 + param)
-    sum_2 = jnp.where(end, 0, jnp.where(move, in_sum_1 + in_sum_2, in_sum_2))
-    sum_3 = jnp.where(end, in_sum_1 + in_sum_2, in_sum_3)
+    total = in_sum_1 + param  # Paddle writes it over in_sum_1, so that it counts everywhere
+    sum_1 = jnp.where(end | move, 0, total)
+    sum_2 = jnp.where(end, 0, jnp.where(move, total + in_sum_2, in_sum_2))
+    sum_3 = jnp.where(end, total + in_sum_2, in_sum_3)
     return sum_1, sum_2, sum_3, jnp.where(ends, 0, count), jnp.where(ends, count, in_old_num_accumulates), updates
 
 

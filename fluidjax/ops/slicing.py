@@ -86,16 +86,21 @@ def slice_(
 
 
 def steps(size: int, start: int, end: int, stride: int) -> tuple[int, int]:
-    """(first element, how many) of a dim of `size` at this stride; end -1 with a negative stride means past element 0."""
+    """(lowest element, how many) of a dim of `size` at this stride; end -1 with a negative stride means past element 0.
+
+    A negative stride takes the range's lowest element and every |stride|-th above it, then turns the order round: Paddle
+    differs here from Python, which would begin at `start`.
+    """
     if stride == 0:
         raise ShapeError("strided_slice: a stride is 0")
     first = start + size if start < 0 else start
     last = end + size if end < 0 and not (end == -1 and stride < 0) else end
-    first, last = (min(max(first, 0), size), min(last, size)) if stride > 0 else (min(first, size - 1), max(last, -1))
-    count = len(range(first, last, stride))
+    low, high = (first, last) if stride > 0 else (last + 1, first + 1)
+    low, high = max(low, 0), min(high, size)
+    count = len(range(low, high, abs(stride)))
     if count == 0:
         raise ShapeError(f"strided_slice [{start}:{end}:{stride}] of a dim of size {size} holds nothing")
-    return first, count
+    return low, count
 
 
 def _strided_spec(
@@ -124,9 +129,8 @@ def strided_slice(
     by = integers("strided_slice", "StridesTensor", StridesTensor, StridesTensorList, strides)
     low, high, step, flipped = [0] * Input.ndim, list(Input.shape), [1] * Input.ndim, []
     for axis, a, b, s in zip(axes, first, last, by, strict=True):
-        start, count = steps(Input.shape[axis], a, _end(axis, a, b, decrease_axis), s)
-        ends_of = sorted((start, start + (count - 1) * s))
-        low[axis], high[axis], step[axis] = ends_of[0], ends_of[1] + 1, abs(s)
+        low[axis], count = steps(Input.shape[axis], a, _end(axis, a, b, decrease_axis), s)
+        high[axis], step[axis] = low[axis] + (count - 1) * abs(s) + 1, abs(s)
         if s < 0:
             flipped.append(axis)
     X = lax.slice(Input, low, high, step)
@@ -153,11 +157,18 @@ def _uncropped(X: Array, d_Out: Array, offsets: Sequence[Any]) -> Array:
     return lax.dynamic_update_slice(jnp.zeros(X.shape, d_Out.dtype), d_Out, offsets)
 
 
-@op(outs="Out", infer=lambda X, Y, Offsets, *, shape, offsets: Spec(Y.shape if Y is not None else tuple(shape), X.dtype))
+def _crop_spec(X: Spec, Y: Spec | None, Offsets: Any, *, shape: Ints, offsets: Ints) -> Spec:
+    return Spec(Y.shape if Y is not None else _whole(shape, X.shape), X.dtype)
+
+
+def _whole(shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
+    return tuple(size if n == -1 else n for n, size in zip(shape, dims, strict=True))
+
+
+@op(outs="Out", infer=_crop_spec)
 def crop(X: Array, Y: Array | None, Offsets: Array | None, *, offsets: Ints = (), shape: Ints = ()):
     """Out = X[offsets : offsets + shape], with the shape of Y if there is one; -1 in `shape` takes X's dim."""
-    dims = Y.shape if Y is not None else [size if n == -1 else n for n, size in zip(shape, X.shape, strict=True)]
-    return cropped(X, dims, scalars(Offsets, None, offsets))
+    return cropped(X, Y.shape if Y is not None else _whole(shape, X.shape), scalars(Offsets, None, offsets))
 
 
 @grad_of("crop", "X Offsets", nograd="Y Offsets")
@@ -180,10 +191,10 @@ def _box(shape: Sequence[int], offsets: Sequence[Any], dims: Sequence[int]) -> l
 def _crop_tensor_spec(X: Spec, Shape: Any, Offsets: Any, ShapeTensor: Any, OffsetsTensor: Any, *, shape: Ints, offsets: Ints) -> Spec:
     if Shape is not None or ShapeTensor:
         return Spec(tuple(n if n > 0 else -1 for n in shape) or (-1,) * X.ndim, X.dtype)
-    unknown = Offsets is not None or OffsetsTensor
-    box = [-1 if n == -1 and (size == -1 or unknown) else n for n, size in zip(shape, X.shape, strict=True)]
-    dims = [-1 if n == -1 and b == -1 else full for n, b, full in zip(shape, box, _box(shape, () if unknown else offsets, X.shape), strict=True)]
-    return Spec(tuple(dims), X.dtype)
+    if Offsets is not None or OffsetsTensor:
+        return Spec(tuple(shape), X.dtype)
+    full = _box(shape, offsets, X.shape)
+    return Spec(tuple(-1 if size == -1 and n == -1 else m for n, m, size in zip(shape, full, X.shape, strict=True)), X.dtype)
 
 
 @op(outs="Out", infer=_crop_tensor_spec)

@@ -6,22 +6,16 @@ int32, ``b`` bool, ``h`` float16. A list is evaluated from left to right. "seed:
 
 Importable on Python 3.8 with nothing but NumPy.
 """
+# ruff: noqa: E501, UP031
 
-UNARY = (
-    "abs acos asin atan ceil cos exp floor log logsigmoid reciprocal relu round rsqrt sigmoid sin softplus softsign sqrt "
-    "square tanh tanh_shrink brelu elu hard_sigmoid hard_swish leaky_relu mish relu6 selu soft_relu stanh swish softmax "
-    "log_softmax log1p cumsum erf gelu hard_shrink softshrink thresholded_relu pow sign mean reduce_sum reduce_mean "
-    "reduce_max reduce_min reduce_prod logsumexp scale zeros_like ones_like has_inf has_nan isfinite is_empty shape rank "
-    "size where nonzero sum sums assign argmax argmin argsort flatten"
-).split()
-ELEMENTWISE = "add sub mul div max min pow".split()
-COMPARE = "equal not_equal less_than less_equal greater_than greater_equal".split()
+UNARY = ["abs", "acos", "asin", "atan", "ceil", "cos", "exp", "floor", "log", "logsigmoid", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sin", "softplus", "softsign", "sqrt", "square", "tanh", "tanh_shrink", "brelu", "elu", "hard_sigmoid", "hard_swish", "leaky_relu", "mish", "relu6", "selu", "soft_relu", "stanh", "swish", "softmax", "log_softmax", "log1p", "cumsum", "erf", "gelu", "hard_shrink", "softshrink", "thresholded_relu", "pow", "sign", "mean", "reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod", "logsumexp", "scale", "zeros_like", "ones_like", "has_inf", "has_nan", "isfinite", "is_empty", "shape", "rank", "size", "where", "nonzero", "sum", "sums", "assign", "argmax", "argmin", "argsort", "flatten"]
+ELEMENTWISE = ["add", "sub", "mul", "div", "max", "min", "pow"]
+COMPARE = ["equal", "not_equal", "less_than", "less_equal", "greater_than", "greater_equal"]
 
 CASES = {}
 CASES.update({"%s" % n: "L.%s(f(3, 4))" % n for n in UNARY})
 CASES.update({"%s named" % n: "L.%s(f(-1, 4), name='my')" % n for n in UNARY if n not in (
-    "cumsum erf gelu hard_shrink softshrink thresholded_relu sign zeros_like ones_like has_inf has_nan isfinite is_empty "
-    "shape rank size where nonzero sum sums assign argmax argmin".split())})
+    ["cumsum", "erf", "gelu", "hard_shrink", "softshrink", "thresholded_relu", "sign", "zeros_like", "ones_like", "has_inf", "has_nan", "isfinite", "is_empty", "shape", "rank", "size", "where", "nonzero", "sum", "sums", "assign", "argmax", "argmin"])})
 CASES.update({"elementwise_" + n: "L.elementwise_%s(f(2, 3, 4), f(3,), axis=1, act='relu')" % n for n in ELEMENTWISE})
 CASES.update({"elementwise_%s plain" % n: "L.elementwise_%s(f(-1, 4), f(-1, 4), name='e')" % n for n in ELEMENTWISE})
 CASES.update({"elementwise_" + n: "L.elementwise_%s(i(3, 4), i(3, 4))" % n for n in ("mod", "floordiv")})
@@ -65,7 +59,7 @@ DENSE = {
     "bmm": "L.bmm(f(2, 3, 4), f(2, 4, 5))",
     "dot": "L.dot(f(3, 4), f(3, 4))",
     "addmm": "L.addmm(f(2, 3), f(2, 4), f(4, 3), 0.5, 2.0)",
-    "addcmul": "L.addcmul(f(2, 3), f(2, 3), f(2, 3), value=0.5)",
+    "addcmul": "L.addcmul(f(2, 3), f(2, 3), f(2, 3), value=2.0)",
     "cos_sim": "L.cos_sim(f(2, 3), f(2, 3))",
     "bilinear_tensor_product": "L.bilinear_tensor_product(f(-1, 3), f(-1, 4), 5, act='relu')",
     "dropout": "L.dropout(f(3, 4), 0.3)",
@@ -102,6 +96,7 @@ CONV = {
     "conv3d same": "L.conv3d(f(-1, 4, 8, 8, 3), 4, 3, padding='SAME', data_format='NDHWC')",
     "conv3d_transpose": "L.conv3d_transpose(f(-1, 3, 4, 8, 8), 4, filter_size=3, stride=2, act='relu')",
     "conv3d_transpose output": "L.conv3d_transpose(f(-1, 3, 4, 8, 8), 4, output_size=[9, 17, 17], stride=2)",
+    "conv3d_transpose ndhwc": "L.conv3d_transpose(f(-1, 4, 8, 8, 3), 4, filter_size=3, data_format='NDHWC')",
     "pool2d": "L.pool2d(f(-1, 3, 8, 8), 2)",
     "pool2d full": "L.pool2d(f(-1, 3, 8, 9), [3, 2], 'avg', [2, 1], [1, 0], ceil_mode=True, exclusive=False, use_cudnn=False, name='p')",
     "pool2d global": "L.pool2d(f(-1, 3, 8, 8), pool_type='avg', global_pooling=True)",
@@ -123,7 +118,6 @@ NORM = {
     "batch_norm names": "L.batch_norm(f(-1, 3, 4, 4), is_test=True, param_attr='s', bias_attr=P(name='b'), moving_mean_name='mm', moving_variance_name='mv', do_model_average_for_mean_and_var=False, use_global_stats=True, name='bn', in_place=True)",
     "batch_norm nhwc": "L.batch_norm(f(-1, 4, 4, 3), data_layout='NHWC', param_attr=I.Uniform(), bias_attr=I.Constant(1.0))",
     "batch_norm float16": "L.batch_norm(h(-1, 3, 4, 4))",
-    "batch_norm momentum var": "L.batch_norm(f(-1, 3, 4, 4), momentum=f(1))",
     "layer_norm": "L.layer_norm(f(-1, 3, 4))",
     "layer_norm axis": "L.layer_norm(f(-1, 3, 4), scale=False, begin_norm_axis=2, epsilon=1e-3, act='tanh')",
     "layer_norm noshift": "L.layer_norm(f(-1, 3, 4), shift=False, param_attr='g')",
@@ -179,7 +173,6 @@ LOSS = {
     "mean_iou": "L.mean_iou(i32(4, 5), i32(4, 5), 3)",
     "topk": "L.topk(f(-1, 10), 3)",
     "topk tensor": "L.topk(f(-1, 10), i32(1), name='tk')",
-    "sigmoid_focal_loss": "L.sigmoid_focal_loss(f(-1, 4), i32(-1, 1), i32(1), gamma=1.0)",
 }
 TENSOR = {
     "argmax axis": "[L.argmax(f(3, 4), -1), L.argmin(f(3, 4), 1)]",
@@ -288,7 +281,6 @@ TENSOR = {
     "randint": "[L.randint(0, 10, [2, 3]), L.randint(5), L.randint(1, 5, shape=[2], dtype='int32', seed=3, stop_gradient=True)]",
     "randn": "[L.randn([2, 3]), L.randn([2], dtype='float64', stop_gradient=False)]",
     "randperm": "[L.randperm(5), L.randperm(5, dtype='int32', seed=3)]",
-    "random_crop": "L.random_crop(f(-1, 3, 8, 8), [3, 4, 4], seed=1)",
     "cumsum full": "L.cumsum(f(3, 4), axis=1, exclusive=True, reverse=True)",
     "pow factor": "[L.pow(f(3), 3.0), L.pow(f(3), factor=f(1)), L.pow(f(3), factor=2)]",
     "logical_not": "[L.logical_not(b(3)), L.logical_not(b(3), out=L.create_tensor('bool', name='o'))]",
@@ -302,7 +294,7 @@ TENSOR = {
     "nonzero tuple": "L.nonzero(b(3, 4), as_tuple=True)",
     "softmax axis": "L.softmax(f(2, 3, 4), axis=1, name='sm')",
     "log_softmax full": "L.log_softmax(f(2, 3), axis=0, dtype='float64')",
-    "clamp": "[L.clamp(f(3), -1.0, 1.0), L.clamp(f(3), min=0.5), L.clamp(f(3), max=L.fill_constant([1], 'float32', 2.0))]",
+    "clamp": "[L.clamp(f(3), -1.0, 1.0), L.clamp(f(3), min=0.5)]",
     "allclose": "L.allclose(f(3), f(3), 1e-3, 1e-4, True)",
     "dist": "L.dist(f(3, 4), f(3, 4), p=0)",
     "kron": "L.kron(f(2, 2), f(3, 3))",
@@ -318,19 +310,11 @@ TENSOR = {
     "shuffle_channel": "L.shuffle_channel(f(-1, 6, 3, 3), 2)",
     "temporal_shift": "L.temporal_shift(f(8, 4, 3, 3), 2, 0.2)",
     "unfold": "L.unfold(f(-1, 3, 8, 8), 3, 1, [1, 2], 1)",
-    "grid_sampler": "L.grid_sampler(f(-1, 3, 8, 8), f(-1, 4, 4, 2))",
-    "affine_grid": "[L.affine_grid(f(-1, 2, 3), [2, 3, 4, 4]), L.affine_grid(f(-1, 2, 3), i32(4))]",
-    "add_position_encoding": "L.add_position_encoding(f(-1, 4, 6), 1.0, 2.0)",
-    "fsp_matrix": "L.fsp_matrix(f(-1, 2, 4, 4), f(-1, 3, 4, 4))",
-    "row_conv": "L.row_conv(f(-1, 4, 6), 2, act='relu')",
     "resize_bilinear": "L.resize_bilinear(f(-1, 3, 4, 4), out_shape=[8, 8])",
     "resize_nearest": "[L.resize_nearest(f(-1, 3, 4, 4), scale=2.0, align_corners=False), L.resize_nearest(f(-1, 3, 4, 4), out_shape=[i32(1), 8])]",
     "resize_trilinear": "L.resize_trilinear(f(-1, 3, 4, 4, 4), out_shape=[8, 8, 8], data_format='NCDHW')",
     "image_resize": "[L.image_resize(f(-1, 3, 4, 4), [8, 8], resample='NEAREST'), L.image_resize(f(-1, 3, 4, 4), i32(2)), L.image_resize(f(-1, 4, 4, 3), scale=f(1), align_mode=0, data_format='NHWC', name='ir')]",
     "image_resize_short": "L.image_resize_short(f(-1, 3, 4, 6), 8)",
-    "similarity_focus": "L.similarity_focus(f(-1, 3, 4, 4), 1, [0])",
-    "iou_similarity": "L.iou_similarity(f(-1, 4), f(5, 4))",
-    "gather_tree": "L.gather_tree(i(4, 2, 3), i(4, 2, 3))",
 }
 INITIALIZERS = {
     "Constant": "I.Constant(2.0)", "Constant cpu": "I.Constant(1, force_cpu=True)", "Uniform": "I.Uniform(-0.5, 0.5, seed=3)",
@@ -449,11 +433,10 @@ def switch_reads(fluid):
     x = L.fill_constant([1], "float32", 3.0)
     w = L.create_parameter([1], "float32", name="w")
     yes = L.less_than(x, w)
-    with L.Switch() as s:
-        with s.case(yes):
-            y = L.elementwise_add(x, w)
-            L.assign(L.cast(yes, "float32"), y)
-            L.assign(y, x)
+    with L.Switch() as s, s.case(yes):
+        y = L.elementwise_add(x, w)
+        L.assign(L.cast(yes, "float32"), y)
+        L.assign(y, x)
     return x
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import fluidjax as fluid
+from fluidjax.dtypes import VarType
 from fluidjax.errors import UnsupportedError
 from fluidjax.layers.missing import HINTS
 
@@ -19,12 +20,14 @@ LAYERS = [n.removeprefix("layers.") for n in SIGNATURES if n.startswith("layers.
 def default(value):
     if value is inspect.Parameter.empty:
         return "<required>"
-    if isinstance(value, tuple):
-        return list(value)
-    return value if isinstance(value, bool | int | float | str | list) or value is None else f"VarType.{value.name}"
+    if isinstance(value, VarType):
+        return f"VarType.{value.name}"
+    return list(value) if isinstance(value, tuple) else value
 
 
-@pytest.mark.parametrize("name", [n for n in SIGNATURES if n.split(".")[-1] not in HINTS and n != "nets.sequence_conv_pool"])
+@pytest.mark.parametrize(
+    "name", [n for n in SIGNATURES if n.split(".")[-1] not in HINTS and n != "nets.sequence_conv_pool"]
+)
 def test_signature(name):
     found = fluid
     for part in name.split("."):

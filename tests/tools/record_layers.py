@@ -2,11 +2,12 @@
 
     python3.8 tests/tools/record_layers.py [WORD...]     only print the cases whose name has one of the words
 
-Writes tests/data/layers_1.8.5.json: {"cases": {name: {"result", "main", "startup"}}, "errors": {expression: [exception, text]},
-"dtypes": {name: [kinds taken at each data variable]}},
+Writes tests/data/layers_1.8.5.json: {"cases": {name: {"result", "main", "startup"}}, "errors":
+{expression: [exception, text]}, "dtypes": {name: [kinds taken at each data variable]}},
 and tests/data/signatures_1.8.5.json: {"layers.fc": [[name, default], ...]}. A block is {parent, ops: [[type, inputs,
 outputs, attrs]], vars: {name: [dtype, shape, flags]}}; attributes that equal the op's default are left out.
 """
+
 import contextlib
 import inspect
 import io
@@ -18,16 +19,36 @@ import warnings
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "layers"))
 
-import numpy as np  # noqa: E402
 import paddle.fluid as fluid  # noqa: E402
 from paddle.fluid import core  # noqa: E402
 
 import cases  # noqa: E402
 
-SKIP = ("op_callstack", "op_device", "op_role_var", "use_mkldnn", "use_cudnn", "mkldnn_data_type", "use_quantizer", "is_mkldnn")
+SKIP = (
+    "op_callstack",
+    "op_device",
+    "op_role_var",
+    "use_mkldnn",
+    "use_cudnn",
+    "mkldnn_data_type",
+    "use_quantizer",
+    "is_mkldnn",
+)
 DATA = os.path.join(HERE, "..", "data")
-NAMES = {int(v): k for k, v in (("bool", core.VarDesc.VarType.BOOL), ("int32", core.VarDesc.VarType.INT32), ("int64", core.VarDesc.VarType.INT64), ("uint8", core.VarDesc.VarType.UINT8), ("int8", core.VarDesc.VarType.INT8), ("int16", core.VarDesc.VarType.INT16),
-                                ("float16", core.VarDesc.VarType.FP16), ("float32", core.VarDesc.VarType.FP32), ("float64", core.VarDesc.VarType.FP64))}
+NAMES = {
+    int(v): k
+    for k, v in (
+        ("bool", core.VarDesc.VarType.BOOL),
+        ("int32", core.VarDesc.VarType.INT32),
+        ("int64", core.VarDesc.VarType.INT64),
+        ("uint8", core.VarDesc.VarType.UINT8),
+        ("int8", core.VarDesc.VarType.INT8),
+        ("int16", core.VarDesc.VarType.INT16),
+        ("float16", core.VarDesc.VarType.FP16),
+        ("float32", core.VarDesc.VarType.FP32),
+        ("float64", core.VarDesc.VarType.FP64),
+    )
+}
 
 
 def clean(v):
@@ -66,10 +87,22 @@ def defaults_of(kind):
 
 
 def dump(program):
-    return [{"parent": b.parent_idx,
-             "ops": [[op.type, {k: op.input(k) for k in op.input_names if op.input(k)},
-                      {k: op.output(k) for k in op.output_names if op.output(k)}, attributes(op, defaults_of(op.type))] for op in b.ops],
-             "vars": {n: variable(v) for n, v in b.vars.items()}} for b in program.blocks]
+    return [
+        {
+            "parent": b.parent_idx,
+            "ops": [
+                [
+                    op.type,
+                    {k: op.input(k) for k in op.input_names if op.input(k)},
+                    {k: op.output(k) for k in op.output_names if op.output(k)},
+                    attributes(op, defaults_of(op.type)),
+                ]
+                for op in b.ops
+            ],
+            "vars": {n: variable(v) for n, v in b.vars.items()},
+        }
+        for b in program.blocks
+    ]
 
 
 @contextlib.contextmanager
@@ -93,7 +126,21 @@ def refused(expression):
         try:
             eval(expression, cases.namespace(fluid))
         except Exception as exc:
-            return [c.__name__ for c in type(exc).__mro__ if c.__name__ in ("TypeError", "ValueError", "AssertionError", "EnforceNotMet", "AttributeError", "IndexError", "KeyError", "NotImplementedError")][:1] or [type(exc).__name__], str(exc).strip().split("\n")[-1][:200]
+            return [
+                c.__name__
+                for c in type(exc).__mro__
+                if c.__name__
+                in (
+                    "TypeError",
+                    "ValueError",
+                    "AssertionError",
+                    "EnforceNotMet",
+                    "AttributeError",
+                    "IndexError",
+                    "KeyError",
+                    "NotImplementedError",
+                )
+            ][:1] or [type(exc).__name__], str(exc).strip().split("\n")[-1][:200]
     return None
 
 
@@ -122,12 +169,20 @@ def default(v):
 
 def signatures():
     found = {}
-    modules = {"layers": fluid.layers, "nets": fluid.nets, "input": fluid.input, "initializer": fluid.initializer, "param_attr": fluid.param_attr}
+    modules = {
+        "layers": fluid.layers,
+        "nets": fluid.nets,
+        "input": fluid.input,
+        "initializer": fluid.initializer,
+        "param_attr": fluid.param_attr,
+    }
     for prefix, module in modules.items():
         for n in module.__all__:
             o = getattr(module, n)
             params = inspect.signature(o.__init__ if inspect.isclass(o) else o).parameters.values()
-            found["%s.%s" % (prefix, n)] = [[p.name, default(p.default)] for p in params if p.name != "self" and p.kind == p.POSITIONAL_OR_KEYWORD]
+            found["%s.%s" % (prefix, n)] = [
+                [p.name, default(p.default)] for p in params if p.name != "self" and p.kind == p.POSITIONAL_OR_KEYWORD
+            ]
     found["data"] = [[p.name, default(p.default)] for p in inspect.signature(fluid.data).parameters.values()]
     return found
 
@@ -171,12 +226,24 @@ def show(out, errors):
 def write(name, value):
     with open(os.path.join(DATA, name), "w") as f:
         if "cases" in value:
-            f.write('{"cases": {\n' + ",\n".join("%s: %s" % (json.dumps(k), json.dumps(v, separators=(",", ":"))) for k, v in value["cases"].items()))
+            f.write(
+                '{"cases": {\n'
+                + ",\n".join(
+                    "%s: %s" % (json.dumps(k), json.dumps(v, separators=(",", ":"))) for k, v in value["cases"].items()
+                )
+            )
             for part in ("errors", "dtypes"):
-                f.write('},\n"%s": {\n' % part + ",\n".join("%s: %s" % (json.dumps(k), json.dumps(v)) for k, v in value[part].items()))
+                f.write(
+                    '},\n"%s": {\n' % part
+                    + ",\n".join("%s: %s" % (json.dumps(k), json.dumps(v)) for k, v in value[part].items())
+                )
             f.write("}}\n")
         else:
-            f.write("{\n" + ",\n".join("%s: %s" % (json.dumps(k), json.dumps(v)) for k, v in sorted(value.items())) + "\n}\n")
+            f.write(
+                "{\n"
+                + ",\n".join("%s: %s" % (json.dumps(k), json.dumps(v)) for k, v in sorted(value.items()))
+                + "\n}\n"
+            )
 
 
 if __name__ == "__main__":

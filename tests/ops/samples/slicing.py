@@ -72,7 +72,8 @@ def pads():
 def partials():
     for op in ("partial_concat", "partial_sum"):
         for attrs in ({}, {"start_index": 1, "length": 2}, {"start_index": -2, "length": -1}, {"start_index": -3, "length": 2}):
-            yield Sample(op, {"X": [f32(2, 4), f32(2, 4), f32(2, 4)]}, attrs, ["Out"], grad=["X"])
+            yield Sample(op, {"X": [f32(2, 4), f32(2, 4), f32(2, 4)]}, attrs, ["Out"], grad=["X"],
+                         paddle=attrs.get("start_index", 0) >= 0, note="1.8.5 reads outside its own memory for a negative start")
     yield Sample("partial_sum", {"X": [f32(2, 4)]}, {"start_index": 1, "length": 2}, ["Out"], grad=["X"])
 
 

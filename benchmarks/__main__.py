@@ -1,0 +1,89 @@
+"""``python -m benchmarks [steady] [overhead] [building] [first]``: print the table of figures."""
+
+from __future__ import annotations
+
+import gc
+import platform
+import subprocess
+import sys
+import time
+
+import jax
+
+from . import building, overhead
+from .cases import CASES, Ours, Theirs
+from .timing import interleaved
+
+
+def steady() -> None:
+    """Training step through Executor.run against the hand-written one; compiled flops and bytes."""
+    print("\nTraining step: Executor.run(return_numpy=False) / hand-written flax + optax (medians of interleaved turns)")
+    print(f"{'model':<44}{'ours ms':>10}{'theirs ms':>11}{'ratio':>8}{'flops':>8}{'bytes':>8}")
+    for case in CASES:
+        ours, theirs = Ours(case), Theirs(case)
+        t = interleaved(ours.run, theirs.run, jax.block_until_ready, budget=20.0)
+        a, b = ours.cost(), theirs.cost()
+        flops, moved = (a[k] / b[k] for k in ("flops", "bytes accessed"))
+        print(f"{case.name:<44}{t.ours * 1e3:>10.3f}{t.theirs * 1e3:>11.3f}{t.ratio:>8.3f}{flops:>8.3f}{moved:>8.3f}", flush=True)
+        del ours, theirs
+        gc.collect()
+
+
+def first() -> None:
+    """Trace + compile + first run, each in a fresh process, alternating."""
+    print("\nFirst step (trace + compile + run), fresh processes in turn")
+    print(f"{'model':<44}{'ours s':>10}{'theirs s':>11}{'ratio':>8}")
+    for i, case in enumerate(CASES):
+        times: dict[str, list[float]] = {"ours": [], "theirs": []}
+        for _ in range(3):
+            for side in times:
+                command = [sys.executable, "-m", "benchmarks", "_first", side, str(i)]
+                out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+                times[side].append(float(out.split()[-1]))
+        a, b = (sorted(v)[1] for v in times.values())
+        print(f"{case.name:<44}{a:>10.2f}{b:>11.2f}{a / b:>8.3f}", flush=True)
+
+
+def one_first(side: str, index: int) -> None:
+    """Print the seconds that one side's first step takes in this process."""
+    runner = (Ours if side == "ours" else Theirs)(CASES[index])
+    start = time.perf_counter()
+    jax.block_until_ready(runner.run())
+    print(time.perf_counter() - start)
+
+
+def calls() -> None:
+    """Per-call overhead and small state arrays."""
+    t = overhead.fit_a_line()
+    print("\nPer-call overhead")
+    print(f"fit-a-line: Executor.run {t.ours * 1e6:.1f} us, bare jitted call {t.theirs * 1e6:.1f} us, added {(t.ours - t.theirs) * 1e6:.1f} us")
+    t = overhead.small_arrays()
+    print(f"1,000 small state arrays: {t.ours * 1e6:.1f} us a call; one array of the same size: {t.theirs * 1e6:.1f} us")
+
+
+def programs() -> None:
+    """Building and rewriting large programs."""
+    print("\nPrograms of many ops: seconds (build also in us an op, on top of shape inference)")
+    for count in building.SIZES:
+        figures = building.measure(count)
+        shown = "  ".join(f"{k} {v:.3f}" for k, v in figures.items() if k != "build_per_op")
+        print(f"{count:>7,} ops: {figures['build_per_op']:.1f} us an op  {shown}", flush=True)
+
+
+PARTS = {"steady": steady, "overhead": calls, "building": programs, "first": first}
+
+
+def main(arguments: list[str]) -> None:
+    if arguments[:1] == ["_first"]:
+        return one_first(arguments[1], int(arguments[2]))
+    unknown = [a for a in arguments if a not in PARTS]
+    if unknown:
+        sys.exit(f"unknown part {unknown[0]!r}; there are {', '.join(PARTS)}")
+    print(f"Python {platform.python_version()}, jax {jax.__version__}, {jax.devices()[0].device_kind} x{jax.device_count()}")
+    for name in arguments or PARTS:
+        PARTS[name]()
+    return None
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,52 @@
+"""What scripts reach for as ``fluid.core``: places, scopes, enums, errors."""
+
+from __future__ import annotations
+
+from .dtypes import VarType
+from .errors import EnforceNotMet as EnforceNotMet
+from .lod_tensor import LoDTensor as LoDTensor
+from .place import CPUPlace as CPUPlace
+from .place import CUDAPinnedPlace as CUDAPinnedPlace
+from .place import CUDAPlace as CUDAPlace
+from .place import is_compiled_with_cuda as is_compiled_with_cuda
+from .roles import OpRole
+from .scope import Scope as Scope
+
+
+class EOFException(Exception):  # noqa: N818 - Paddle's name
+    """A reader has no more batches."""
+
+
+class VarDesc:
+    """Paddle's name space for variable types: ``core.VarDesc.VarType.FP32``."""
+
+    VarType = VarType
+
+
+class op_proto_and_checker_maker:  # noqa: N801 - Paddle's name
+    """Paddle's name space for op roles."""
+
+    OpRole = OpRole
+
+    @staticmethod
+    def kOpRoleAttrName() -> str:  # noqa: N802
+        return "op_role"
+
+    @staticmethod
+    def kOpRoleVarAttrName() -> str:  # noqa: N802
+        return "op_role_var"
+
+
+def get_cuda_device_count() -> int:
+    """How many GPUs JAX sees."""
+    from .place import _gpus
+
+    return len(_gpus())
+
+
+def grad_var_suffix() -> str:
+    return "@GRAD"
+
+
+def empty_var_name() -> str:
+    return "@EMPTY@"
