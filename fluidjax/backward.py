@@ -90,7 +90,7 @@ def _drafts(op: OpDesc, no_grad: set[str]) -> tuple[list[_Draft], dict[str, str]
         drafts = [d for r in definition.reuse for d in _reuse_drafts(op, r, attrs, given)]
     else:
         assert definition.grad is not None
-        ins = {slot: _origin(op, origin) for slot, origin in definition.grad.takes.items()}
+        ins = {slot: _origin(op, origin) for slot, origin in definition.grad.taken(attrs).items()}
         outs = {slot: given(op.input(origin)) for slot, origin in definition.grad.gives.items()}
         drafts = [_Draft(definition.grad.type, ins, outs, attrs)]
     for d in drafts:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, SupportsFloat
 
 from . import layers
 from .errors import FluidTypeError, FluidValueError
@@ -26,12 +26,19 @@ class BaseErrorClipAttr:
         raise NotImplementedError(f"{type(self).__name__} does not say how it clips")
 
 
+def _number(owner: Any, name: str, value: Any) -> float:
+    """`value` as a float. Raises FluidTypeError for what is no number."""
+    if isinstance(value, str | bool) or not isinstance(value, SupportsFloat):
+        raise FluidTypeError(f"{type(owner).__name__}'s {name} is a number, not {value!r}")
+    return float(value)
+
+
 class ErrorClipByValue(BaseErrorClipAttr):
     """``x@GRAD = clip(x@GRAD, min, max)`` as soon as backward has computed it; `min` defaults to ``-max``."""
 
     def __init__(self, max: float, min: float | None = None) -> None:
-        self.max = float(max)
-        self.min = -self.max if min is None else float(min)
+        self.max = _number(self, "max", max)
+        self.min = -self.max if min is None else _number(self, "min", min)
 
     def __str__(self) -> str:
         return f"ByValue, min={self.min:f}, max={self.max:f}"
@@ -123,12 +130,10 @@ class GradientClipByValue(GradientClipBase):
         self, max: float, min: float | None = None, need_clip: Callable[[Parameter], bool] | None = None
     ) -> None:
         super().__init__(need_clip)
-        if min is None:
-            if not max > 0.0:
-                raise FluidValueError(f"GradientClipByValue without min takes a max above 0, not {max!r}")
-            min = -max
-        self.max = float(max)
-        self.min = float(min)
+        self.max = _number(self, "max", max)
+        if min is None and not self.max > 0.0:
+            raise FluidValueError(f"GradientClipByValue without min takes a max above 0, not {max!r}")
+        self.min = -self.max if min is None else _number(self, "min", min)
 
     def __str__(self) -> str:
         return f"Gradient Clip By Value, min = {self.min:f}, max={self.max:f}"
@@ -142,7 +147,7 @@ class GradientClipByNorm(GradientClipBase):
 
     def __init__(self, clip_norm: float, need_clip: Callable[[Parameter], bool] | None = None) -> None:
         super().__init__(need_clip)
-        self.clip_norm = float(clip_norm)
+        self.clip_norm = _number(self, "clip_norm", clip_norm)
 
     def __str__(self) -> str:
         return f"Gradient Clip By Norm, clip_norm={self.clip_norm:f}"
@@ -162,7 +167,7 @@ class GradientClipByGlobalNorm(GradientClipBase):
         self, clip_norm: float, group_name: str = "default_group", need_clip: Callable[[Parameter], bool] | None = None
     ) -> None:
         super().__init__(need_clip)
-        self.clip_norm = float(clip_norm)
+        self.clip_norm = _number(self, "clip_norm", clip_norm)
         self.group_name = group_name
         self.context: dict[str, Any] = {}
 

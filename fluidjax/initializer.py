@@ -203,9 +203,9 @@ class _ValueInitializer(Initializer):
         raise NotImplementedError
 
     def op(self, var: Variable, seed: int) -> tuple[str, dict[str, Any]]:
-        slot = {"float32": "fp32_values", "int32": "int32_values"}.get(str(var.desc.dtype))
+        slot = {"float32": "fp32_values", "int32": "int32_values"}.get(str(var.desc.dtype), "")
         _require(
-            slot is not None,
+            slot != "",
             f"{type(self).__name__} fills float32, float16 or int32, but {var.name!r} is {var.desc.dtype}",
         )
         value = self.values(var)

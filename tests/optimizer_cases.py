@@ -369,7 +369,7 @@ def feeds(main, steps):
         feed = {}
         for v in main.global_block().vars.values():
             if v.name == "x":
-                feed["x"] = x.astype("float64" if "FP64" in str(v.dtype) else "float32")
+                feed["x"] = x.astype("float64" if int(v.dtype) == 6 else "float32")
             if v.name == "ids":
                 feed["ids"] = ids[:, : v.shape[1]].astype("int64")
         yield feed

@@ -18,14 +18,13 @@ def trained(optimizer, start, grads, dtype="float32", **attr):
     """The parameter after each step when its gradients are `grads`: the loss is sum(w * g)."""
     with optimizer_cases.fresh(fluid) as (main, startup):
         g = fluid.data("g", list(start.shape), dtype)
-        init = fluid.initializer.NumpyArrayInitializer(start.astype("float32"))
-        w = fluid.layers.create_parameter(
-            list(start.shape), dtype, attr=fluid.ParamAttr(name="w", initializer=init, **attr)
-        )
+        attr = fluid.ParamAttr(name="w", **attr)
+        w = fluid.layers.create_parameter(list(start.shape), dtype, attr=attr)
         optimizer().minimize(fluid.layers.reduce_sum(fluid.layers.elementwise_mul(w, g)))
     exe, scope, result = fluid.Executor(fluid.CPUPlace()), fluid.Scope(), []
     with fluid.scope_guard(scope):
         exe.run(startup)
+        scope.find_var("w").get_tensor().set(start.astype(dtype), fluid.CPUPlace())
         for grad in grads:
             exe.run(main, feed={"g": grad.astype(dtype)})
             result.append(np.array(scope.find_var("w").get_tensor()))
@@ -79,7 +78,7 @@ def adadelta(p, g, s, lr, rho=MOST, eps=TINY):
     s["g"] = rho * s.get("g", 0) + (1 - rho) * g**2
     u = np.sqrt((s.get("u", 0) + eps) / (s["g"] + eps)) * g
     s["u"] = rho * s.get("u", 0) + (1 - rho) * u**2
-    return p - u
+    return p - np.sqrt((s["u"] + eps) / (s["g"] + eps)) * g
 
 
 def adam(p, g, s, lr, b1=MOST, b2=NEARLY, eps=TINY):

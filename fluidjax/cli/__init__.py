@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
+from .. import __version__
 from ..errors import FluidError, near
 
 
@@ -60,19 +61,10 @@ def _module(name: str):  # type: ignore[no-untyped-def]  # a module with `add_ar
     return import_module(f".{COMMANDS[name].module}", __name__)
 
 
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("fluidjax")
-    except PackageNotFoundError:  # used from a source tree that was not installed
-        return "unknown version"
-
-
 def _parser(chosen: str | None) -> argparse.ArgumentParser:
     """The parser; only the chosen command's arguments are filled in."""
     parser = argparse.ArgumentParser(prog="fluidjax", description="Fluid's static-graph programs on JAX.", allow_abbrev=False)
-    parser.add_argument("--version", action="version", version=f"fluidjax {_version()}")
+    parser.add_argument("--version", action="version", version=f"fluidjax {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for name, command in COMMANDS.items():
         sub = commands.add_parser(name, help=command.help, description=command.help[:1].upper() + command.help[1:] + ".")

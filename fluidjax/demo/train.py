@@ -29,7 +29,8 @@ class Trainer:
 
     def __init__(self, seed: int) -> None:
         self.net = build(seed)
-        self.exe = fluid.Executor(fluid.default_place())
+        place = fluid.CUDAPlace(0) if fluid.is_compiled_with_cuda() else fluid.CPUPlace()
+        self.exe = fluid.Executor(place)
         self.scope = fluid.Scope()
         self.exe.run(self.net.startup, scope=self.scope)
         self._shuffle = np.random.default_rng(seed)

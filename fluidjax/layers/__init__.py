@@ -23,6 +23,8 @@ from . import (
     tensor,
     vision,
 )
+from . import nn as nn
+from . import ops as ops
 from .missing import missing as _missing
 
 _FAMILIES = (

@@ -120,11 +120,10 @@ class ConditionalBlockGuard:
         self._program = self._conditional.helper.main_program
         self._inside = self._program._create_block()
 
-    def __exit__(self, kind: Any, *_: Any) -> bool:
+    def __exit__(self, kind: Any, *_: Any) -> None:
         self._program._rollback()
         if kind is None:
             self._conditional._complete(self._inside, self._program.block(self._inside.parent_idx))
-        return False
 
 
 class Switch:
@@ -150,9 +149,8 @@ class Switch:
         self._inside = True
         return self
 
-    def __exit__(self, *_: Any) -> bool:
+    def __exit__(self, *_: Any) -> None:
         self._inside = False
-        return False
 
     def case(self, condition: Variable) -> ConditionalBlockGuard:
         """The block of ops that runs where `condition` holds and none before did."""

@@ -89,15 +89,17 @@ def _conv(
     )
     helper = LayerHelper(layer, use_cudnn=use_cudnn, **names)
     window = size_list(filter_size, n, "filter_size", layer)
-    attrs = {"strides": size_list(stride, n, "stride", layer), "dilations": size_list(dilation, n, "dilation", layer)}
+    strides, dilations = size_list(stride, n, "stride", layer), size_list(dilation, n, "dilation", layer)
     paddings, algorithm = window_padding(padding, n, last, layer)
     deviation = math.sqrt(2.0 / (math.prod(window) * channels))
     shape = [num_filters, channels // (groups or 1), *window]
     w = helper.create_parameter(
         helper.param_attr, shape, input.dtype, default_initializer=NormalInitializer(0.0, deviation)
     )
-    attrs |= {
+    attrs = {
+        "strides": strides,
         "paddings": paddings,
+        "dilations": dilations,
         "groups": groups,
         "use_cudnn": use_cudnn,
         "padding_algorithm": algorithm,

@@ -98,7 +98,8 @@ def sequence_mask(x: Variable, maxlen: Any = None, dtype: Any = "int64", name: s
     """Out[..., j] = 1 where j < x[...]; the last dimension is maxlen, or max(x) where that is None."""
     helper = LayerHelper("sequence_mask", name=name)
     typed(x, "x", Variable, "sequence_mask")
-    inputs, attrs = {"X": [x]}, {"out_dtype": int(enum_of(dtype))}
+    inputs: dict[str, Any] = {"X": [x]}
+    attrs = {"out_dtype": int(enum_of(dtype))}
     if isinstance(maxlen, Variable):
         inputs["MaxLenTensor"] = maxlen
     else:

@@ -30,12 +30,12 @@ def _schedule(fn: Callable[..., Variable]) -> Callable[..., Variable]:
     return run
 
 
-def _step(begin: int = 0) -> Variable:
+def _step(begin: int = 0) -> Any:
     """The number of the run, from `begin`, as float32."""
     return cast(autoincreased_step_counter("@LR_DECAY_COUNTER@", begin=begin), "float32")
 
 
-def _periods(decay_steps: float, staircase: bool) -> Variable:
+def _periods(decay_steps: float, staircase: bool) -> Any:
     periods = _step() / decay_steps
     return floor(periods) if staircase else periods
 

@@ -74,8 +74,7 @@ def softmax_with_cross_entropy(
 def sigmoid_cross_entropy_with_logits(
     x: Variable, label: Variable, ignore_index: int = IGNORE, name: str | None = None, normalize: bool = False
 ) -> Variable:
-    """max(x, 0) - x * label + log(1 + exp(-|x|)), element by element; normalize: divided by how many are not ignored.
-    """
+    """max(x, 0) - x * label + log(1 + exp(-|x|)), element by element; normalize: over the number not ignored."""
     variable(x, "input", "sigmoid_cross_entropy_with_logits", HALF)
     typed(label, "label", Variable, "sigmoid_cross_entropy_with_logits")
     helper = LayerHelper("sigmoid_cross_entropy_with_logits", name=name)
@@ -170,10 +169,11 @@ def dice_loss(input: Variable, label: Variable, epsilon: float = 1e-05, name: st
     from .nn_dense import one_hot
     from .reduce import reduce_mean, reduce_sum  # type: ignore[attr-defined]
 
-    label = one_hot(label, depth=input.shape[-1])
+    found: Any = input
+    wanted = one_hot(label, depth=input.shape[-1])
     dims = list(range(1, input.ndim))
-    inside = reduce_sum(input * label, dim=dims)
-    both = reduce_sum(input, dim=dims) + reduce_sum(label, dim=dims)
+    inside = reduce_sum(found * wanted, dim=dims)
+    both = reduce_sum(found, dim=dims) + reduce_sum(wanted, dim=dims)
     return reduce_mean(1 - inside * 2 / (both + epsilon))
 
 

@@ -321,7 +321,8 @@ def crop_tensor(x: Variable, shape: Any = None, offsets: Any = None, name: str |
     typed(shape, "shape", (list, tuple, Variable), "crop_tensor")
     typed(offsets, "offsets", (list, tuple, Variable, type(None)), "crop_tensor")
     out = helper.create_variable_for_type_inference(x.dtype)
-    inputs, attrs = {"X": x}, {}
+    inputs: dict[str, Any] = {"X": x}
+    attrs: dict[str, Any] = {}
     more, attr = int_argument(
         helper, [0] * x.ndim if offsets is None else offsets, "offsets", "offsets", "Offsets", "OffsetsTensor"
     )

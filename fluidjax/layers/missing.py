@@ -14,7 +14,8 @@ _GROUPS: tuple[tuple[str, str], ...] = (
         "works on ragged sequences (LoD), which are not there; pad the batch and use sequence_mask",
         "sequence_concat sequence_conv sequence_enumerate sequence_expand sequence_expand_as sequence_first_step "
         "sequence_last_step sequence_pad sequence_pool sequence_reshape sequence_reverse sequence_scatter "
-        "sequence_slice sequence_softmax sequence_unpad lod_append lod_reset im2sequence ctc_greedy_decoder edit_distance warpctc "
+        "sequence_slice sequence_softmax sequence_unpad lod_append lod_reset im2sequence ctc_greedy_decoder "
+        "edit_distance warpctc "
         "chunk_eval crf_decoding linear_chain_crf row_conv filter_by_instag",
     ),
     (
@@ -29,7 +30,8 @@ _GROUPS: tuple[tuple[str, str], ...] = (
         "deformable_conv deformable_roi_pooling density_prior_box detection_output distribute_fpn_proposals "
         "generate_mask_labels generate_proposal_labels generate_proposals iou_similarity locality_aware_nms matrix_nms "
         "multi_box_head multiclass_nms polygon_box_transform prior_box prroi_pool psroi_pool "
-        "retinanet_detection_output retinanet_target_assign roi_align roi_perspective_transform roi_pool rpn_target_assign "
+        "retinanet_detection_output retinanet_target_assign roi_align roi_perspective_transform roi_pool "
+        "rpn_target_assign "
         "ssd_loss target_assign yolo_box yolov3_loss",
     ),
     (

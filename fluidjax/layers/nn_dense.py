@@ -183,7 +183,7 @@ def addcmul(
     name: str | None = None,
 ) -> Variable:
     """input + value * tensor1 * tensor2, elementwise. out: a variable to write (assign) instead of a new one."""
-    from .elementwise import elementwise_add, elementwise_mul
+    from .elementwise import elementwise_add, elementwise_mul  # type: ignore[attr-defined]
     from .tensor import assign
 
     variable(input, "input", "addcmul", FLOATS)

@@ -119,8 +119,7 @@ def randn(
     stop_gradient: bool = True,
     name: str | None = None,
 ) -> Variable:
-    """Standard normal, float32 by default. Fluid puts a random seed into the op; here it is 0, see the module's text.
-    """
+    """Standard normal, float32 by default. Fluid puts a random seed into the op; here it is 0."""
     helper = LayerHelper("randn", name=name)
     name_ = dtype_in("float32" if dtype is None else dtype, "dtype", "randn", FLOATS)
     _device(device, "randn")

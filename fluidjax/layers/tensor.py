@@ -125,8 +125,7 @@ def fill_constant(shape: Any, dtype: Any, value: Any, force_cpu: bool = False, o
 
 
 def _shape_argument(shape: Any, layer: str, inputs: dict[str, Any], attrs: dict[str, Any]) -> None:
-    """Slots and attribute for a shape whose integers, next to variables, become fill_constant ops of their own names.
-    """
+    """Slots and attribute for a shape whose integers, next to variables, become fill_constant ops."""
     if isinstance(shape, Variable):
         variable(shape, "shape", layer, INTS).stop_gradient = True
         inputs["ShapeTensor"] = shape

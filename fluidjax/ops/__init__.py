@@ -18,6 +18,7 @@ OPS_MODULES = (
     "pool",
     "pool_index",
     "norm",
+    "norm_rare",
     "loss",
     "embed",
     "random",

@@ -1,6 +1,7 @@
 """Elementwise arithmetic of two tensors, one laid along the other's dimensions from `axis` on (see broadcast.py).
 
-Gradients sum over the dimensions that were broadcast. X and Y have one dtype.
+X and Y have one dtype. Gradients are summed over the dimensions that were broadcast. The gradients of gradients, too, are
+written as in Paddle: ``DDX`` is what flows back into the gradient of X.
 """
 
 from __future__ import annotations
@@ -11,69 +12,34 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from ..errors import FluidTypeError, ShapeError
+from ..errors import FluidTypeError, ShapeError, UnsupportedError
 from .broadcast import align
 from .infer import Spec
 from .registry import Array, grad_of, op
 
-_INTEGER = ("int8", "uint8", "int16", "int32", "int64")
+
+def one_dtype(x: Any, y: Any) -> None:
+    """Raise FluidTypeError unless X and Y have the same dtype."""
+    if x.dtype != y.dtype:
+        raise FluidTypeError(f"X is {x.dtype} and Y is {y.dtype}; elementwise ops take one dtype, so cast one of them")
 
 
-def _divide(x: Any, y: Any) -> Any:
-    """C's division: integers are rounded toward zero."""
-    return x / y if jnp.issubdtype(x.dtype, jnp.floating) else _truncated(x, y)
-
-
-def _truncated(x: Any, y: Any) -> Any:
-    return lax.div(*jnp.broadcast_arrays(x, y))
-
-
-# op type, what it computes of X and Y, formula
-DERIVED: list[tuple[str, Callable[[Any, Any], Any], str]] = [
-    ("elementwise_add", jnp.add, "Out = X + Y."),
-    ("elementwise_sub", jnp.subtract, "Out = X - Y."),
-    ("elementwise_mul", jnp.multiply, "Out = X * Y."),
-]
-RULED: list[tuple[str, Callable[[Any, Any], Any], str]] = [
-    ("elementwise_div", _divide, "Out = X / Y; integers are rounded toward zero."),
-    ("elementwise_max", jnp.maximum, "Out = max(X, Y)."),
-    ("elementwise_min", jnp.minimum, "Out = min(X, Y)."),
-    ("elementwise_pow", jnp.power, "Out = X ** Y."),
-    ("elementwise_mod", jnp.remainder, "Out = X mod Y, with the sign of Y."),
-    ("elementwise_floordiv", _truncated, "Out = X / Y of integers, rounded toward zero."),
-]
-
-
-def aligned(X: Array, Y: Array, axis: int) -> tuple[Any, Any]:
-    """X and Y with ranks that NumPy's rules broadcast. Raises FluidTypeError if their dtypes differ."""
-    _one_dtype(X.dtype, Y.dtype)
-    return align(X, Y, axis)
-
-
-def _one_dtype(x: Any, y: Any) -> None:
-    if x != y:
-        raise FluidTypeError(f"X is {x} and Y is {y}; elementwise ops take one dtype, so cast one of them")
-
-
-def summed(grad: Array, like: Array, axis: int, other: Array) -> Array:
-    """A gradient of the output's shape, summed over the dimensions along which `like` was broadcast."""
-    small = align(like, other, axis)[0].shape
-    small = (1,) * (grad.ndim - len(small)) + small
-    dims = tuple(i for i, (n, m) in enumerate(zip(small, grad.shape, strict=True)) if n != m)
-    return (grad.sum(dims) if dims else grad).reshape(like.shape)
-
-
-def infer_broadcast(X: Spec, Y: Spec, axis: int = -1, dtype: str | None = None) -> Spec:
+def infer_broadcast(X: Spec, Y: Spec, axis: int = -1) -> Spec:
     """Shape of an elementwise op. A dimension is unknown unless one of the two is known to be greater than 1."""
-    _one_dtype(X.dtype, Y.dtype)
+    one_dtype(X, Y)
     x, y = (list(s.shape) for s in align(_Shaped(X.shape), _Shaped(Y.shape), axis))
     rank = max(len(x), len(y))
     x, y = [1] * (rank - len(x)) + x, [1] * (rank - len(y)) + y
     for n, m in zip(x, y, strict=True):
-        if n != m and min(n, m) > 1:
+        if n != m and 1 not in (n, m) and -1 not in (n, m):
             raise ShapeError(f"X{list(X.shape)} and Y{list(Y.shape)} do not broadcast along axis {axis}: {n} is not {m}")
-    known = (max(n, m) if max(n, m) > 1 or n == m else min(n, m) for n, m in zip(x, y, strict=True))
-    return Spec(tuple(known), dtype or X.dtype)
+    return Spec(tuple(_wider(n, m) for n, m in zip(x, y, strict=True)), X.dtype)
+
+
+def _wider(n: int, m: int) -> int:
+    if n == m or m == 1:
+        return n
+    return m if n == 1 or m != -1 else n
 
 
 class _Shaped:
@@ -86,31 +52,146 @@ class _Shaped:
         return _Shaped(shape)
 
 
+def _divided(x: Any, y: Any) -> Any:
+    return x / y if jnp.issubdtype(x.dtype, jnp.floating) else _truncated(x, y)
+
+
+def _truncated(x: Any, y: Any) -> Any:
+    """C's division of integers."""
+    return lax.div(*jnp.broadcast_arrays(x, y))
+
+
+def _modulo(x: Any, y: Any) -> Any:
+    """As in Paddle 1.8.5: floats as in Python, integers as in C."""
+    if jnp.issubdtype(x.dtype, jnp.floating):
+        return jnp.remainder(x, y)
+    return lax.rem(*jnp.broadcast_arrays(x, y))
+
+
+# op type, what it computes of X and Y, formula, slots that a derived gradient takes
+TABLE: list[tuple[str, Callable[[Any, Any], Any], str, str | None]] = [
+    ("elementwise_add", jnp.add, "Out = X + Y.", "X Y"),
+    ("elementwise_sub", jnp.subtract, "Out = X - Y.", "X Y"),
+    ("elementwise_mul", jnp.multiply, "Out = X * Y.", "X Y"),
+    ("elementwise_div", _divided, "Out = X / Y; integers are rounded toward zero.", None),
+    ("elementwise_max", jnp.maximum, "Out = max(X, Y).", None),
+    ("elementwise_min", jnp.minimum, "Out = min(X, Y).", None),
+    ("elementwise_pow", jnp.power, "Out = X ** Y.", None),
+    ("elementwise_mod", _modulo, "Out = X mod Y, with the sign of Y for floats and of X for integers.", None),
+    ("elementwise_floordiv", _truncated, "Out = X / Y of integers, rounded toward zero.", None),
+]
+
+
 def _declare(kind: str, compute: Callable[[Any, Any], Any], formula: str, grad: str | None) -> None:
     def run(X: Array, Y: Array, *, axis: int = -1):
-        return compute(*aligned(X, Y, axis))
+        one_dtype(X, Y)
+        return compute(*align(X, Y, axis))
 
-    run.__name__ = kind
     run.__doc__ = f"{formula}\n\nY's dimensions are laid along X's from `axis` on; -1 aligns the last ones."
-    op(outs="Out", grad=grad, infer=infer_broadcast)(run)
+    op(kind, outs="Out", grad=grad, infer=infer_broadcast)(run)
 
 
-for _row in DERIVED:
-    _declare(*_row, grad="X Y")
-for _row in RULED:
-    _declare(*_row, grad=None)
+for _row in TABLE:
+    _declare(*_row)
+
+
+def _along(part: Array | None, whole: Array, axis: int) -> Any:
+    """An operand (or what flows along it; None: nothing) with the rank that broadcasts over the output's shape."""
+    return None if part is None else align(whole, part, axis)[1]
+
+
+def _summed(grad: Array, like: Array, axis: int) -> Array:
+    """A gradient of the output's shape, summed over the dimensions along which `like` was broadcast."""
+    shape = _along(like, grad, axis).shape
+    shape = (1,) * (grad.ndim - len(shape)) + shape
+    dims = tuple(i for i, (n, m) in enumerate(zip(shape, grad.shape, strict=True)) if n != m)
+    return (grad.sum(dims) if dims else grad).reshape(like.shape)
 
 
 @grad_of("elementwise_div", "X Y Out")
 def elementwise_div_grad(X: Array, Y: Array, Out: Array, d_Out: Array, *, axis: int):
-    """dX = dOut / Y; dY = -dOut * Out / Y."""
-    _, y = align(X, Y, axis)
-    d = d_Out / y
-    return summed(d, X, axis, Y), _summed_y(-d * Out, X, Y, axis)
+    """X@GRAD = Out@GRAD / Y, Y@GRAD = -Out@GRAD * Out / Y."""
+    d = d_Out / _along(Y, Out, axis)
+    return _summed(d, X, axis), _summed(-d * Out, Y, axis)
 
 
-def _summed_y(grad: Array, X: Array, Y: Array, axis: int) -> Array:
-    small = align(X, Y, axis)[1].shape
-    small = (1,) * (grad.ndim - len(small)) + small
-    dims = tuple(i for i, (n, m) in enumerate(zip(small, grad.shape, strict=True)) if n != m)
-    return (grad.sum(dims) if dims else grad).reshape(Y.shape)
+@grad_of("elementwise_max", "X Y")
+def elementwise_max_grad(X: Array, Y: Array, d_Out: Array, *, axis: int):
+    """X@GRAD = Out@GRAD where X > Y, Y@GRAD = Out@GRAD elsewhere."""
+    return _chosen(jnp.greater(*align(X, Y, axis)), X, Y, d_Out, axis)
+
+
+@grad_of("elementwise_min", "X Y")
+def elementwise_min_grad(X: Array, Y: Array, d_Out: Array, *, axis: int):
+    """X@GRAD = Out@GRAD where X < Y, Y@GRAD = Out@GRAD elsewhere."""
+    return _chosen(jnp.less(*align(X, Y, axis)), X, Y, d_Out, axis)
+
+
+def _chosen(first: Array, X: Array, Y: Array, d_Out: Array, axis: int) -> tuple[Array, Array]:
+    zero = jnp.zeros((), d_Out.dtype)
+    return _summed(jnp.where(first, d_Out, zero), X, axis), _summed(jnp.where(first, zero, d_Out), Y, axis)
+
+
+@grad_of("elementwise_pow", "X Y")
+def elementwise_pow_grad(X: Array, Y: Array, d_Out: Array, *, axis: int):
+    """X@GRAD = Out@GRAD * Y * X ** (Y - 1), Y@GRAD = Out@GRAD * log(X) * X ** Y."""
+    x, y = align(X, Y, axis)
+    return _summed(d_Out * y * x ** (y - 1), X, axis), _summed(d_Out * jnp.log(x) * x**y, Y, axis)
+
+
+_SECOND = {"DOut": "Out@GRAD", "DDX": "X@GRAD@GRAD", "DDY": "Y@GRAD@GRAD"}
+
+
+def _plus(*terms: Array | None) -> Any:
+    """The sum of those terms that are there."""
+    given = [t for t in terms if t is not None]
+    return sum(given[1:], given[0]) if given else None
+
+
+def _times(a: Array | None, b: Array) -> Any:
+    return None if a is None else a * b
+
+
+def _over(whole: Array, value: Array | None) -> Any:
+    """The value with the shape of `whole`; nothing is zero."""
+    return jnp.zeros_like(whole) if value is None else jnp.broadcast_to(value, whole.shape)
+
+
+@grad_of("elementwise_add_grad", "Y", wiring=_SECOND, gives={"DDOut": "Out@GRAD"})
+def elementwise_add_grad_grad(Y: Array, DOut: Array, DDX: Array | None, DDY: Array | None, *, axis: int):
+    """DDOut = DDX + DDY."""
+    return _over(DOut, _plus(_along(DDX, DOut, axis), _along(DDY, DOut, axis)))
+
+
+@grad_of("elementwise_sub_grad", "Y", wiring=_SECOND, gives={"DDOut": "Out@GRAD"})
+def elementwise_sub_grad_grad(Y: Array, DOut: Array, DDX: Array | None, DDY: Array | None, *, axis: int):
+    """DDOut = DDX - DDY."""
+    return _over(DOut, _plus(_along(DDX, DOut, axis), _times(_along(DDY, DOut, axis), -1)))
+
+
+@grad_of("elementwise_mul_grad", "X Y", wiring=_SECOND, gives={"DDOut": "Out@GRAD", "X@GRAD": "X", "Y@GRAD": "Y"})
+def elementwise_mul_grad_grad(X: Array, Y: Array, DOut: Array, DDX: Array | None, DDY: Array | None, *, axis: int):
+    """DDOut = DDX * Y + X * DDY, X@GRAD = DOut * DDY, Y@GRAD = DOut * DDX."""
+    x, y, ddx, ddy = (_along(v, DOut, axis) for v in (X, Y, DDX, DDY))
+    ddout = _over(DOut, _plus(_times(ddx, y), _times(ddy, x)))
+    return ddout, _summed(_over(DOut, _times(ddy, DOut)), X, axis), _summed(_over(DOut, _times(ddx, DOut)), Y, axis)
+
+
+@grad_of(
+    "elementwise_div_grad", "Y Out",
+    wiring={"DX": "X@GRAD", "DDX": "X@GRAD@GRAD", "DDY": "Y@GRAD@GRAD"},
+    gives={"DDOut": "Out@GRAD", "DOut": "Out", "Y@GRAD": "Y"},
+)  # fmt: skip
+def elementwise_div_grad_grad(Y: Array, Out: Array, DX: Array, DDX: Array | None, DDY: Array | None, *, axis: int):
+    """DDOut = (DDX - Out * DDY) / Y, DOut = -DX * DDY, Y@GRAD = (Out * DDY - DDX) * DX / Y.
+
+    Out counts as an input of its own. DX, the gradient of X, is Out@GRAD / Y only where X was not broadcast.
+    """
+    if DX.shape != Out.shape:
+        raise UnsupportedError(
+            f"elementwise_div broadcasts X{list(DX.shape)} to {list(Out.shape)}, so its gradient has no gradient of its "
+            "own (Paddle's is wrong there); give X the shape of Out first, by expand"
+        )
+    y, dx, ddx, ddy = (_along(v, Out, axis) for v in (Y, DX, DDX, DDY))
+    inner = _over(Out, _plus(ddx, _times(ddy, -Out)))
+    return inner / y, _over(Out, _times(ddy, -dx)), _summed(-inner * dx / y, Y, axis)

@@ -27,7 +27,7 @@ def _looked_up(W: Array, ids: Array, padding_idx: int) -> Array:
 
 
 def _table_grad(W: Array, ids: Array, d_Out: Array, padding_idx: int) -> Array:
-    """Zeros like W with d_Out added at ids. Padding is sent past the end, which scatter drops: cheaper than masking d_Out."""
+    """Zeros like W with d_Out added at ids; padding is sent past the end, which put drops: cheaper than masking d_Out."""
     ids = narrow(ids, (W.shape[0] + 1,)).reshape(-1)
     if padding_idx != NO_PADDING:
         ids = jnp.where(ids == padding_idx, np.asarray(W.shape[0], ids.dtype), ids)
@@ -60,9 +60,9 @@ def lookup_table_v2(
     return _looked_up(W, Ids, padding_idx)
 
 
-def _lookup_grad(W: Array, Ids: Array, d_Out: Array, *, padding_idx: Int64):
-    """d_W[Ids[...]] += d_Out[...], dense also where is_sparse; nothing is added at padding_idx."""
-    return _table_grad(W, Ids, d_Out, padding_idx)
+def _lookup_grad(W: Array, Ids: Array, d_Out: Array, *, padding_idx: Int64, is_sparse: bool):
+    """d_W[Ids[...]] += d_Out[...], but nothing at padding_idx; with is_sparse there too, as Paddle does, and dense."""
+    return _table_grad(W, Ids, d_Out, NO_PADDING if is_sparse else padding_idx)
 
 
 for _kind in ("lookup_table", "lookup_table_v2"):

@@ -83,12 +83,18 @@ class GradDef:
     """How an op is differentiated: the gradient op's type and where its slots come from.
 
     `takes` maps the gradient op's input slots to origins: a forward slot ("X", "Out") or an output's gradient
-    ("Out@GRAD"). `gives` maps its output slots to the forward input slots that they are the gradients of.
+    ("Out@GRAD"). `gives` maps its output slots to the forward input slots that they are the gradients of. `when` names
+    a boolean attribute for those of `takes` that are there only if it is true.
     """
 
     type: str
     takes: FrozenMap
     gives: FrozenMap
+    when: FrozenMap = FrozenMap()
+
+    def taken(self, attrs: Mapping[str, Any]) -> dict[str, str]:
+        """The part of `takes` that a gradient op with these attributes has."""
+        return {s: o for s, o in self.takes.items() if s not in self.when or attrs.get(self.when[s], False)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +321,7 @@ def grad_of(
     grad_type: str | None = None,
     wiring: Mapping[str, str] | None = None,
     gives: Mapping[str, str] | None = None,
-    grad: str | None = None,
+    when: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare the gradient op of `kind` by hand.
 
@@ -326,6 +332,7 @@ def grad_of(
 
     wiring: further input slots, name -> origin, where Paddle's name is not the origin (``{"DDX": "X@GRAD@GRAD"}``,
     the function's parameter then is ``DDX``). gives: output slot -> forward slot, where the names are not ``X@GRAD``.
+    when: input slot -> the boolean attribute that it is there for.
     """
 
     def declare(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -335,6 +342,7 @@ def grad_of(
             plain.type,
             FrozenMap({**plain.takes, **(wiring or {})}),
             FrozenMap(gives) if gives is not None else plain.gives,
+            FrozenMap(when or {}),
         )
         add_grad(fwd, graddef, _hand_rule(fn, graddef), inspect.getdoc(fn) or "")
         return fn

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -75,6 +76,11 @@ class Optimizer:
         self._init_common(parameter_list, regularization, grad_clip, name)
         self._learning_rate: float | Variable = learning_rate
         if isinstance(learning_rate, Variable):
+            if learning_rate.desc.shape is not None and math.prod(learning_rate.shape) != 1:
+                raise FluidValueError(
+                    f"{type(self).__name__}'s learning_rate has one element; variable {learning_rate.name!r} has shape "
+                    f"{list(learning_rate.shape)}"
+                )
             self._learning_rate_map[default_main_program()] = learning_rate
 
     def _init_common(self, parameter_list: Any, regularization: Any, grad_clip: Any, name: str | None) -> None:
@@ -258,6 +264,8 @@ class Optimizer:
             raise FluidValueError(
                 f"the loss to minimize has shape [1]; {loss.name!r} has {list(loss.shape)}; reduce it with layers.mean"
             )
+        if parameter_list is not None and not isinstance(parameter_list, list | tuple | set):
+            raise FluidTypeError(f"parameter_list is a list of Parameters or their names, not {parameter_list!r}")
         self._dtype = loss.dtype
         program = loss.block.program
         stopped = [*(p for p in program.all_parameters() if not p.trainable), *(no_grad_set or ())]
@@ -286,8 +294,8 @@ class Optimizer:
         (param, grad) = mine[0]
         if self.type != "sgd":
             _logger.warning("distributed lookup table %r is updated with sgd instead of %s", table, self.type)
-        self._create_global_learning_rate()
         with param.block.program._optimized_guard([param, grad]), name_scope("optimizer"):
+            self._create_global_learning_rate()
             op = (
                 default_main_program()
                 .global_block()

@@ -93,7 +93,8 @@ class Run:
                 return {k: v for r in definition.reuse for k, v in self._reused(r).items()}
             assert definition.grad is not None, f"{definition.type} has no gradient"
             ins = {slot: self._origin(origin) for slot, origin in definition.grad.takes.items()}
-            outs = lookup(definition.grad.type)({s: v for s, v in ins.items() if v is not None}, self.attrs)
+            counts = {s: len(v) if isinstance(v := self.inputs.get(o), list) else 1 for s, o in definition.grad.gives.items()}
+            outs = lookup(definition.grad.type)({s: v for s, v in ins.items() if v is not None}, self.attrs, wanted=counts)
             return {origin: outs[slot] for slot, origin in definition.grad.gives.items()}
 
     def _origin(self, origin: str) -> Any:

@@ -4,11 +4,11 @@ import numpy as np
 from ..sample import Sample, bools, f32, f64, ints
 
 i32 = lambda *values: np.array(values, "int32")
-i64 = lambda *values: np.array(values, "int64")
+RANK = {"unknown": "the output's rank, or the number of outputs, depends on the first dimension"}
 
 
-def one(op, x, outputs=("Out",), grad=True, slot="X", inputs=None, **attrs):
-    return Sample(op, dict({slot: x}, **(inputs or {})), attrs, outputs=list(outputs), grad=[slot] if grad else None)
+def one(op, x, outputs=("Out",), grad=True, slot="X", inputs=None, skip=None, **attrs):
+    return Sample(op, dict({slot: x}, **(inputs or {})), attrs, outputs=list(outputs), grad=[slot] if grad else None, skip=skip)
 
 
 def reshapes():
@@ -21,7 +21,7 @@ def reshapes():
         yield one(op, f32(2, 3, 4), shape=[-1, 8], inputs={"Shape": i32(3, -1)})
         # reshape_grad cannot be made for a list of shape tensors
         yield one(op, f32(2, 3, 4), grad=op == "reshape2", shape=[-1, 4], inputs={"ShapeTensor": [i32(6), i32(4)]})
-        yield one(op, f32(2, 3, 4), inputs={"Shape": i32(0, 12)})
+        yield one(op, f32(2, 3, 4), inputs={"Shape": i32(0, 12)}, skip={"unknown": "it is the length of Shape that gives the rank"})
         yield one(op, ints(4, 3, high=9), shape=[3, 4], grad=False)
     yield Sample("reshape2", {"X": f32(2, 3, 4)}, {"shape": [6, 4]}, ["Out", "XShape"], paddle=False,
                  note="XShape holds nothing that could be recorded")
@@ -39,7 +39,7 @@ def squeezes():
     for op in ("squeeze", "squeeze2"):
         yield one(op, f32(1, 3, 1, 2), axes=[0])
         yield one(op, f32(1, 3, 1, 2), axes=[0, -2])
-        yield one(op, f32(1, 3, 1, 2))
+        yield one(op, f32(1, 3, 1, 2), skip=RANK)
         yield one(op, f32(2, 3), axes=[])
     for op in ("unsqueeze", "unsqueeze2"):
         yield one(op, f32(3, 2), axes=[0])
@@ -82,7 +82,7 @@ def splits():
     yield part(2, f32(2, 6), sections=[-1, -1], axis=1, inputs={"SectionsTensorList": [i32(2), i32(4)]})
     yield one("unstack", f32(3, 2), ["Y*3"], num=3)
     yield one("unstack", f32(3, 2), ["Y*2"], num=2, axis=-1)
-    yield one("unbind", f32(3, 2), ["Out*3"])
+    yield one("unbind", f32(3, 2), ["Out*3"], skip=RANK)
     yield one("unbind", f32(3, 2), ["Out*2"], axis=1)
     yield one("unbind", f32(3, 2), ["Out*2"], axis=-1)
 

@@ -1,0 +1,58 @@
+# Every target makes its own virtual environment where there is none; pip runs again only when pyproject.toml changes.
+# PYTHON=... chooses the interpreter (3.11 or later), VENV=... the environment, JOBS=... how many processes run tests.
+
+VENV ?= .venv
+JOBS ?= 2
+ARGS ?=
+
+CANDIDATES = python3.11 python3.12 python3.13 python3.14 python3 python
+CHECK = import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for p in $(CANDIDATES); do if $$p -c '$(CHECK)' >/dev/null 2>&1; then echo $$p; break; fi; done)
+
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.NOTPARALLEL:
+.PHONY: help demo test test-fast bench lint format api clean
+
+help:
+	@echo 'make demo       train a LeNet on handwritten digits, under two minutes'
+	@echo 'make test       the whole test suite'
+	@echo 'make test-fast  the test suite without the slow tests'
+	@echo 'make bench      compare with hand-written JAX'
+	@echo 'make lint       ruff and the type checker'
+	@echo 'make format     let ruff lay the code out'
+	@echo 'make api        write the public surface anew (tests/data/public_api.txt)'
+	@echo 'make clean      remove the virtual environment and caches'
+
+demo: $(VENV)/.with-demo
+	$(VENV)/bin/python -m fluidjax demo $(ARGS)
+
+test: $(VENV)/.with-test
+	$(VENV)/bin/python -m pytest -q -n $(JOBS) $(ARGS)
+
+test-fast: $(VENV)/.with-test
+	$(VENV)/bin/python -m pytest -q -n $(JOBS) -m 'not slow' $(ARGS)
+
+bench: $(VENV)/.with-demo
+	$(VENV)/bin/python -m benchmarks $(ARGS)
+
+lint: $(VENV)/.with-lint
+	$(VENV)/bin/python -m ruff check .
+	$(VENV)/bin/python -m mypy
+
+format: $(VENV)/.with-lint
+	$(VENV)/bin/python -m ruff check --fix-only .
+	$(VENV)/bin/python -m ruff format .
+
+api: $(VENV)/.with-test
+	$(VENV)/bin/python -m tests.test_public_surface
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build *.egg-info
+
+# $(VENV)/.with-X: the environment holds fluidjax (editable) and its extra X.
+$(VENV)/.with-%: pyproject.toml
+	@test -n '$(PYTHON)' || { echo 'no Python 3.11 or later with venv and ensurepip was found; install one, or name it: make PYTHON=...' >&2; exit 1; }
+	@test -x $(VENV)/bin/pip || $(PYTHON) -m venv --clear $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --editable '.[$*]'
+	@touch $@

@@ -1,0 +1,123 @@
+"""A bounded queue between one thread that produces and one that consumes; either end may stop the other."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+from weakref import WeakSet
+
+_PATIENCE = 5.0  # seconds that a consumer waits for the producing thread to end
+
+
+class Channel:
+    """Items in order, at most `capacity` at a time (0: any number).
+
+    The producer calls put, then finish; the consumer calls get until it gives no item, and close when it has enough.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._items: deque[Any] = deque()
+        self._changed = threading.Condition()
+        self._done = False
+        self._closed = False
+        self._error: BaseException | None = None
+
+    def put(self, item: Any) -> bool:
+        """Wait for room and add the item; False if the consumer wants no more."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or not self._capacity or len(self._items) < self._capacity)
+            if self._closed:
+                return False
+            self._items.append(item)
+            self._changed.notify_all()
+            return True
+
+    def finish(self, error: BaseException | None = None) -> None:
+        """No more items come; `error` is raised in the consumer after those that wait."""
+        with self._changed:
+            self._done, self._error = True, error
+            self._changed.notify_all()
+
+    def get(self) -> tuple[Any, bool]:
+        """The next item and True, or None and False at the end. Raises what the producer raised."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._items or self._done or self._closed)
+            if self._items:
+                item = self._items.popleft()
+                self._changed.notify_all()
+                return item, True
+            if self._error is not None and not self._closed:
+                raise self._error
+            return None, False
+
+    def close(self) -> None:
+        """The consumer wants no more: waiting items are dropped, the producer's next put gives False."""
+        with self._changed:
+            self._closed = True
+            self._items.clear()
+            self._changed.notify_all()
+
+
+class Background:
+    """Iterates over ``source()`` in a thread, ahead of the consumer by at most `capacity` items.
+
+    Iterating yields the items; an exception of the source is raised after them, with its traceback. close, or the end
+    of the iteration, stops the thread and closes the source.
+    """
+
+    def __init__(self, source: Callable[[], Iterable[Any]], capacity: int, name: str) -> None:
+        self._channel = Channel(capacity)
+        self._thread = threading.Thread(target=_produce, args=(source, self._channel), name=name, daemon=True)
+        self._thread.start()
+        _running.add(self)
+
+    def next(self) -> tuple[Any, bool]:
+        """The next item and True, or None and False at the end (again and again)."""
+        return self._channel.get()
+
+    def __iter__(self) -> Iterator[Any]:
+        try:
+            while True:
+                item, more = self.next()
+                if not more:
+                    return
+                yield item
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Stop the thread; waits a few seconds for a source that is busy, which then ends by itself."""
+        self._channel.close()
+        if self._thread is not threading.current_thread():
+            self._thread.join(_PATIENCE)
+
+
+def _produce(source: Callable[[], Iterable[Any]], channel: Channel) -> None:
+    error: BaseException | None = None
+    try:
+        items = iter(source())
+        with contextlib.closing(items) if hasattr(items, "close") else contextlib.nullcontext():
+            for item in items:
+                if not channel.put(item):
+                    break
+    except BaseException as exc:  # the consumer's thread raises it
+        error = exc
+    channel.finish(error)
+
+
+_running: WeakSet[Background] = WeakSet()
+
+
+@atexit.register
+def _stop_all() -> None:
+    """No thread may still call into JAX while the interpreter goes down."""
+    for background in list(_running):
+        background.close()
+
+
+__all__ = ["Background", "Channel"]

@@ -1,0 +1,186 @@
+"""DataFeeder: samples (tuples of numbers, lists and arrays) to the arrays that a program is fed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .errors import FeedError, FluidTypeError, FluidValueError, UnsupportedError
+from .feeding import FeedRule, rule_for
+from .place import CUDAPlace, as_place, cpu_places, cuda_places
+from .program import Program, Variable, default_main_program
+
+Batches = Callable[[], Iterator[Any]]
+
+
+class DataFeeder:
+    """Turns samples into feeds.
+
+    feed_list: the fed variables (or their names, looked up in `program`, default the main program), in the order in
+    which they stand in a sample. place: where the data is meant to go; the executor moves it there.
+
+    Raises FluidTypeError for something else in the list, UnsupportedError for a variable with lod_level > 0.
+    """
+
+    def __init__(self, feed_list: Sequence[Variable | str], place: Any, program: Program | None = None) -> None:
+        program = default_main_program() if program is None else program
+        self.place = as_place(place)
+        self._rules: list[FeedRule] = []
+        for var in feed_list:
+            var = program.block(0).var(var) if isinstance(var, str) else var
+            self._rules.append(sample_rule(var))
+        self.feed_names = [rule.name for rule in self._rules]
+
+    def feed(self, iterable: Iterable[Sequence[Any]]) -> dict[str, np.ndarray]:
+        """Arrays by name from the samples of one batch.
+
+        Samples are stacked and converted to the declared dtype, exactly; flat ones are reshaped to the declared shape.
+        Raises FeedError, naming the variable, for what does not fit.
+        """
+        return stacked(self._rules, list(iterable))
+
+    def feed_parallel(
+        self, iterable: Sequence[Iterable[Any]], num_places: int | None = None
+    ) -> Iterator[dict[str, np.ndarray]]:
+        """A feed for each batch in `iterable`, one for each device. Raises FluidValueError if their numbers differ."""
+        count = self._places(num_places)
+        if len(iterable) != count:
+            raise FluidValueError(
+                f"feed_parallel takes a batch for each device: there are {count} devices and {len(iterable)} batches"
+            )
+        for batch in iterable:
+            yield self.feed(batch)
+
+    def decorate_reader(
+        self, reader: Callable[[], Iterable[Any]], multi_devices: bool, num_places: int | None = None, drop_last: bool = True
+    ) -> Batches:
+        """A reader of feeds from a reader of batches; with multi_devices, of lists with a feed for each device.
+
+        Batches that are too few for the devices at the end are dropped, or raise FluidValueError if not drop_last.
+        """
+
+        def feeds() -> Iterator[dict[str, np.ndarray]]:
+            for batch in reader():
+                yield self.feed(batch)
+
+        def groups() -> Iterator[list[dict[str, np.ndarray]]]:
+            count = self._places(num_places)
+            group: list[dict[str, np.ndarray]] = []
+            for feed in feeds():
+                group.append(feed)
+                if len(group) == count:
+                    yield group
+                    group = []
+            if group and not drop_last:
+                raise FluidValueError(
+                    f"{len(group)} batches remain for {count} devices; drop_last=True leaves them out"
+                )
+
+        return groups if multi_devices else feeds
+
+    def _places(self, num_places: int | None) -> int:
+        if num_places is not None:
+            return int(num_places)
+        return len(cuda_places() if isinstance(self.place, CUDAPlace) else cpu_places())
+
+
+def sample_rule(var: Any) -> FeedRule:
+    """What a fed variable must look like.
+
+    Raises FluidTypeError if `var` is no Variable, UnsupportedError if it is a ragged sequence.
+    """
+    if not isinstance(var, Variable):
+        raise FluidTypeError(f"a feed list should contain a list of variables, not {type(var).__name__}")
+    if var.lod_level > 0:
+        raise UnsupportedError(
+            f"variable {var.name!r} has lod_level {var.lod_level}: ragged sequences are not supported yet; pad them and "
+            "declare the variable with lod_level 0"
+        )
+    return rule_for(var.desc)
+
+
+def stacked(rules: Sequence[FeedRule], samples: Sequence[Sequence[Any]]) -> dict[str, np.ndarray]:
+    """A feed: for every rule, its field of all samples in one array. Raises FeedError for what does not fit."""
+    for i, sample in enumerate(samples):
+        if not isinstance(sample, tuple | list | np.ndarray):
+            raise FeedError(f"sample {i} is a {type(sample).__name__}; it should be a tuple of {len(rules)} fields: {_names(rules)}")
+        if len(sample) != len(rules):
+            raise FeedError(
+                f"the number of fields in data ({len(sample)}) does not match len(feed_list) ({len(rules)}) in sample {i}: "
+                f"the fields are {_names(rules)}"
+            )
+    return {rule.name: _column(rule, [sample[k] for sample in samples]) for k, rule in enumerate(rules)}
+
+
+def _names(rules: Sequence[FeedRule]) -> str:
+    return ", ".join(repr(rule.name) for rule in rules)
+
+
+def _column(rule: FeedRule, values: list[Any]) -> np.ndarray:
+    """The values of one field, stacked, of the declared dtype and shape."""
+    try:
+        plain = np.array(values)
+    except (ValueError, OverflowError):
+        plain = np.empty(0, object)
+    if plain.dtype.kind not in "biuf":
+        raise FeedError(_unfit(rule, plain, values))
+    return rule(_reshaped(rule, converted(rule, plain), len(values)))
+
+
+def _unfit(rule: FeedRule, plain: np.ndarray, values: list[Any]) -> str:
+    shapes = sorted({np.shape(v) for v in values if not isinstance(v, list)})
+    if plain.dtype == object and all(isinstance(v, int) for v in values):
+        return f"feed {rule.name!r} holds integers that do not fit {rule.dtype.name}"
+    if len(shapes) > 1:
+        return f"feed {rule.name!r} has samples of different shapes, such as {list(shapes[0])} and {list(shapes[-1])}; pad them"
+    what = "samples of different lengths or kinds" if plain.dtype == object else f"{plain.dtype} values"
+    return f"feed {rule.name!r} has {what}; it takes numbers of dtype {rule.dtype.name}"
+
+
+def converted(rule: FeedRule, plain: np.ndarray) -> np.ndarray:
+    """`plain` as the declared dtype without loss.
+
+    Floats become integers only where all are whole, integers must fit, finite floats must stay finite, a bool is 0 or 1;
+    FeedError otherwise. Floats are rounded to a shorter float type.
+    """
+    to = rule.dtype
+    if plain.dtype == to:
+        return plain
+    if to.kind in "iu":
+        info = np.iinfo(to)
+        if plain.dtype.kind == "f" and not (np.isfinite(plain).all() and (plain == np.floor(plain)).all()):
+            bad = plain[~(plain == np.floor(plain)) | ~np.isfinite(plain)].ravel()[0]
+            raise FeedError(f"feed {rule.name!r} is {to.name}, but a sample holds {bad}, which is no integer")
+        if plain.size and not (int(plain.min()) >= info.min and int(plain.max()) <= info.max):
+            raise FeedError(f"feed {rule.name!r} holds integers that do not fit {to.name} ({info.min} to {info.max})")
+    elif to == np.bool_ and not np.isin(plain, (0, 1)).all():
+        raise FeedError(f"feed {rule.name!r} is bool, but a sample holds {plain[~np.isin(plain, (0, 1))][0]}; it takes 0 or 1")
+    with np.errstate(over="ignore"):
+        result = plain.astype(to)
+    if plain.dtype.kind == "f" and to.kind not in "iub" and not (np.isfinite(plain) == np.isfinite(result)).all():
+        raise FeedError(f"feed {rule.name!r} holds numbers that do not fit {to.name}: they would become infinite")
+    return result
+
+
+def _reshaped(rule: FeedRule, array: np.ndarray, count: int) -> np.ndarray:
+    """Flat samples in the declared shape, if it has at most one unknown dimension and every sample makes whole rows."""
+    want = rule.shape
+    if array.ndim == len(want) or sum(n < 0 for n in want) > 1:
+        return array
+    row = int(np.prod(want[1:]))
+    per_sample = array.size // count if count else row
+    whole = per_sample % row == 0 if want[:1] == (-1,) and row > 0 else array.size % max(1, abs(int(np.prod(want)))) == 0
+    if not whole:
+        raise FeedError(
+            f"feed {rule.name!r} has samples of shape {list(array.shape[1:])}, which cannot be reshaped to the declared "
+            f"{list(want)}"
+        )
+    try:
+        return array.reshape(want)
+    except ValueError:
+        raise FeedError(f"feed {rule.name!r} has shape {list(array.shape)}, but the program declares {list(want)}") from None
+
+
+__all__ = ["DataFeeder"]

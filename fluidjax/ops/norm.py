@@ -1,0 +1,349 @@
+"""Normalisations by mean and deviation: batch_norm, inplace_abn, layer_norm, group_norm, instance_norm.
+
+Every gradient is written by hand in terms of what the forward op saved. With n the normalised x, s the scale and g the
+gradient of y times s: d_x = deviation^-1 * (g - mean(g) - n * mean(g * n)), the means over what was normalised.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from ..errors import ShapeError, UnsupportedError
+from .registry import Array, grad_of, op
+
+
+@dataclass(frozen=True)
+class Channels:
+    """The channel axis of an array: `others`, the axes that are averaged over, and `shape`, to broadcast [C] with."""
+
+    axis: int
+    others: tuple[int, ...]
+    shape: tuple[int, ...]
+    count: int  # values a channel
+
+    def spread(self, values: Array) -> Array:
+        return values.reshape(self.shape)
+
+    def sum(self, x: Array) -> jax.Array:
+        return jnp.sum(x, self.others)
+
+
+def channels_of(x: Array, data_layout: str) -> Channels:
+    if data_layout not in ("NCHW", "NHWC", "AnyLayout"):
+        raise ShapeError(f"data_layout is {data_layout!r}; it can be 'NCHW' or 'NHWC'")
+    if x.ndim < 2:
+        raise ShapeError(f"a batch of at least 2 dimensions is needed, not {list(x.shape)}")
+    axis = x.ndim - 1 if data_layout == "NHWC" else 1
+    others = tuple(a for a in range(x.ndim) if a != axis)
+    shape = tuple(x.shape[a] if a == axis else 1 for a in range(x.ndim))
+    return Channels(axis, others, shape, math.prod(x.shape[a] for a in others))
+
+
+def _moments(x: Array, ch: Channels) -> tuple[jax.Array, jax.Array]:
+    """Mean and variance of each channel in one pass, E[d^2] - E[d]^2 with d = x - the first sample's mean.
+
+    Unlike E[x^2] - E[x]^2 this keeps its digits where the mean is large; a second pass would cost more on a GPU.
+    """
+    first = lax.stop_gradient(jnp.mean(lax.slice_in_dim(x, 0, 1, axis=0), ch.others, keepdims=True))
+    d = x - first
+    shift, square = jnp.mean(d, ch.others), jnp.mean(d * d, ch.others)
+    return shift + first.reshape(-1), jnp.maximum(square - shift * shift, 0)
+
+
+def _affine(x: Array, mean: Array, inverse: Array, scale: Array, bias: Array, ch: Channels) -> jax.Array:
+    return (x - ch.spread(mean)) * ch.spread(inverse * scale) + ch.spread(bias)
+
+
+def _batch_norm(
+    X, Scale, Bias, Mean, Variance, MomentumTensor, *, is_test, momentum, epsilon, data_layout, use_global_stats,
+    trainable_statistics,
+) -> tuple:  # fmt: skip
+    ch = channels_of(X, data_layout)
+    if use_global_stats or (is_test and not trainable_statistics):
+        inverse = lax.rsqrt(Variance + epsilon)
+        return _affine(X, Mean, inverse, Scale, Bias, ch), Mean, Variance, Mean, inverse, None
+    if ch.count == 1:  # Paddle passes a single value a channel through
+        return X, Mean, Variance, Mean, lax.rsqrt(Variance + epsilon), None
+    mean, variance = _moments(X, ch)
+    inverse = lax.rsqrt(variance + epsilon)
+    keep = momentum if MomentumTensor is None else MomentumTensor.reshape(())
+    new_mean, new_variance = (old * keep + now * (1 - keep) for old, now in ((Mean, mean), (Variance, variance)))
+    return _affine(X, mean, inverse, Scale, Bias, ch), new_mean, new_variance, mean, inverse, None
+
+
+_BN_OUTS = "Y MeanOut VarianceOut SavedMean~ SavedVariance~ ReserveSpace?"
+_BN_INPLACE = {"MeanOut": "Mean", "VarianceOut": "Variance"}
+_BN_NOGRAD = "Mean Variance MomentumTensor"
+# with use_global_stats the gradient op also gets the statistics that were used
+_GLOBAL = {"Mean": "MeanOut", "Variance": "VarianceOut"}
+_WHEN_GLOBAL = dict.fromkeys(_GLOBAL, "use_global_stats")
+
+
+@op(outs=_BN_OUTS, inplace=_BN_INPLACE)
+def batch_norm(
+    X: Array, Scale: Array, Bias: Array, Mean: Array, Variance: Array, MomentumTensor: Array | None, *,
+    is_test: bool = False, momentum: float = 0.9, epsilon: float = 1e-5, data_layout: str = "NCHW",
+    use_global_stats: bool = False, trainable_statistics: bool = False,
+):  # fmt: skip
+    """Y = (X - mean) / sqrt(variance + epsilon) * Scale + Bias, mean and variance over all but the channel axis.
+
+    X [N, C, ...] or [N, ..., C] by data_layout, all others [C]. is_test (without trainable_statistics) and
+    use_global_stats take Mean and Variance instead. MeanOut = Mean * momentum + mean * (1 - momentum), VarianceOut
+    alike with the biased variance; SavedMean is the mean, SavedVariance 1 / sqrt(variance + epsilon). MomentumTensor
+    [1] overrides momentum.
+    """
+    return _batch_norm(
+        X, Scale, Bias, Mean, Variance, MomentumTensor, is_test=is_test, momentum=momentum, epsilon=epsilon,
+        data_layout=data_layout, use_global_stats=use_global_stats, trainable_statistics=trainable_statistics,
+    )  # fmt: skip
+
+
+def _batch_norm_grad(n: Array, d_y: Array, scale: Array, inverse: Array, fixed: bool, ch: Channels) -> tuple:
+    """n: the normalised input; fixed: mean and deviation do not depend on it."""
+    d_bias, d_scale = ch.sum(d_y), ch.sum(d_y * n)
+    rate = ch.spread(scale * inverse)
+    if fixed:
+        return d_y * rate, d_scale, d_bias
+    return rate * (d_y - ch.spread(d_bias / ch.count) - n * ch.spread(d_scale / ch.count)), d_scale, d_bias
+
+
+def _used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon: float) -> tuple[Array, Array]:
+    """Mean and 1 / deviation that Y was computed with; Mean and Variance are given if they were so to the op."""
+    return (SavedMean, SavedVariance) if Mean is None else (Mean, lax.rsqrt(Variance + epsilon))
+
+
+@grad_of(
+    "batch_norm", "X Scale Bias SavedMean SavedVariance ReserveSpace", nograd=_BN_NOGRAD, grad_outs="Y", wiring=_GLOBAL,
+    when=_WHEN_GLOBAL,
+)  # fmt: skip
+def batch_norm_grad(
+    X, Scale, Bias, SavedMean, SavedVariance, ReserveSpace, d_Y, Mean, Variance, *, is_test, epsilon, data_layout,
+    use_global_stats, trainable_statistics,
+):  # fmt: skip
+    """Scale@GRAD = sum(Y@GRAD * n), Bias@GRAD = sum(Y@GRAD), X@GRAD as the module's text says."""
+    if d_Y is None:
+        return None, None, None
+    ch = channels_of(X, data_layout)
+    fixed = use_global_stats or (is_test and not trainable_statistics)
+    if ch.count == 1 and not fixed:
+        return d_Y, jnp.zeros_like(Scale), jnp.zeros_like(Bias)
+    mean, inverse = _used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon)
+    n = (X - ch.spread(mean)) * ch.spread(inverse)
+    return _batch_norm_grad(n, d_Y, Scale, inverse, fixed, ch)
+
+
+# name: (function, its derivative in terms of its value, its inverse)
+_ACTIVATIONS = {
+    "": (lambda z, a: z, lambda y, a: 1, lambda y, a: y),
+    "leaky_relu": (
+        lambda z, a: jnp.where(z > 0, z, a * z), lambda y, a: jnp.where(y > 0, 1, a).astype(y.dtype),
+        lambda y, a: jnp.where(y > 0, y, y / a),
+    ),
+    "elu": (
+        lambda z, a: jnp.where(z > 0, z, a * jnp.expm1(z)), lambda y, a: jnp.where(y > 0, 1, y + a),
+        lambda y, a: jnp.where(y > 0, y, jnp.log1p(jnp.where(y > 0, 0, y / a))),
+    ),
+}  # fmt: skip
+_ACTIVATIONS["identity"] = _ACTIVATIONS[""]
+
+
+def _activation(name: str):
+    if name not in _ACTIVATIONS:
+        raise UnsupportedError(f"inplace_abn has no activation {name!r}; it has {', '.join(map(repr, _ACTIVATIONS))}")
+    return _ACTIVATIONS[name]
+
+
+@op(outs=_BN_OUTS, inplace={**_BN_INPLACE, "Y": "X"})
+def inplace_abn(
+    X: Array, Scale: Array, Bias: Array, Mean: Array, Variance: Array, MomentumTensor: Array | None, *,
+    is_test: bool = False, momentum: float = 0.9, epsilon: float = 1e-5, data_layout: str = "NCHW",
+    use_global_stats: bool = False, trainable_statistics: bool = False, activation: str = "", alpha: float = 0.1,
+    use_sync_bn: bool = False,
+):  # fmt: skip
+    """Y = activation(batch_norm(X)), written over X: identity (""), leaky_relu or elu with slope or scale alpha."""
+    function, _, _ = _activation(activation)
+    y, *rest = _batch_norm(
+        X, Scale, Bias, Mean, Variance, MomentumTensor, is_test=is_test, momentum=momentum, epsilon=epsilon,
+        data_layout=data_layout, use_global_stats=use_global_stats, trainable_statistics=trainable_statistics,
+    )  # fmt: skip
+    return function(y, alpha), *rest
+
+
+@grad_of(
+    "inplace_abn", "Y Scale Bias SavedMean SavedVariance ReserveSpace", nograd=_BN_NOGRAD, grad_outs="Y",
+    wiring=_GLOBAL, when=_WHEN_GLOBAL,
+)  # fmt: skip
+def inplace_abn_grad(
+    Y, Scale, Bias, SavedMean, SavedVariance, ReserveSpace, d_Y, Mean, Variance, *, is_test, epsilon, data_layout,
+    use_global_stats, trainable_statistics, activation, alpha,
+):  # fmt: skip
+    """batch_norm's gradients, from what the inverses of activation and scale make of Y."""
+    if d_Y is None:
+        return None, None, None
+    _, slope, inverse_of = _activation(activation)
+    ch = channels_of(Y, data_layout)
+    _, inverse = _used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon)
+    n = (inverse_of(Y, alpha) - ch.spread(Bias)) / ch.spread(Scale)
+    fixed = use_global_stats or (is_test and not trainable_statistics)
+    return _batch_norm_grad(n, d_Y * slope(Y, alpha), Scale, inverse, fixed, ch)
+
+
+def _normalise(x: Array, axes: Sequence[int], epsilon: float) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    """x normalised over `axes`, then mean, variance and 1 / deviation with those axes kept."""
+    mean = jnp.mean(x, axes, keepdims=True)
+    variance = jnp.mean(jnp.square(x - mean), axes, keepdims=True)
+    inverse = lax.rsqrt(variance + epsilon)
+    return (x - mean) * inverse, mean, variance, inverse
+
+
+def _normalise_grad(n: Array, g: Array, inverse: Array, axes: Sequence[int]) -> jax.Array:
+    return inverse * (g - jnp.mean(g, axes, keepdims=True) - n * jnp.mean(g * n, axes, keepdims=True))
+
+
+def _rows(x: Array, begin: int) -> tuple[int, int]:
+    return math.prod(x.shape[:begin]), math.prod(x.shape[begin:])
+
+
+@op(outs="Y Mean~ Variance~")
+def layer_norm(X: Array, Scale: Array | None, Bias: Array | None, *, epsilon: float = 1e-5, begin_norm_axis: int = 1):
+    """Y = (X - Mean) / sqrt(Variance + epsilon) * Scale + Bias, over the axes from begin_norm_axis on.
+
+    Scale and Bias [product of those axes], Mean and Variance [product of the axes before].
+    """
+    left, right = _rows(X, begin_norm_axis)
+    y, mean, variance, _ = _normalise(X.reshape(left, right), (1,), epsilon)
+    if Scale is not None:
+        y = y * Scale.reshape(1, right)
+    if Bias is not None:
+        y = y + Bias.reshape(1, right)
+    return y.reshape(X.shape), mean.reshape(left), variance.reshape(left)
+
+
+@grad_of("layer_norm", "X Scale Bias Mean Variance")
+def layer_norm_grad(X, Scale, Bias, Mean, Variance, d_Y, *, epsilon, begin_norm_axis):
+    """Scale@GRAD = sum(Y@GRAD * n), Bias@GRAD = sum(Y@GRAD), X@GRAD as the module's text says."""
+    if d_Y is None:
+        return None, None, None
+    left, right = _rows(X, begin_norm_axis)
+    inverse = lax.rsqrt(Variance.reshape(left, 1) + epsilon)
+    n, d_y = (X.reshape(left, right) - Mean.reshape(left, 1)) * inverse, d_Y.reshape(left, right)
+    d_scale = None if Scale is None else jnp.sum(d_y * n, 0).reshape(Scale.shape)
+    d_bias = None if Bias is None else jnp.sum(d_y, 0).reshape(Bias.shape)
+    g = d_y if Scale is None else d_y * Scale.reshape(1, right)
+    return _normalise_grad(n, g, inverse, (1,)).reshape(X.shape), d_scale, d_bias
+
+
+@dataclass(frozen=True)
+class Groups:
+    """[N, C, ...] as [N, groups, C / groups, rest], [N, ..., C] as [N, rest, groups, C / groups]."""
+
+    shape: tuple[int, ...]
+    axes: tuple[int, int]  # that a group is averaged over
+    channel: tuple[int, ...]  # shape to broadcast [C] with
+    rest: tuple[int, int]  # axes that are not channels
+
+
+def _groups(x: Array, groups: int, data_layout: str) -> Groups:
+    c = x.shape[-1] if data_layout == "NHWC" else x.shape[1]
+    if c % groups:
+        raise ShapeError(f"{c} channels do not divide into {groups} groups")
+    if data_layout == "NHWC":
+        return Groups((x.shape[0], -1, groups, c // groups), (1, 3), (1, 1, groups, c // groups), (0, 1))
+    return Groups((x.shape[0], groups, c // groups, -1), (2, 3), (1, groups, c // groups, 1), (0, 3))
+
+
+@op(outs="Y Mean~ Variance~")
+def group_norm(
+    X: Array, Scale: Array | None, Bias: Array | None, *, epsilon: float = 1e-5, groups: int, data_layout: str = "NCHW"
+):
+    """Y = (X - Mean) / sqrt(Variance + epsilon) * Scale + Bias, over each sample's groups of channels.
+
+    X [N, C, ...] or [N, ..., C] by data_layout, Scale and Bias [C], Mean and Variance [N, groups].
+    """
+    gr = _groups(X, groups, data_layout)
+    y, mean, variance, _ = _normalise(X.reshape(gr.shape), gr.axes, epsilon)
+    if Scale is not None:
+        y = y * Scale.reshape(gr.channel)
+    if Bias is not None:
+        y = y + Bias.reshape(gr.channel)
+    return y.reshape(X.shape), mean.reshape(-1, groups), variance.reshape(-1, groups)
+
+
+@grad_of("group_norm", "Y Scale Bias Variance")
+def group_norm_grad(Y, Scale, Bias, Variance, d_Y, *, epsilon, groups, data_layout):
+    """Scale@GRAD = sum(Y@GRAD * n), Bias@GRAD = sum(Y@GRAD), with n = (Y - Bias) / Scale.
+
+    X@GRAD as the module's text says, except that Paddle leaves mean(g) out where there is no Scale.
+    """
+    if d_Y is None:
+        return None, None, None
+    gr = _groups(Y, groups, data_layout)
+    n, g = Y.reshape(gr.shape), d_Y.reshape(gr.shape)
+    lead = [a for a in range(4) if a not in gr.axes]
+    inverse = lax.rsqrt(jnp.expand_dims(Variance, gr.axes) + epsilon)
+    if Bias is not None:
+        n = n - Bias.reshape(gr.channel)
+    d_bias = None if Bias is None else jnp.sum(g, gr.rest).reshape(Bias.shape)
+    d_scale = None
+    if Scale is not None:
+        scale = Scale.reshape(gr.channel)
+        n = n / jnp.where(scale == 0, 1, scale)
+        d_scale = jnp.sum(g * n, gr.rest).reshape(Scale.shape)
+        g = g * scale
+    assert lead == [0, 1] or lead == [0, 2]
+    return _normalise_grad(n, g, inverse, gr.axes).reshape(Y.shape), d_scale, d_bias
+
+
+@op(outs="Y SavedMean~ SavedVariance~")
+def instance_norm(X: Array, Scale: Array, Bias: Array, *, epsilon: float = 1e-5):
+    """Y = (X - mean) / sqrt(variance + epsilon) * Scale + Bias, over each channel of each sample.
+
+    X [N, C, ...], Scale and Bias [C]; SavedMean [N * C] is the mean, SavedVariance 1 / sqrt(variance + epsilon).
+    """
+    rows = X.reshape(*X.shape[:2], -1)
+    y, mean, _, inverse = _normalise(rows, (2,), epsilon)
+    y = y * Scale.reshape(1, -1, 1) + Bias.reshape(1, -1, 1)
+    return y.reshape(X.shape), mean.reshape(-1), inverse.reshape(-1)
+
+
+def _instance_norm_grad(n: Array, inverse: Array, Scale: Array, d_y: Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    d_x = _normalise_grad(n, d_y * Scale.reshape(1, -1, 1), inverse, (2,))
+    return d_x, jnp.sum(d_y * n, (0, 2)), jnp.sum(d_y, (0, 2))
+
+
+@grad_of("instance_norm", "X Scale SavedMean SavedVariance")
+def instance_norm_grad(X, Scale, SavedMean, SavedVariance, d_Y):
+    """Scale@GRAD = sum(Y@GRAD * n), Bias@GRAD = sum(Y@GRAD), X@GRAD as the module's text says."""
+    if d_Y is None:
+        return None, None, None
+    rows, lead = X.reshape(*X.shape[:2], -1), (*X.shape[:2], 1)
+    inverse = SavedVariance.reshape(lead)
+    d_x, d_scale, d_bias = _instance_norm_grad(
+        (rows - SavedMean.reshape(lead)) * inverse, inverse, Scale, d_Y.reshape(rows.shape)
+    )
+    return d_x.reshape(X.shape), d_scale, d_bias
+
+
+@grad_of(
+    "instance_norm_grad", "X Scale SavedMean SavedVariance", grad_type="instance_norm_grad_grad",
+    wiring={"DY": "Y@GRAD", "DDX": "X@GRAD@GRAD", "DDScale": "Scale@GRAD@GRAD", "DDBias": "Bias@GRAD@GRAD"},
+    gives={"DX": "X", "DScale": "Scale", "DDY": "Y@GRAD"},
+)  # fmt: skip
+def instance_norm_grad_grad(X, Scale, SavedMean, SavedVariance, DY, DDX, DDScale, DDBias, *, epsilon):
+    """The vector-Jacobian product of instance_norm_grad as a function of X, Scale and Y@GRAD."""
+    rows = X.reshape(*X.shape[:2], -1)
+
+    def first(x: Array, scale: Array, d_y: Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        n, _, _, inverse = _normalise(x, (2,), epsilon)
+        return _instance_norm_grad(n, inverse, scale, d_y)
+
+    given = [None if d is None else d.reshape(p) for d, p in ((DDX, rows.shape), (DDScale, (-1,)), (DDBias, (-1,)))]
+    primals, pull = jax.vjp(first, rows, Scale, DY.reshape(rows.shape))
+    d_x, d_scale, d_dy = pull(tuple(jnp.zeros_like(p) if d is None else d for p, d in zip(primals, given, strict=True)))
+    return d_x.reshape(X.shape), d_scale, d_dy.reshape(X.shape)

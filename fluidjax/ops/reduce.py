@@ -1,0 +1,92 @@
+"""Reductions over some or all dimensions. The result of a full reduction has shape [1]; Fluid has no scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+
+from ..dtypes import name_of, numpy_dtype
+from .registry import Array, Ints, grad_of, op
+
+
+def _axes(rank: int, dim: Sequence[int], reduce_all: bool) -> tuple[int, ...]:
+    """The dimensions to reduce over, counted from the front."""
+    return tuple(range(rank)) if reduce_all else tuple(sorted({d % rank for d in dim}))
+
+
+def _norm(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    return jnp.sqrt(jnp.sum(x * x, axis, keepdims=keepdims))
+
+
+def _sum(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    return jnp.sum(x, axis, dtype=x.dtype, keepdims=keepdims)
+
+
+def _prod(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    return jnp.prod(x, axis, dtype=x.dtype, keepdims=keepdims)
+
+
+# op type, the reduction, formula, slots that a derived gradient takes
+TABLE: list[tuple[str, Callable[..., Any], str, str | None]] = [
+    ("reduce_sum", _sum, "Out = sum of X over `dim`.", "X"),
+    ("reduce_mean", jnp.mean, "Out = mean of X over `dim`.", "X"),
+    ("reduce_max", jnp.max, "Out = max of X over `dim`.", None),
+    ("reduce_min", jnp.min, "Out = min of X over `dim`.", None),
+    ("reduce_prod", _prod, "Out = product of X over `dim`.", None),
+    ("reduce_all", jnp.all, "Out = whether all of X over `dim` are true.", None),
+    ("reduce_any", jnp.any, "Out = whether any of X over `dim` is true.", None),
+    ("frobenius_norm", _norm, "Out = sqrt(sum of X ** 2 over `dim`).", None),
+]
+
+
+def _declare(kind: str, reduction: Callable[..., Any], formula: str, grad: str | None) -> None:
+    def run(
+        X: Array, *, dim: Ints = (0,), keep_dim: bool = False, reduce_all: bool = False,
+        in_dtype: int = -1, out_dtype: int = -1,
+    ):  # fmt: skip
+        if out_dtype >= 0:
+            X = X.astype(numpy_dtype(name_of(out_dtype)))
+        out = reduction(X, _axes(X.ndim, dim, reduce_all), keepdims=keep_dim)
+        return out if out.ndim else out.reshape(1)
+
+    run.__doc__ = (
+        f"{formula}\n\nAll dimensions with `reduce_all`. They stay as 1 with `keep_dim`, else go; where none would be\n"
+        "left, Out has shape [1]. X is first cast to `out_dtype` (-1: as it is)."
+    )
+    op(kind, outs="Out", grad=grad)(run)
+
+
+for _row in TABLE:
+    _declare(*_row)
+
+
+def _spread(value: Array, x: Array, dim: Sequence[int], reduce_all: bool) -> Array:
+    """An array of the reduced shape as one that broadcasts over X, in X's dtype."""
+    axes = _axes(x.ndim, dim, reduce_all)
+    return value.reshape([1 if i in axes else n for i, n in enumerate(x.shape)]).astype(x.dtype)
+
+
+def _extreme_grad(X: Array, Out: Array, d_Out: Array, *, dim: Ints, reduce_all: bool):
+    """X@GRAD = Out@GRAD wherever X equals Out, at every one of several equal extremes."""
+    out, d = (_spread(v, X, dim, reduce_all) for v in (Out, d_Out))
+    return jnp.where(X == out, d, jnp.zeros((), d.dtype))
+
+
+grad_of("reduce_max", "X Out")(_extreme_grad)
+grad_of("reduce_min", "X Out")(_extreme_grad)
+
+
+@grad_of("reduce_prod", "X Out")
+def reduce_prod_grad(X: Array, Out: Array, d_Out: Array, *, dim: Ints, reduce_all: bool):
+    """X@GRAD = Out@GRAD * Out / X."""
+    out, d = (_spread(v, X, dim, reduce_all) for v in (Out, d_Out))
+    return d * out / X
+
+
+@grad_of("frobenius_norm", "X Out")
+def frobenius_norm_grad(X: Array, Out: Array, d_Out: Array, *, dim: Ints, reduce_all: bool):
+    """X@GRAD = Out@GRAD * X / Out."""
+    out, d = (_spread(v, X, dim, reduce_all) for v in (Out, d_Out))
+    return d * (X / out)

@@ -1,0 +1,78 @@
+"""Shapes that a program computes: they stay known while it is traced, or are refused with a reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import fluidjax.ops  # noqa: F401  (fills the registry)
+from fluidjax.errors import UnsupportedError
+from fluidjax.ops.registry import lookup
+
+
+def run(op: str, inputs: dict[str, Any], **attrs: Any) -> Any:
+    return lookup(op)(inputs, attrs)["Out"]
+
+
+def test_arithmetic_on_shapes_decides_a_shape() -> None:
+    """reshape(x, [shape(x)[0], -1]) as Fluid writes it, traced with x unknown."""
+
+    def step(x: jax.Array) -> jax.Array:
+        dims = run("shape", {"Input": x})
+        batch = run("slice", {"Input": dims}, axes=(0,), starts=(0,), ends=(1,))
+        wide = run("cast", {"X": batch}, in_dtype=2, out_dtype=3)
+        rest = run("fill_constant", {}, shape=(1,), dtype=3, str_value="-1")
+        both = run("concat", {"X": [wide, rest]}, axis=0)
+        assert isinstance(both, np.ndarray)
+        return run("reshape", {"X": x, "Shape": both})
+
+    with jax.enable_x64(True):
+        assert jax.jit(step)(np.zeros((2, 3, 4), "float32")).shape == (2, 12)
+
+
+def test_a_fed_shape_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="input Shape of op 'reshape' decides a shape"):
+        jax.jit(lambda x, s: run("reshape", {"X": x, "Shape": s}))(np.zeros((2, 3)), np.array([3, 2]))
+
+
+def test_large_results_are_not_folded() -> None:
+    """A constant whose shape is computed must not become a literal in the program."""
+
+    def step(x: jax.Array) -> jax.Array:
+        filled = run("fill_constant", {"ShapeTensor": run("shape", {"Input": x})}, value=1.0)
+        assert not isinstance(filled, np.ndarray)
+        return filled
+
+    assert jax.jit(step)(np.zeros((50, 40), "float32")).shape == (50, 40)
+
+
+@pytest.mark.parametrize("at", [0, 2, 3, -1])
+def test_one_element_at_a_computed_place(at: int) -> None:
+    """x[i] with i known only when the step runs."""
+    x = np.arange(12, dtype="float32").reshape(4, 3)
+
+    def pick(i: jax.Array) -> jax.Array:
+        inputs = {"Input": x, "StartsTensorList": [i], "EndsTensorList": [i + 1]}
+        return run("slice", inputs, axes=(0,), starts=(-1,), ends=(-1,), infer_flags=(-1,), decrease_axis=(0,))
+
+    np.testing.assert_array_equal(jax.jit(pick)(np.array([at], "int32")), x[at])
+
+
+def test_a_range_at_a_computed_place_is_refused() -> None:
+    x = np.zeros((4, 3), "float32")
+    with pytest.raises(UnsupportedError, match="cannot cut axis 0"):
+        jax.jit(lambda i: run("slice", {"Input": x, "StartsTensor": i}, axes=(0,), starts=(0,), ends=(3,)))(np.array([1]))
+
+
+def test_a_box_at_a_computed_place() -> None:
+    x = np.arange(20, dtype="float32").reshape(4, 5)
+    crop = jax.jit(lambda at: run("crop", {"X": x, "Offsets": at}, shape=(2, 3)))
+    np.testing.assert_array_equal(crop(np.array([1, 2], "int32")), x[1:3, 2:5])
+
+
+def test_lengths_of_a_fed_mask_need_maxlen() -> None:
+    with pytest.raises(UnsupportedError, match="needs maxlen"):
+        jax.jit(lambda x: lookup("sequence_mask")({"X": x}, {"out_dtype": 3})["Y"])(np.array([1, 2]))

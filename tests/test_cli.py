@@ -1,0 +1,164 @@
+"""The command line: the table of commands, and scripts that import paddle."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+
+import pytest
+
+import fluidjax
+from fluidjax import cli
+from fluidjax.cli.paddle_names import in_paddles_place, real_name
+from fluidjax.errors import FluidValueError
+
+
+@pytest.fixture
+def paddle(monkeypatch):
+    """A stand-in for fluidjax.paddle, so that these tests do not hang on what it re-exports."""
+    module = ModuleType("fluidjax.paddle")
+    module.__path__ = []
+    module.fluid = fluidjax
+    monkeypatch.setitem(sys.modules, "fluidjax.paddle", module)
+    return module
+
+
+def write(tmp_path, text):
+    script = tmp_path / "script.py"
+    script.write_text(text)
+    return str(script)
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_has_what_the_table_promises(name, capsys):
+    module = importlib.import_module(f"fluidjax.cli.{cli.COMMANDS[name].module}")
+    assert callable(module.run) and module.__doc__
+    with pytest.raises(SystemExit) as exit:
+        cli.main([name, "--help"])
+    assert exit.value.code == 0
+    assert name in capsys.readouterr().out
+
+
+def test_without_a_command_the_help_is_printed(capsys):
+    assert cli.main([]) == 2
+    out = capsys.readouterr().out
+    assert all(name in out and command.help in out for name, command in cli.COMMANDS.items())
+
+
+def test_unknown_command_names_the_nearest(capsys):
+    with pytest.raises(SystemExit) as exit:
+        cli.main(["demoo"])
+    assert exit.value.code == 2
+    assert "unknown command 'demoo' (did you mean 'demo'?)" in capsys.readouterr().err
+
+
+def test_our_errors_are_one_line(capsys, tmp_path):
+    assert cli.main(["run", str(tmp_path / "nothing.py")]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith("fluidjax run: there is no script ") and err.count("\n") == 1
+
+
+def test_notes_are_printed_and_ctrl_c_has_its_code(monkeypatch, capsys):
+    command = ModuleType("command")
+    command.add_arguments = lambda parser: None
+    monkeypatch.setattr(cli, "_module", lambda name: command)
+
+    def noted(args):
+        error = FluidValueError("bad")
+        error.add_note("in op: relu")
+        raise error
+
+    def interrupted(args):
+        raise KeyboardInterrupt
+
+    command.run = noted
+    assert cli.main(["demo"]) == 1
+    assert capsys.readouterr().err == "fluidjax demo: bad\nin op: relu\n"
+    command.run = interrupted
+    assert cli.main(["demo"]) == 130
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["--version"])
+    assert capsys.readouterr().out.startswith("fluidjax ")
+
+
+# -- run ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "real"),
+    [
+        ("paddle", "fluidjax.paddle"),
+        ("paddle.static", "fluidjax.paddle.static"),
+        ("paddle.fluid", "fluidjax"),
+        ("paddle.fluid.layers", "fluidjax.layers"),
+        ("paddle.fluidity", "fluidjax.paddle.fluidity"),
+    ],
+)
+def test_real_name(name, real):
+    assert real_name(name) == real
+
+
+def test_run_gives_the_script_fluidjax_for_paddle(paddle, tmp_path, capsys):
+    script = write(
+        tmp_path,
+        "import sys\n"
+        "import paddle.fluid as fluid\n"
+        "from paddle.fluid import layers\n"
+        "import paddle.fluid.unique_name, helper\n"
+        "print(__name__, sys.argv[1:], fluid.__name__, layers.__name__, paddle.fluid.unique_name.__name__, helper.X)\n",
+    )
+    (tmp_path / "helper.py").write_text("X = 'beside the script'\n")
+    argv, path, spec = sys.argv[:], sys.path[:], fluidjax.__spec__
+    assert cli.main(["run", script, "--epochs", "3", "-v"]) == 0
+    out = capsys.readouterr().out.split(maxsplit=1)
+    assert out[0] == "__main__"
+    assert out[1] == "['--epochs', '3', '-v'] fluidjax fluidjax.layers fluidjax.unique_name beside the script\n"
+    assert (sys.argv, sys.path, fluidjax.__spec__) == (argv, path, spec)
+    assert not [n for n in sys.modules if n.split(".")[0] == "paddle"]
+    sys.modules.pop("helper")
+
+
+def test_run_passes_the_scripts_exit_code_on(tmp_path):
+    with pytest.raises(SystemExit) as exit:
+        cli.main(["run", write(tmp_path, "raise SystemExit(7)\n")])
+    assert exit.value.code == 7
+
+
+def test_run_shows_the_scripts_own_traceback(tmp_path, capsys):
+    script = write(tmp_path, "def f():\n    return 1 / 0\n\nf()\n")
+    assert cli.main(["run", script]) == 1
+    err = capsys.readouterr().err
+    assert f'File "{script}", line 4' in err and "ZeroDivisionError" in err
+    assert "runpy" not in err
+
+
+def test_run_shows_a_syntax_error(tmp_path, capsys):
+    assert cli.main(["run", write(tmp_path, "def f(:\n")]) == 1
+    assert "SyntaxError" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("import paddle.fluid.layerss", "fluidjax has no module 'paddle.fluid.layerss' (did you mean 'layers'"),
+        ("import paddle.hub", "fluidjax has no module 'paddle.hub'"),
+        ("from paddle.fluid.layers import conv2dd", "fluidjax lacks 'conv2dd' here (did you mean 'conv2d'"),
+    ],
+)
+def test_a_missing_name_is_named_with_the_nearest(paddle, tmp_path, capsys, statement, told):
+    assert cli.main(["run", write(tmp_path, statement + "\n")]) == 1
+    assert told in capsys.readouterr().err
+
+
+def test_the_hook_leaves_another_paddle_as_it_was(paddle, monkeypatch):
+    other = ModuleType("paddle")
+    monkeypatch.setitem(sys.modules, "paddle", other)
+    with in_paddles_place():
+        import paddle as ours
+
+        assert ours is paddle
+    assert sys.modules["paddle"] is other

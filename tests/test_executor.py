@@ -1,0 +1,437 @@
+"""Executor: feeds, fetches, state, caching, errors; and the pure functions underneath."""
+
+from __future__ import annotations
+
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import fluidjax as fluid
+from fluidjax import layers
+from fluidjax.errors import EnforceNotMet, FeedError, FetchError, FluidTypeError, NanInfError, ShapeError, UnknownOpError
+
+from .nets import fresh
+
+
+def line(seed=0, optimizer=None):
+    """fit_a_line: (main, startup, loss, prediction)."""
+    with fresh(seed) as (main, startup):
+        x, y = fluid.data("x", [None, 13]), fluid.data("y", [None, 1])
+        prediction = layers.fc(x, 1, param_attr=fluid.ParamAttr(name="w"), bias_attr=fluid.ParamAttr(name="b"))
+        loss = layers.mean(layers.square_error_cost(prediction, y))
+        (optimizer or fluid.optimizer.SGD(0.01)).minimize(loss)
+    return main, startup, loss, prediction
+
+
+def batch(n=8):
+    rng = np.random.default_rng(n)
+    x = rng.standard_normal((n, 13), dtype=np.float32)
+    return {"x": x, "y": x.sum(1, keepdims=True)}
+
+
+@pytest.fixture
+def scope():
+    with fluid.scope_guard(fluid.Scope()):
+        yield fluid.global_scope()
+
+
+def test_sgd_equals_numpy(scope):
+    main, startup, loss, _ = line()
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(startup)
+    w, b, feed = scope.get("w"), scope.get("b"), batch()
+    for _ in range(5):
+        error = feed["x"] @ w + b - feed["y"]
+        (got,) = exe.run(main, feed=feed, fetch_list=[loss])
+        assert got == pytest.approx(np.mean(error**2), rel=1e-5)
+        w = w - 0.01 * 2 * feed["x"].T @ error / len(error)
+        b = b - 0.01 * 2 * error.mean(0)
+    np.testing.assert_allclose(scope.get("w"), w, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(scope.get("b"), b, rtol=1e-4, atol=1e-6)
+
+
+def test_fetch_by_name_and_variable_and_batch_sizes(scope):
+    main, startup, loss, prediction = line()
+    exe = fluid.Executor()
+    exe.run(startup)
+    a, b = exe.run(main, feed=batch(4), fetch_list=[loss.name, prediction])
+    assert a.shape == (1,) and b.shape == (4, 1) and a.flags.writeable
+    (c,) = exe.run(main, feed=batch(6), fetch_list=prediction, return_numpy=False)
+    assert isinstance(c, jax.Array) and c.shape == (6, 1)
+    assert exe.run(main, feed=batch(6)) == []
+
+
+def test_fetched_parameters_survive_later_steps(scope):
+    main, startup, _, _ = line()
+    exe = fluid.Executor()
+    exe.run(startup)
+    (w,) = exe.run(main, feed=batch(), fetch_list=["w"], return_numpy=False)
+    before = np.array(w)
+    for _ in range(3):
+        exe.run(main, feed=batch())
+    np.testing.assert_array_equal(np.array(w), before)
+
+
+def test_scope_reads_and_writes_go_to_the_state(scope):
+    main, startup, _, _ = line()
+    exe = fluid.Executor()
+    exe.run(startup)
+    exe.run(main, feed=batch())
+    scope.find_var("w").get_tensor().set(np.zeros((13, 1), np.float32), fluid.CPUPlace())
+    assert not np.array(scope.find_var("w").get_tensor()).any()
+    feed = batch()
+    exe.run(main, feed=feed)
+    np.testing.assert_allclose(scope.get("w"), 0.02 * feed["x"].T @ (feed["y"] - scope_b(scope, feed)) / 8, atol=1e-3)
+
+
+def scope_b(scope, feed):
+    """b hardly moves in one step: its value after it stands for the one before."""
+    return scope.get("b")
+
+
+def test_two_programs_share_a_scope(scope):
+    main, startup, loss, prediction = line()
+    test = main.clone(for_test=True)
+    exe = fluid.Executor()
+    exe.run(startup)
+    for _ in range(3):
+        exe.run(main, feed=batch())
+        (got,) = exe.run(test, feed=batch(), fetch_list=[prediction])
+        np.testing.assert_allclose(got, batch()["x"] @ scope.get("w") + scope.get("b"), rtol=1e-4, atol=1e-5)
+
+
+def many_parameters(count=40):
+    with fresh() as (main, startup):
+        x = fluid.data("x", [None, 4])
+        h = x
+        for _ in range(count):
+            h = layers.fc(h, 4, act="tanh")
+        loss = layers.mean(h)
+        fluid.optimizer.Adam(0.01).minimize(loss)
+    return main, startup, loss
+
+
+def test_packed_state_equals_unpacked(monkeypatch):
+    """What the bank packs is what the program would have computed with an array for every variable."""
+    from fluidjax import bank
+
+    main, startup, loss = many_parameters()
+    feed = {"x": np.ones((2, 4), np.float32)}
+    results = []
+    for worthwhile in (bank.WORTHWHILE, 10**9):
+        monkeypatch.setattr(bank, "WORTHWHILE", worthwhile)
+        scope, exe = fluid.Scope(), fluid.Executor()
+        startup.random_seed = 3
+        exe.run(startup, scope=scope)
+        losses = [exe.run(main, feed=feed, fetch_list=[loss], scope=scope)[0] for _ in range(4)]
+        results.append((losses, {p.name: scope.get(p.name) for p in main.all_parameters()}))
+    np.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-6)
+    for name, value in results[0][1].items():
+        np.testing.assert_allclose(value, results[1][1][name], rtol=1e-5, atol=1e-7)
+
+
+def test_packed_variables_are_seen_and_set_by_name(scope):
+    main, startup, _ = many_parameters()
+    exe = fluid.Executor()
+    exe.run(startup)
+    exe.run(main, feed={"x": np.ones((2, 4), np.float32)})
+    assert scope._bank is not None and scope._bank.layouts[0].packs
+    scope.var("fc_3.b_0").set(np.full(4, 7, np.float32))
+    np.testing.assert_array_equal(scope.get("fc_3.b_0"), [7, 7, 7, 7])
+    exe.run(main, feed={"x": np.ones((2, 4), np.float32)})
+    np.testing.assert_allclose(scope.get("fc_3.b_0"), 7, atol=0.05)
+    scope.var("fc_3.b_0").set(np.zeros((2, 2), np.float32))  # does not fit: the bank dissolves
+    assert scope._bank is None
+    with pytest.raises(EnforceNotMet, match=r"'fc_3.b_0' holds a value of shape \[2, 2\].*declares \[4\]"):
+        exe.run(main, feed={"x": np.ones((2, 4), np.float32)})
+
+
+# -- random numbers ------------------------------------------------------------------------------------------------
+
+
+def dropped(seed):
+    with fresh(seed) as (main, startup):
+        x = fluid.data("x", [None, 50])
+        out = layers.dropout(x, 0.5)
+    return main, startup, out
+
+
+def test_dropout_draws_per_step_and_repeats_under_a_seed():
+    feed = {"x": np.ones((4, 50), np.float32)}
+    runs = []
+    for _ in range(2):
+        main, _, out = dropped(11)
+        exe = fluid.Executor()
+        runs.append([exe.run(main, feed=feed, fetch_list=[out])[0] for _ in range(3)])
+    assert not np.array_equal(runs[0][0], runs[0][1])
+    np.testing.assert_array_equal(runs[0], runs[1])
+    main, _, out = dropped(12)
+    assert not np.array_equal(fluid.Executor().run(main, feed=feed, fetch_list=[out])[0], runs[0][0])
+
+
+def test_an_ops_own_seed_fixes_its_draw():
+    with fresh(5) as (main, _):
+        a, b = (layers.gaussian_random([100], seed=s) for s in (9, 0))
+    exe = fluid.Executor()
+    first, second = (exe.run(main, fetch_list=[a, b]) for _ in range(2))
+    np.testing.assert_array_equal(first[0], second[0])
+    assert not np.array_equal(first[1], second[1])
+
+
+def test_run_steps_equals_single_runs():
+    main, startup, loss, _ = line(seed=4, optimizer=fluid.optimizer.Momentum(0.01, 0.9))
+    feeds = [{k: v + i for k, v in batch().items()} for i in range(5)]
+    feeds = [{k: v.astype("float32") for k, v in f.items()} for f in feeds]
+    one, many = fluid.Scope(), fluid.Scope()
+    exe = fluid.Executor()
+    exe.run(startup, scope=one)
+    fluid.Executor().run(startup, scope=many)
+    singles = [exe.run(main, feed=f, fetch_list=[loss], scope=one)[0] for f in feeds]
+    (stacked,) = fluid.Executor().run_steps(main, feeds, [loss], scope=many)
+    np.testing.assert_allclose(stacked, singles, rtol=1e-5)
+    np.testing.assert_allclose(many.get("w"), one.get("w"), rtol=1e-5)
+
+
+def test_run_steps_draws_like_single_runs():
+    main, _, out = dropped(3)
+    feed = {"x": np.ones((2, 50), np.float32)}
+    exe = fluid.Executor()
+    singles = [exe.run(main, feed=feed, fetch_list=[out])[0] for _ in range(3)]
+    (stacked,) = fluid.Executor().run_steps(main, [feed] * 3, [out])
+    np.testing.assert_array_equal(stacked, singles)
+
+
+# -- bad input -----------------------------------------------------------------------------------------------------
+
+BAD_FEEDS = {
+    "missing": (lambda f: {"x": f["x"]}, r"'y' must be fed: op 'elementwise_sub' \(.*test_executor.py:\d+\) reads it"),
+    "extra": (lambda f: {**f, "z": f["x"]}, r"feed 'z': var z not in this block"),
+    "misnamed": (lambda f: {"x": f["x"], "Y": f["y"]}, r"feed 'Y'.*'y'"),
+    "dtype": (lambda f: {**f, "x": f["x"].astype("float64")}, r"feed 'x' is float64.*float32.*astype"),
+    "rank": (lambda f: {**f, "y": f["y"][:, 0]}, r"feed 'y' has shape \[8\].*\[-1, 1\]"),
+    "size": (lambda f: {**f, "x": f["x"][:, :12]}, r"feed 'x' has shape \[8, 12\].*\[-1, 13\]"),
+    "ragged": (lambda f: {**f, "x": [[1.0], [1.0, 2.0]]}, r"feed 'x' is no array of numbers"),
+    "text": (lambda f: {**f, "x": "abc"}, r"feed 'x'"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_FEEDS)
+def test_bad_feed_is_one_sentence_and_changes_nothing(kind, scope):
+    main, startup, loss, _ = line()
+    exe = fluid.Executor()
+    exe.run(startup)
+    before = scope.get("w")
+    change, message = BAD_FEEDS[kind]
+    with pytest.raises(FeedError, match=message):
+        exe.run(main, feed=change(batch()), fetch_list=[loss])
+    np.testing.assert_array_equal(scope.get("w"), before)
+    exe.run(main, feed=batch(), fetch_list=[loss])
+
+
+def test_integers_that_do_not_fit_are_refused():
+    with fresh() as (main, _):
+        x = fluid.data("x", [None], "int32")
+        out = layers.cast(x, "int64")
+    exe = fluid.Executor()
+    with pytest.raises(FeedError, match=r"do not fit int32"):
+        exe.run(main, feed={"x": [2**40]}, fetch_list=[out])
+    with pytest.raises(FeedError, match=r"int64.*int32"):
+        exe.run(main, feed={"x": np.array([1], np.int64)}, fetch_list=[out])
+    assert exe.run(main, feed={"x": [3]}, fetch_list=[out])[0].tolist() == [3]
+
+
+def test_64_bit_values_stay_exact():
+    with fresh() as (main, _):
+        x = fluid.data("x", [None], "int64")
+        out = layers.scale(layers.cast(x, "float64"), 2.0)
+        same = layers.assign(x)
+    big = 2**53 + 1
+    a, b = fluid.Executor().run(main, feed={"x": np.array([big])}, fetch_list=[same, out])
+    assert a.dtype == np.int64 and a[0] == big and b.dtype == np.float64
+
+
+def labelled(op):
+    with fresh() as (main, startup):
+        x, label = fluid.data("x", [None, 5]), fluid.data("label", [None, 1], "int64")
+        if op == "cross_entropy":
+            out = layers.cross_entropy(layers.softmax(x), label, ignore_index=-7)
+        elif op == "softmax_with_cross_entropy":
+            out = layers.softmax_with_cross_entropy(x, label, ignore_index=-7)
+        elif op == "embedding":
+            out = layers.embedding(label, [5, 2])
+        else:
+            out = layers.one_hot(label, 5)
+    return main, startup, out
+
+
+@pytest.mark.parametrize("op", ["cross_entropy", "softmax_with_cross_entropy", "embedding", "one_hot"])
+@pytest.mark.parametrize("bad", [5, -1, 99])
+def test_labels_and_ids_out_of_range_are_refused(op, bad, scope):
+    main, startup, out = labelled(op)
+    exe = fluid.Executor()
+    exe.run(startup)
+    feed = {"x": np.zeros((2, 5), np.float32), "label": np.array([[0], [bad]])}
+    with pytest.raises(FeedError, match=rf"feed 'label'.*0 <= value < 5.*{bad}"):
+        exe.run(main, feed=feed, fetch_list=[out])
+    feed["label"][1] = 4
+    exe.run(main, feed=feed, fetch_list=[out])
+
+
+def test_ignore_index_is_in_range():
+    main, _, out = labelled("cross_entropy")
+    feed = {"x": np.zeros((2, 5), np.float32), "label": np.array([[0], [-7]])}
+    assert fluid.Executor().run(main, feed=feed, fetch_list=[out])[0][1] == 0
+
+
+def test_unknown_fetch_names_the_nearest(scope):
+    main, startup, loss, _ = line()
+    exe = fluid.Executor()
+    exe.run(startup)
+    with pytest.raises(FetchError, match=rf"'{loss.name}x' is not in the program.*{loss.name}"):
+        exe.run(main, feed=batch(), fetch_list=[loss.name + "x"])
+    with pytest.raises(FetchError, match="not int"):
+        exe.run(main, feed=batch(), fetch_list=[3])
+
+
+def test_startup_not_run(scope):
+    main, _, loss, _ = line()
+    with pytest.raises(EnforceNotMet, match=r"is not initialised; run the startup program first"):
+        fluid.Executor().run(main, feed=batch(), fetch_list=[loss])
+
+
+def test_wrong_program_type():
+    with pytest.raises(FluidTypeError, match="takes a Program, not str"):
+        fluid.Executor().run("main")
+
+
+def test_shape_mismatch_while_building_names_the_line():
+    with fresh():
+        x, y = fluid.data("x", [None, 3]), fluid.data("y", [4, 5])
+        with pytest.raises(ValueError, match=r"matmul.*3.*4.*test_executor.py:\d+"):
+            layers.matmul(x, y)
+        with pytest.raises(ShapeError, match=r"op 'elementwise_add' cannot take X.*Y.*test_executor.py:\d+"):
+            x.block.append_op(type="elementwise_add", inputs={"X": x, "Y": y}, outputs={"Out": x})
+
+
+def test_unknown_op_slot_and_attribute():
+    with fresh() as (main, _):
+        block = main.global_block()
+        x = fluid.data("x", [2])
+        with pytest.raises(UnknownOpError, match=r"no op type 'rleu'.*'relu'"):
+            block.append_op(type="rleu", inputs={"X": x}, outputs={"Out": x})
+        with pytest.raises(UnknownOpError, match=r"no attribute 'scal'.*'scale'"):
+            block.append_op(type="scale", inputs={"X": x}, outputs={"Out": x}, attrs={"scal": 1.0})
+        with pytest.raises(UnknownOpError, match=r"no input slot 'Y'"):
+            block.append_op(type="relu", inputs={"Y": x}, outputs={"Out": x})
+        with pytest.raises(FluidTypeError, match=r"'scale' of op 'scale' is FLOAT"):
+            block.append_op(type="scale", inputs={"X": x}, outputs={"Out": x}, attrs={"scale": "two"})
+
+
+def test_parameter_twice_with_another_shape():
+    with fresh():
+        x = fluid.data("x", [None, 3])
+        layers.fc(x, 4, param_attr="w")
+        with pytest.raises(ValueError, match=r"'w' exists with shape \[3, 4\].*\[3, 5\]"):
+            layers.fc(x, 5, param_attr="w")
+
+
+def test_no_gradient_path():
+    with fresh():
+        x = fluid.data("x", [None, 3])
+        h = layers.fc(x, 4)
+        h.stop_gradient = True
+        with pytest.raises(ValueError, match=r"no gradient reaches any parameter from the loss"):
+            fluid.optimizer.SGD(0.1).minimize(layers.mean(h))
+
+
+def test_nan_check_names_op_and_variable(scope):
+    with fresh() as (main, _):
+        x = fluid.data("x", [2])
+        out = layers.sqrt(layers.log(x))
+    fluid.set_flags({"FLAGS_check_nan_inf": True})
+    try:
+        exe = fluid.Executor()
+        with pytest.raises(NanInfError, match=r"op 'log' \(.*test_executor.py:\d+\) wrote NaN or infinity to 'log_0.tmp_0'"):
+            exe.run(main, feed={"x": np.array([-1, 2], np.float32)}, fetch_list=[out])
+        exe.run(main, feed={"x": np.array([2, 2], np.float32)}, fetch_list=[out])
+    finally:
+        fluid.set_flags({"FLAGS_check_nan_inf": False})
+
+
+def test_nan_check_keeps_the_state(scope):
+    main, startup, loss, _ = line()
+    exe = fluid.Executor()
+    exe.run(startup)
+    exe.run(main, feed=batch())
+    before = scope.get("w")
+    feed = batch()
+    feed["x"][0, 0] = np.nan
+    fluid.set_flags({"FLAGS_check_nan_inf": True})
+    try:
+        with pytest.raises(NanInfError, match="'mul'"):
+            exe.run(main, feed=feed, fetch_list=[loss])
+    finally:
+        fluid.set_flags({"FLAGS_check_nan_inf": False})
+    np.testing.assert_array_equal(scope.get("w"), before)
+
+
+def test_too_many_recompilations_warn_once():
+    with fresh() as (main, _):
+        out = layers.mean(fluid.data("x", [None, 2]))
+    exe = fluid.Executor()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for n in range(1, 21):
+            exe.run(main, feed={"x": np.ones((n, 2), np.float32)}, fetch_list=[out])
+    messages = [str(w.message) for w in caught if issubclass(w.category, RuntimeWarning)]
+    assert len(messages) == 1 and "dimension 0 of 'x' keeps changing" in messages[0]
+
+
+# -- the pure functions --------------------------------------------------------------------------------------------
+
+
+def test_pure_step_under_jit_scan_vmap_and_grad():
+    main, startup, loss, prediction = line()
+    state = fluid.init_fn(startup)(jax.random.key(0))
+    step = fluid.step_fn(main, [loss])
+    feed = batch()
+    with jax.enable_x64(True):
+        plain, (first,) = step(state, feed)
+        jitted = jax.jit(step, donate_argnums=0)
+        moved, (same,) = jitted(jax.tree.map(jnp.copy, state), feed)
+        np.testing.assert_allclose(same, first, rtol=1e-6)
+        np.testing.assert_allclose(moved["w"], plain["w"], rtol=1e-6)
+        stacked = {k: np.stack([v] * 3) for k, v in feed.items()}
+        _, (losses,) = jax.lax.scan(lambda s, f: step(s, f), state, stacked)
+        np.testing.assert_allclose(losses[0], first, rtol=1e-6)
+        assert losses[2] < losses[0]
+        _, (many,) = jax.vmap(step, in_axes=(None, 0))(state, stacked)
+        np.testing.assert_allclose(many, np.stack([first] * 3), rtol=1e-6)
+        test_step = fluid.step_fn(main.clone(for_test=True), [loss])
+        grads = jax.grad(lambda w: test_step({**state, "w": w}, feed)[1][0].sum())(state["w"])
+        np.testing.assert_allclose((state["w"] - plain["w"]) / 0.01, grads, rtol=1e-3, atol=1e-4)
+    assert prediction.name not in state
+
+
+def test_pure_step_says_what_is_missing():
+    main, startup, loss, _ = line()
+    step = fluid.step_fn(main, [loss])
+    with pytest.raises(EnforceNotMet, match="is not initialised"):
+        step({}, batch())
+    with pytest.raises(FeedError, match="'y' must be fed"):
+        step(fluid.init_fn(startup)(jax.random.key(0)), {"x": batch()["x"]})
+    with pytest.raises(FetchError, match="'nope' is not in the program"):
+        fluid.step_fn(main, ["nope"])
+
+
+def test_an_ops_error_carries_its_text_and_line():
+    with fresh() as (main, _):
+        x = fluid.data("x", [None, 3])
+        out = layers.reshape(x, [4, 3])
+    with pytest.raises(Exception) as caught:
+        fluid.Executor().run(main, feed={"x": np.ones((2, 3), np.float32)}, fetch_list=[out])
+    notes = "\n".join(caught.value.__notes__)
+    assert "reshape2(" in notes and "test_executor.py:" in notes

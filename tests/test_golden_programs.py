@@ -1,0 +1,129 @@
+"""Programs that the API builds equal those that Paddle 1.8.5 built: ops, slots, names, order, attributes, variables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fluidjax as fluid
+from fluidjax.dtypes import VarType, enum_of
+from fluidjax.ops.registry import HINTS
+
+from .nets import build_forward, fresh, resolve
+
+DATA = Path(__file__).parent / "data"
+LATER = {"cond", "while_array", "static_rnn", "while_loop", "dynamic_rnn", "ifelse", "sequences", "switch_case"}  # control flow, LoD
+RECORDS = {
+    path.stem: json.loads(path.read_text())
+    for folder in ("golden", "golden_extra")
+    for path in sorted((DATA / folder).glob("*.json"))
+}
+CASES = sorted(n for n, r in RECORDS.items() if n not in LATER and ("net" in r or "builder_source" in r))
+ROLES = {"op_role", "op_role_var"}
+IGNORED = (set(HINTS) - ROLES) | {"is_test_", "use_global_stats_"}
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return pytest.approx(value, rel=1e-6)
+    return value
+
+
+def op_view(op: fluid.framework.Operator) -> tuple[str, dict[str, list[str]], dict[str, list[str]]]:
+    ins = {k: op.input(k) for k in op.input_names if op.input(k)}
+    outs = {k: op.output(k) for k in op.output_names if op.output(k)}
+    return op.type, ins, outs
+
+
+def compare_ops(got: Any, want: dict[str, Any], what: str) -> None:
+    types = [op.type for op in got.ops]
+    assert types == [op["type"] for op in want["ops"]], what
+    for i, (op, w) in enumerate(zip(got.ops, want["ops"], strict=True)):
+        where = f"{what}: op {i} {op.type}"
+        assert op_view(op) == (w["type"], w["inputs"], w["outputs"]), where
+        for name, value in w["attrs"].items():
+            if name in IGNORED or isinstance(value, dict):
+                continue
+            assert op.has_attr(name), f"{where}: no attribute {name}"
+            have = op.attr(name)
+            if isinstance(value, list):
+                assert [plain(v) for v in value] == have, f"{where}: {name}"
+            else:
+                assert plain(value) == have, f"{where}: {name}"
+
+
+def compare_vars(got: Any, want: dict[str, Any], what: str) -> None:
+    for w in want.get("vars", ()):
+        if w.get("type") != "LOD_TENSOR":
+            continue
+        assert w["name"] in got.vars, f"{what}: no variable {w['name']}"
+        var = got.vars[w["name"]]
+        where = f"{what}: variable {w['name']}"
+        assert bool(var.persistable) == w["persistable"], where
+        assert isinstance(var, fluid.framework.Parameter) == w.get("parameter", False), where
+        if "shape" in w:
+            assert [max(d, -1) for d in w["shape"]] == list(var.shape), where
+        if w.get("dtype") in VarType.__members__ and var.desc.dtype is not None:
+            assert VarType[w["dtype"]] == enum_of(var.desc.dtype), where
+        assert var.stop_gradient == w["stop_gradient"], where
+
+
+def compare(program: fluid.Program, want: dict[str, Any], what: str) -> None:
+    assert len(program.blocks) == len(want["blocks"]), what
+    for got, w in zip(program.blocks, want["blocks"], strict=True):
+        compare_ops(got, w, f"{what}, block {got.idx}")
+        compare_vars(got, w, f"{what}, block {got.idx}")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_forward_startup_and_test_clone(name: str) -> None:
+    record = RECORDS[name]
+    with fresh() as (main, startup):
+        build_forward(record)
+    compare(main, record["forward"], "forward")
+    compare(startup, record["startup"], "startup")
+    compare(main.clone(for_test=True), record["clone_for_test_before_backward"], "test clone")
+    assert main.clone().desc == main.desc
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if "append_backward" in RECORDS[n]])
+def test_append_backward(name: str) -> None:
+    record = RECORDS[name]["append_backward"]
+    with fresh() as (main, _):
+        loss, _ = build_forward(RECORDS[name])
+        pairs = fluid.backward.append_backward(loss)
+    compare(main, record["program"], "append_backward")
+    assert [[p.name, g.name] for p, g in pairs] == record["params_grads"]
+
+
+MINIMIZED = [(n, o) for n in CASES for o in RECORDS[n].get("minimize", {})]
+
+
+@pytest.mark.parametrize(("name", "optimizer"), MINIMIZED)
+def test_minimize(name: str, optimizer: str) -> None:
+    record = RECORDS[name]["minimize"][optimizer]
+    with fresh() as (main, startup):
+        loss, _ = build_forward(RECORDS[name])
+        if record.get("clip"):
+            fluid.clip.set_gradient_clip(resolve(record["clip"], {}))
+        _, pairs = resolve(record["optimizer"], {}).minimize(loss)
+    if "main" in record:
+        compare(main, record["main"], "main")
+        compare(startup, record["startup"], "startup")
+    if "main_optimize_part" in record:
+        part = [op for op in main.global_block().ops if op.attr("op_role") & 2]
+        assert [op_view(op) for op in part] == [(w["type"], w["inputs"], w["outputs"]) for w in record["main_optimize_part"]]
+    if "params_grads" in record:
+        assert [[p.name, g.name] for p, g in pairs] == record["params_grads"]
+    if "clone_for_test_after_minimize_ops" in record:
+        got = [[op.type for op in b.ops] for b in main.clone(for_test=True).blocks]
+        assert got == record["clone_for_test_after_minimize_ops"]
+
+
+def test_every_recorded_network_is_there() -> None:
+    """The list of cases cannot silently shrink."""
+    assert {"mlp", "lenet", "lenet_bn", "dropout", "word_emb_dense", "double_grad", "shared_param"} <= set(CASES)
+    assert len(MINIMIZED) >= 30

@@ -1,0 +1,132 @@
+"""Imports go down only: the table in docs/architecture.md, enforced on the syntax trees of the whole package."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = "fluidjax"
+FORBIDDEN_JAX = ("jax._src", "jax.core", "jax.interpreters", "jax.experimental")
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported module (dotted); `lazy`: within a function."""
+
+    target: str
+    line: int
+    lazy: bool
+
+
+@cache
+def levels() -> dict[int, tuple[str, ...]]:
+    """The table: a Python literal, level -> module patterns below the package."""
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    found = re.search(r"```python\nLEVELS = (\{.*?\n\})\n```", text, re.DOTALL)
+    assert found, "docs/architecture.md holds no block that begins with LEVELS = {"
+    return {level: tuple(patterns.split()) for level, patterns in ast.literal_eval(found[1]).items()}
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Dotted name -> file of every module of the package."""
+    found = {}
+    for path in sorted((ROOT / PACKAGE).rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+@cache
+def tree(module: str) -> ast.Module:
+    return ast.parse(modules()[module].read_text())
+
+
+def level(module: str) -> int:
+    """The level of a module, by the one pattern that fits it."""
+    name = module.removeprefix(PACKAGE + ".")
+    found = [n for n, patterns in levels().items() if any(fnmatchcase(name, p) for p in patterns)]
+    assert len(found) == 1, f"{module} stands {len(found)} times in the table of docs/architecture.md"
+    return found[0]
+
+
+def nodes(node: ast.AST, lazy: bool = False) -> Iterator[tuple[ast.AST, bool]]:
+    """Every node below `node` and whether a function encloses it; blocks for the type checker alone are left out."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+            continue
+        yield child, lazy
+        yield from nodes(child, lazy or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda))
+
+
+def imports(module: str) -> Iterator[Import]:
+    """What a module imports, with every ``from package import name`` resolved to the module that is meant."""
+    for node, lazy in nodes(tree(module)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(alias.name, node.lineno, lazy)
+        elif isinstance(node, ast.ImportFrom):
+            base = _base(module, node)
+            for alias in node.names:
+                full = f"{base}.{alias.name}"
+                yield Import(full if full in modules() or base.startswith("jax") else base, node.lineno, lazy)
+
+
+def _base(module: str, node: ast.ImportFrom) -> str:
+    if not node.level:
+        return node.module or ""
+    package = module.split(".") if modules()[module].name == "__init__.py" else module.split(".")[:-1]
+    return ".".join([*package[: len(package) - node.level + 1], *([node.module] if node.module else [])])
+
+
+def own(module: str) -> list[Import]:
+    return [i for i in imports(module) if i.target.split(".")[0] == PACKAGE]
+
+
+@pytest.mark.parametrize("module", modules())
+def test_imports_go_down(module):
+    upward = [f"line {i.line}: {i.target} (level {level(i.target)})" for i in own(module) if level(i.target) > level(module)]
+    assert not upward, f"{module} is of level {level(module)} and imports from above: {'; '.join(upward)}"
+
+
+def test_no_cycles():
+    """Modules of one level may import each other, but not in a circle (an import within a function may close one)."""
+    below = {m: {i.target for i in own(m) if not i.lazy and i.target in modules()} - {m} for m in modules()}
+    while ready := [m for m, targets in below.items() if not targets]:
+        for module in ready:
+            del below[module]
+        for targets in below.values():
+            targets.difference_update(ready)
+    assert not below, f"modules that import each other in a circle, or hang on one: {', '.join(below)}"
+
+
+def test_every_pattern_fits_a_module():
+    names = [m.removeprefix(PACKAGE + ".") for m in modules()]
+    idle = [p for patterns in levels().values() for p in patterns if not any(fnmatchcase(n, p) for n in names)]
+    assert not idle, f"the table names what is not there: {', '.join(idle)}"
+
+
+@pytest.mark.parametrize("module", modules())
+def test_only_public_jax(module):
+    private = [f"line {i.line}: {i.target}" for i in imports(module) if (i.target + ".").startswith(tuple(f + "." for f in FORBIDDEN_JAX))]
+    assert not private, f"{module} imports what jax does not promise to keep: {'; '.join(private)}"
+
+
+@pytest.mark.parametrize("module", [m for m in modules() if m.startswith(f"{PACKAGE}.ir")])
+def test_the_ir_is_pure_python(module):
+    heavy = [f"line {i.line}: {i.target}" for i in imports(module) if i.target.split(".")[0] in ("jax", "jaxlib", "numpy", "flax", "optax")]
+    assert not heavy, f"{module} imports {'; '.join(heavy)}"
+
+
+@pytest.mark.parametrize("module", [m for m in modules() if m.startswith(f"{PACKAGE}.layers")])
+def test_layers_only_append_ops(module):
+    jaxes = [f"line {i.line}: {i.target}" for i in imports(module) if i.target.split(".")[0] == "jax"]
+    assert not jaxes, f"{module} computes: {'; '.join(jaxes)}"

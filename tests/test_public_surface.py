@@ -1,0 +1,134 @@
+"""The public surface: every public name with its signature is written down in data/public_api.txt.
+
+A name that goes, or an argument that is renamed, shows there. After a change that is meant:
+
+    make api        (or: python -m tests.test_public_surface)
+"""
+
+from __future__ import annotations
+
+import enum
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import fluidjax
+
+GOLDEN = Path(__file__).parent / "data" / "public_api.txt"
+# the modules that users import; below "fluidjax.paddle" every one
+PUBLIC = (
+    "fluidjax backward clip compiler core data_feeder dataset.idx errors executor functional initializer io layers metrics "
+    "nets optimizer param_attr place profiler program reader regularizer scope transpiler unique_name "
+    "ir.desc ir.edit ir.proto ir.show ir.text ir.verify ir.walk ops.registry"
+)
+
+
+def public_modules() -> list[str]:
+    """The modules in PUBLIC that exist."""
+    found = ["fluidjax", *(f"fluidjax.{n}" for n in PUBLIC.split()[1:] if find_spec(f"fluidjax.{n}"))]
+    if find_spec("fluidjax.paddle"):
+        package = importlib.import_module("fluidjax.paddle")
+        found += ["fluidjax.paddle", *(info.name for info in pkgutil.walk_packages(package.__path__, "fluidjax.paddle."))]
+    return found
+
+
+def names(module: ModuleType) -> list[str]:
+    """``__all__``, or what the module itself defines; for a package, what it re-exports (but for its own modules)."""
+    if hasattr(module, "__all__"):
+        return sorted(module.__all__)
+    public = [n for n in vars(module) if not n.startswith("_") and n != "annotations"]
+    if hasattr(module, "__path__"):
+        return sorted(n for n in public if getattr(vars(module)[n], "__name__", "") != f"{module.__name__}.{n}")
+    return sorted(n for n in public if getattr(vars(module)[n], "__module__", None) == module.__name__)
+
+
+def default(value: Any) -> str:
+    if isinstance(value, enum.Enum):
+        return str(value)
+    if callable(value):
+        return getattr(value, "__qualname__", type(value).__qualname__)
+    text = repr(value)
+    return text if " at 0x" not in text else f"<{type(value).__qualname__}>"
+
+
+def arguments(thing: Any) -> str:
+    """``(x, axis=-1, *, name=None)``, without annotations."""
+    try:
+        signature = inspect.signature(thing)
+    except (TypeError, ValueError):
+        return "(...)"
+    words, bare = [], True
+    for p in signature.parameters.values():
+        if p.kind is p.KEYWORD_ONLY and bare:
+            words.append("*")
+        bare = bare and p.kind not in (p.KEYWORD_ONLY, p.VAR_POSITIONAL)
+        star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+        words.append(star + p.name + ("" if p.default is p.empty else f"={default(p.default)}"))
+    return f"({', '.join(words)})"
+
+
+def members(cls: type) -> Iterator[str]:
+    """The public methods and properties that a class, or one of ours that it derives from, defines."""
+    ours = [c for c in cls.__mro__ if c.__module__.startswith("fluidjax")]
+    for name in sorted({n for c in ours for n in vars(c) if not n.startswith("_")}):
+        value = inspect.getattr_static(cls, name)
+        if isinstance(value, staticmethod | classmethod):
+            yield f"{name}{arguments(getattr(cls, name))}"
+        elif inspect.isfunction(value):
+            yield f"{name}{arguments(value)}"
+        elif isinstance(value, property):
+            yield name
+        elif isinstance(value, enum.Enum):
+            yield f"{name} = {value.value!r}"
+
+
+def described(module: str) -> Iterator[str]:
+    """The lines of one module."""
+    loaded = importlib.import_module(module)
+    for name in names(loaded):
+        value = getattr(loaded, name)
+        if isinstance(value, ModuleType):
+            yield f"{name} -> module {value.__name__}"
+        elif inspect.isclass(value) and value.__module__.startswith("fluidjax"):
+            own_init = any("__init__" in vars(c) for c in value.__mro__ if c.__module__.startswith("fluidjax"))
+            plain = issubclass(value, enum.Enum) or not own_init
+            bases = ", ".join(b.__name__ for b in value.__bases__)
+            yield f"class {name}{'' if plain else arguments(value)}" + ("" if bases == "object" else f" < {bases}")
+            yield from (f"    {line}" for line in members(value))
+        elif inspect.isclass(value) or not callable(value):
+            yield f"{name}: {'type' if inspect.isclass(value) else type(value).__name__}"
+        else:
+            yield f"{name}{arguments(value)}"
+
+
+def surface() -> str:
+    """The whole text: a section a module."""
+    sections = ([f"[{module}]", *described(module)] for module in public_modules())
+    return "\n\n".join("\n".join(lines) for lines in sections if len(lines) > 1) + "\n"
+
+
+def test_public_surface():
+    assert surface().splitlines() == GOLDEN.read_text().splitlines(), "the public surface changed; if that is meant: make api"
+
+
+def test_every_public_thing_says_what_it_is():
+    bare = []
+    for module in public_modules():
+        loaded = importlib.import_module(module)
+        if not loaded.__doc__:
+            bare.append(module)
+        for name in names(loaded):
+            value = getattr(loaded, name)
+            if (inspect.isfunction(value) or inspect.isclass(value)) and not value.__doc__:
+                bare.append(f"{module}.{name}")
+    assert not bare, f"without docstring: {', '.join(bare)}"
+
+
+if __name__ == "__main__":
+    GOLDEN.write_text(surface())
+    print(f"{GOLDEN}: {len(surface().splitlines())} lines")
