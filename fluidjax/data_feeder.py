@@ -124,7 +124,7 @@ def _column(rule: FeedRule, values: list[Any]) -> np.ndarray:
         plain = np.array(values)
     except (ValueError, OverflowError):
         plain = np.empty(0, object)
-    if plain.dtype.kind not in "biuf":
+    if plain.dtype.kind not in "biuf" and plain.dtype != rule.dtype:
         raise FeedError(_unfit(rule, plain, values))
     return rule(_reshaped(rule, converted(rule, plain), len(values)))
 

@@ -96,7 +96,7 @@ def buffered(reader: Reader, size: int) -> Reader:
     _checked("buffered", reader)
 
     def ahead() -> Iterator[Any]:
-        return iter(Background(reader, size, "fluidjax-buffered"))
+        yield from Background(reader, size, "fluidjax-buffered")
 
     return ahead
 

@@ -167,6 +167,7 @@ def test_dpsgd_noise_has_the_scale_asked_for():
     got = np.array(trained(lambda: opt.Dpsgd(1.0, clip=2.0, batch_size=4.0, sigma=0.5), start, grads)).ravel()
     noise = np.diff(got)
     assert np.unique(noise).size > 300
+    assert 0.85 < noise.std() / (0.5 / 4) < 1.15
     assert abs(noise.mean()) < 5 * noise.std() / np.sqrt(noise.size)
 
 

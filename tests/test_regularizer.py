@@ -72,3 +72,12 @@ def test_a_variable_that_is_no_parameter_is_refused():
         x = fluid.data("x", [3])
         with pytest.raises(fluid.errors.FluidTypeError, match="Parameter"):
             R.L2Decay(0.1)(x, x, main.global_block())
+
+
+def test_a_sparse_gradient_becomes_a_dense_variable_of_its_own():
+    with optimizer_cases.fresh(fluid):
+        opt = fluid.optimizer.SGD(0.1, regularization=R.L2Decay(0.1))
+        pairs = opt.backward(optimizer_cases.line(fluid))
+        pairs[0][1]._replace(kind="SELECTED_ROWS")
+        ops = opt.apply_gradients(pairs)
+    assert [o.input("Grad") for o in ops] == [["b@GRAD"], ["w@GRAD@NEWGRAD@"]]

@@ -6,6 +6,7 @@ import importlib
 
 OPS_MODULES = (
     "math",
+    "matrix",
     "elementwise",
     "activation",
     "reduce",

@@ -38,7 +38,9 @@ def concrete(value: Any, op: str, slot: str) -> np.ndarray:
     return found
 
 
-def integers(op: str, slot: str, tensor: Array | None, tensors: list[Array] | None, default: Sequence[int]) -> tuple[int, ...]:
+def integers(
+    op: str, slot: str, tensor: Array | None, tensors: list[Array] | None, default: Sequence[int]
+) -> tuple[int, ...]:
     """Integers from a list of one-element tensors, else from one tensor, else the attribute's."""
     if tensors:
         return tuple(int(concrete(t, op, slot).reshape(-1)[0]) for t in tensors)
@@ -49,9 +51,10 @@ def integers(op: str, slot: str, tensor: Array | None, tensors: list[Array] | No
 
 def scalars(tensor: Array | None, tensors: list[Array] | None, default: Sequence[int]) -> list[Any]:
     """As :func:`integers`, but a value that is known only when the step runs stays an array of shape []."""
-    given = tensors or (default if tensor is None else [tensor.reshape(-1)[i] for i in range(tensor.size)])
-    found = []
-    for each in given:
+    if not tensors and tensor is None:
+        return list(default)
+    found: list[Any] = []
+    for each in tensors or [tensor.reshape(-1)[i] for i in range(tensor.size)]:
         value = known(each)
         found.append(each.reshape(()) if value is None else int(value.reshape(-1)[0]))
     return found
@@ -59,8 +62,6 @@ def scalars(tensor: Array | None, tensors: list[Array] | None, default: Sequence
 
 def shape_spec(shape: Sequence[int], tensor: Spec | None, tensors: Sequence[Spec] | None) -> tuple[int, ...]:
     """The shape that is known before running: the attribute, or as many -1 as the tensors have entries."""
-    if shape or (tensor is None and not tensors):
+    if shape:
         return tuple(n if n >= 0 else -1 for n in shape)
-    if tensors:
-        return (-1,) * len(tensors)
-    return (-1,) * tensor.shape[0]
+    return (-1,) * (len(tensors) if tensors else tensor.shape[0] if tensor is not None else 0)

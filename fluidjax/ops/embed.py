@@ -5,6 +5,8 @@ Ids are trusted inside a step: the executor checks the range of those that are f
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -79,7 +81,7 @@ def _one_hot_spec(X: Spec, depth_tensor: Spec | None, *, depth: int, dtype: int,
     return Spec((*X.shape, depth if depth_tensor is None else -1), name_of(dtype))
 
 
-def _one_hot_last_spec(X: Spec, depth_tensor: Spec | None, **attrs: int) -> Spec:
+def _one_hot_last_spec(X: Spec, depth_tensor: Spec | None, **attrs: Any) -> Spec:
     return _one_hot_spec(Spec(X.shape[:-1], X.dtype), depth_tensor, **attrs)
 
 
@@ -90,6 +92,8 @@ def one_hot(X: Array, depth_tensor: Array | None, *, depth: int = -1, dtype: int
 
 
 @op(outs="Out", infer=_one_hot_spec)
-def one_hot_v2(X: Array, depth_tensor: Array | None, *, depth: int = -1, dtype: int = 5, allow_out_of_range: bool = False):
+def one_hot_v2(
+    X: Array, depth_tensor: Array | None, *, depth: int = -1, dtype: int = 5, allow_out_of_range: bool = False
+):
     """Out[..., j] = 1 where X[...] = j, else 0, for j < depth; an id that is out of range has no 1."""
     return _one_hot("one_hot_v2", X, depth_tensor, depth, dtype)

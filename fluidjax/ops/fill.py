@@ -24,7 +24,7 @@ def constant(shape: Sequence[int], value: Any, dtype: np.dtype) -> Array:
     return np.full(shape, value, dtype) if math.prod(shape) <= SMALL else jnp.full(shape, np.asarray(value, dtype))
 
 
-def scalar(value: float, text: str, dtype: np.dtype) -> np.generic:
+def scalar(value: float, text: str, dtype: np.dtype) -> Any:
     """The number that `text` writes, or `value` if it is empty; integers are exact, as a float32 would not be.
 
     Paddle 1.8.5 reads "inf" and "nan" as 0.
@@ -51,7 +51,9 @@ def fill_constant(
 ):  # fmt: skip
     """Out[...] = ValueTensor, or the number in str_value, or value; tensors go before `shape`."""
     kind = numpy_dtype(name_of(dtype))
-    dims = integers("fill_constant", "ShapeTensor", ShapeTensor, ShapeTensorList if ShapeTensor is None else None, shape)
+    dims = integers(
+        "fill_constant", "ShapeTensor", ShapeTensor, ShapeTensorList if ShapeTensor is None else None, shape
+    )
     if ValueTensor is None:
         return constant(dims, scalar(value, str_value, kind), kind)
     number = known(ValueTensor)
@@ -118,7 +120,9 @@ def _range_spec(Start: Spec, End: Spec, Step: Spec) -> Spec:
 @op("range", outs="Out", infer=_range_spec)
 def range_(Start: Array, End: Array, Step: Array):
     """Out = Start, Start + Step, ... before End; floats are added up one after another, as Paddle does."""
-    start, end, step = (concrete(v, "range", s).reshape(-1)[0] for v, s in ((Start, "Start"), (End, "End"), (Step, "Step")))
+    start, end, step = (
+        concrete(v, "range", s).reshape(-1)[0] for v, s in ((Start, "Start"), (End, "End"), (Step, "Step"))
+    )
     if step == 0 or (end - start) * step < 0:
         raise ShapeError(f"range from {start} to {end} never gets there in steps of {step}")
     kind = Start.dtype

@@ -27,10 +27,6 @@ def _without_bias(attrs: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**attrs, "bias": 0.0, "bias_after_scale": True}
 
 
-def _keep(*names: str) -> Any:
-    return lambda attrs: {n: attrs[n] for n in names if n in attrs}
-
-
 TABLE: dict[str, tuple[Reuse, ...]] = {
     "assign": (Reuse("assign", _X, _OUT),),
     "scale": (Reuse("scale", {**_X, "ScaleTensor": "ScaleTensor"}, _OUT, _without_bias),),
@@ -45,8 +41,8 @@ TABLE: dict[str, tuple[Reuse, ...]] = {
         Reuse("scale", _X, {"Out": "Y@GRAD"}, _scaled_by(-1.0)),
     ),
     "increment": (Reuse("increment", {"X": "Out"}, {"Out": "X"}, lambda a: {**a, "step": -a.get("step", 1.0)}),),
-    "split": (Reuse("concat", {**_X, "AxisTensor": "AxisTensor"}, _OUT, _keep("axis")),),
-    "unbind": (Reuse("stack", _X, {"Y": "X@GRAD"}, _keep("axis")),),
+    "split": (Reuse("concat", {**_X, "AxisTensor": "AxisTensor"}, _OUT),),
+    "unbind": (Reuse("stack", _X, {"Y": "X@GRAD"}),),
     "print": (Reuse("print", {"In": "Out@GRAD"}, {"Out": "In@GRAD"}, lambda a: {**a, "is_forward": False}),),
     "reduce_sum_grad": (Reuse("reduce_sum", {"X": "X@GRAD@GRAD"}, {"Out": "Out@GRAD@GRAD"}),),
     "reduce_mean_grad": (Reuse("reduce_mean", {"X": "X@GRAD@GRAD"}, {"Out": "Out@GRAD@GRAD"}),),

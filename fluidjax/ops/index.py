@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -49,7 +50,9 @@ def put(X: Array, index: Array, updates: Array, add: bool) -> Array:
         scatter_dims_to_operand_dims=tuple(range(k)),
     )
     scatter = lax.scatter_add if add else lax.scatter
-    return scatter(jnp.asarray(X), narrow(index, X.shape[:k]), updates, numbers, mode=lax.GatherScatterMode.FILL_OR_DROP)
+    return scatter(
+        jnp.asarray(X), narrow(index, X.shape[:k]), updates, numbers, mode=lax.GatherScatterMode.FILL_OR_DROP
+    )
 
 
 def rows(ids: Array) -> Array:
@@ -137,7 +140,7 @@ def index_select(X: Array, Index: Array, *, dim: int = 0):
     return jnp.take(X, narrow(Index, X.shape), axis=dim, mode="clip")
 
 
-@op(outs="Out", grad="X Index", nograd="Index")
+@op(outs="Out", grad="X Index", nograd="Index", infer=lambda X, Index: Spec(Index.shape, X.dtype))
 def index_sample(X: Array, Index: Array):
     """Out[i, j] = X[i, Index[i, j]]."""
     return jnp.take_along_axis(X, narrow(Index, X.shape), axis=1, mode=_TRUST)
@@ -171,7 +174,7 @@ def _opposite(X: Array) -> Array:
 def argsort(X: Array, *, axis: int = -1, descending: bool = False):
     """Out = X sorted along `axis`, Indices (int64) where its elements were; equals keep their order."""
     order = lax.broadcasted_iota(np.int32 if X.shape[axis] < 2**31 else np.int64, X.shape, axis % X.ndim)
-    key, order = lax.sort((_opposite(X) if descending else X, order), dimension=axis, num_keys=1)
+    key, order = lax.sort([jnp.asarray(_opposite(X) if descending else X), order], dimension=axis, num_keys=1)
     return _opposite(key) if descending else key, order.astype(np.int64)
 
 
@@ -227,7 +230,9 @@ def sequence_mask(X: Array, MaxLenTensor: Array | None, *, maxlen: int = -1, out
     elif maxlen < 0:
         lengths = known(X)
         if lengths is None:
-            raise UnsupportedError("op 'sequence_mask' needs maxlen: the longest of lengths that are fed is no static shape")
+            raise UnsupportedError(
+                "op 'sequence_mask' needs maxlen: the longest of lengths that are fed is no static shape"
+            )
         maxlen = int(lengths.max())
     return (jnp.arange(maxlen, dtype=X.dtype) < X[..., None]).astype(numpy_dtype(name_of(out_dtype)))
 
@@ -236,10 +241,11 @@ def sequence_mask(X: Array, MaxLenTensor: Array | None, *, maxlen: int = -1, out
 def gather_tree(Ids: Array, Parents: Array):
     """Out[t] = Ids[t, b, parent], from the last step back: beams [T, B, W] read along the chains of Parents."""
 
-    def back(beam: Array, step: tuple[Array, Array]) -> tuple[Array, Array]:
+    def back(beam: jax.Array, step: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         ids, parents = step
         index = narrow(beam, Ids.shape)
-        return tuple(jnp.take_along_axis(x, index, axis=-1, mode=_TRUST) for x in (parents, ids))
+        before = jnp.take_along_axis(parents, index, axis=-1, mode=_TRUST)
+        return before, jnp.take_along_axis(ids, index, axis=-1, mode=_TRUST)
 
     last = jnp.broadcast_to(jnp.arange(Ids.shape[-1], dtype=Parents.dtype), Parents.shape[1:])
-    return lax.scan(back, last, (Ids, Parents), reverse=True)[1]
+    return lax.scan(back, last, (jnp.asarray(Ids), jnp.asarray(Parents)), reverse=True)[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import jax.numpy as jnp
@@ -49,7 +50,9 @@ def reshaped(shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
 
 def _reshape_spec(X: Spec, Shape: Spec | None, ShapeTensor: tuple[Spec, ...] | None, *, shape: Ints) -> Spec:
     if ShapeTensor:
-        return Spec(tuple(X.shape[i] if n == 0 else n for i, n in enumerate(shape)) or (-1,) * len(ShapeTensor), X.dtype)
+        return Spec(
+            tuple(X.shape[i] if n == 0 else n for i, n in enumerate(shape)) or (-1,) * len(ShapeTensor), X.dtype
+        )
     if Shape is not None and not shape:
         return Spec((-1,) * Shape.shape[0], X.dtype)
     return Spec(reshaped(shape, X.shape), X.dtype)
@@ -158,7 +161,12 @@ def flatten2(X: Array, *, axis: int = 1):
     return flatten(X, axis=axis), xshape(X)
 
 
-for _kind, _nograd in (("reshape2", "Shape ShapeTensor"), ("squeeze2", ""), ("unsqueeze2", "AxesTensor AxesTensorList"), ("flatten2", "")):
+for _kind, _nograd in (
+    ("reshape2", "Shape ShapeTensor"),
+    ("squeeze2", ""),
+    ("unsqueeze2", "AxesTensor AxesTensorList"),
+    ("flatten2", ""),
+):
     grad_of(_kind, "XShape", nograd=_nograd)(_like_xshape)
 
 
@@ -202,7 +210,13 @@ def sections_of(size: int, num: int, sections: Sequence[int]) -> list[int]:
 
 
 def _split_spec(
-    X: Spec, AxisTensor: Spec | None, SectionsTensorList: tuple[Spec, ...] | None, *, sections: Ints, num: int, axis: int
+    X: Spec,
+    AxisTensor: Spec | None,
+    SectionsTensorList: tuple[Spec, ...] | None,
+    *,
+    sections: Ints,
+    num: int,
+    axis: int,
 ) -> tuple[Spec, ...]:
     if AxisTensor is not None:
         return (Spec((-1,) * X.ndim, X.dtype),) * (num or len(sections) or len(SectionsTensorList or ()))
@@ -220,7 +234,7 @@ def split(
     at = integers("split", "AxisTensor", AxisTensor, None, [axis])[0] % X.ndim
     sizes = integers("split", "SectionsTensorList", None, SectionsTensorList, sections)
     ends = np.cumsum([0, *sections_of(X.shape[at], num, sizes)]).tolist()
-    return [lax.slice_in_dim(X, a, b, axis=at) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    return [lax.slice_in_dim(X, a, b, axis=at) for a, b in pairwise(ends)]
 
 
 @op(outs="Y")
@@ -273,7 +287,9 @@ def expanded(dims: Sequence[int], times: Sequence[int]) -> tuple[int, ...]:
     return tuple(-1 if -1 in (n, t) else n * t for n, t in zip(dims, times, strict=True))
 
 
-def _expand_spec(X: Spec, ExpandTimes: Spec | None, expand_times_tensor: tuple[Spec, ...] | None, *, expand_times: Ints) -> Spec:
+def _expand_spec(
+    X: Spec, ExpandTimes: Spec | None, expand_times_tensor: tuple[Spec, ...] | None, *, expand_times: Ints
+) -> Spec:
     times = expand_times or ((-1,) * X.ndim if ExpandTimes is not None or expand_times_tensor else ())
     return Spec(expanded(X.shape, times), X.dtype)
 
@@ -286,7 +302,12 @@ def expand(X: Array, ExpandTimes: Array | None, expand_times_tensor: list[Array]
     return jnp.tile(X, times)
 
 
-@op(outs="Out", grad="X target_tensor", nograd="target_tensor", infer=lambda X, target_tensor: Spec(target_tensor.shape, X.dtype))
+@op(
+    outs="Out",
+    grad="X target_tensor",
+    nograd="target_tensor",
+    infer=lambda X, target_tensor: Spec(target_tensor.shape, X.dtype),
+)
 def expand_as(X: Array, target_tensor: Array):
     """Out = X repeated along each dim until it has target_tensor's shape."""
     if X.ndim != target_tensor.ndim or any(t % n for n, t in zip(X.shape, target_tensor.shape, strict=True)):

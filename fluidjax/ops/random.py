@@ -67,7 +67,9 @@ def uniform_random(
 
 
 @op(outs="Out")
-def truncated_gaussian_random(*, shape: Ints, mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: int = 5, key: jax.Array):
+def truncated_gaussian_random(
+    *, shape: Ints, mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: int = 5, key: jax.Array
+):
     """Out[...] ~ N(mean, std^2), drawn again where it is more than 2 std away from the mean."""
     return jax.random.truncated_normal(key, -2.0, 2.0, shape, numpy_dtype(name_of(dtype))) * std + mean
 

@@ -127,6 +127,7 @@ class OpDef:
     reuse: tuple[Reuse, ...] = ()
     infer: Callable[..., Any] | None = None
     forward: str | None = None  # of a gradient op: the op that it differentiates
+    carried: Mapping[str, str] = field(default_factory=dict)  # attributes without meaning here, see grad_reuses
     derived: bool = False  # of a gradient op: its rule is jax.vjp of the forward op
     doc: str = ""
     defaults: Mapping[str, Any] = field(default_factory=dict)  # attribute defaults as descs hold them
@@ -136,7 +137,7 @@ class OpDef:
     def attr_type(self, name: str) -> str | None:
         """Paddle's type of an attribute, or None if the op has no such attribute."""
         found = self.attrs.get(name)
-        return found.type if found else HINTS.get(name)
+        return found.type if found else HINTS.get(name) or self.carried.get(name)
 
     def arguments(self, attrs: Mapping[str, Any]) -> dict[str, Any]:
         """The keyword arguments of `fn` from an op's attributes; defaults fill what is missing."""
@@ -374,8 +375,17 @@ def add_grad(fwd: OpDef, graddef: GradDef, rule: Callable[..., Any], doc: str = 
 
 
 def grad_reuses(kind: str, *ops: Reuse) -> None:
-    """Declare that the gradient of `kind` is written with ordinary ops."""
-    REGISTRY[kind] = replace(lookup(kind), reuse=ops)
+    """Declare that the gradient of `kind` is written with ordinary ops.
+
+    Those may carry attributes of `kind` that mean nothing to them, as Paddle leaves them there.
+    """
+    forward = lookup(kind)
+    REGISTRY[kind] = replace(forward, reuse=ops)
+    for reuse in ops:
+        if reuse.type in REGISTRY:
+            used = REGISTRY[reuse.type]
+            more = {n: a.type for n, a in forward.attrs.items() if n not in used.attrs}
+            REGISTRY[reuse.type] = replace(used, carried={**used.carried, **more})
 
 
 def _hand_rule(fn: Callable[..., Any], graddef: GradDef) -> Callable[..., Any]:

@@ -39,6 +39,11 @@ def bounds(size: int, start: int, end: int) -> tuple[int, int]:
     return first, last
 
 
+def _open(i: int, infer_flags: Sequence[int], tensors: bool) -> bool:
+    """Whether tensors decide the size on the i-th of the axes: its flag is -1, or there are tensors and no flags."""
+    return infer_flags[i] == -1 if i < len(infer_flags) else tensors and not infer_flags
+
+
 def _slice_spec(
     Input: Spec, StartsTensor: Any, EndsTensor: Any, StartsTensorList: Any, EndsTensorList: Any, *,
     axes: Ints, starts: Ints, ends: Ints, infer_flags: Ints, decrease_axis: Ints,
@@ -47,7 +52,7 @@ def _slice_spec(
     dims = list(Input.shape)
     for i, axis in enumerate(axes):
         at = axis % Input.ndim
-        if i < len(infer_flags) and infer_flags[i] == -1 or tensors and not infer_flags:
+        if _open(i, infer_flags, tensors):
             dims[at] = -1
         elif dims[at] >= 0:
             first, last = bounds(dims[at], starts[i], _end(axis, starts[i], ends[i], decrease_axis))
@@ -110,7 +115,7 @@ def _strided_spec(
     tensors = any((StartsTensor, EndsTensor, StridesTensor, StartsTensorList, EndsTensorList, StridesTensorList))
     dims = list(Input.shape)
     for i, axis in enumerate(axes):
-        if i < len(infer_flags) and infer_flags[i] == -1 or tensors and not infer_flags:
+        if _open(i, infer_flags, tensors):
             dims[axis] = -1
         elif dims[axis] >= 0:
             dims[axis] = steps(dims[axis], starts[i], _end(axis, starts[i], ends[i], decrease_axis), strides[i])[1]
@@ -188,13 +193,17 @@ def _box(shape: Sequence[int], offsets: Sequence[Any], dims: Sequence[int]) -> l
     return out
 
 
-def _crop_tensor_spec(X: Spec, Shape: Any, Offsets: Any, ShapeTensor: Any, OffsetsTensor: Any, *, shape: Ints, offsets: Ints) -> Spec:
+def _crop_tensor_spec(
+    X: Spec, Shape: Any, Offsets: Any, ShapeTensor: Any, OffsetsTensor: Any, *, shape: Ints, offsets: Ints
+) -> Spec:
     if Shape is not None or ShapeTensor:
         return Spec(tuple(n if n > 0 else -1 for n in shape) or (-1,) * X.ndim, X.dtype)
     if Offsets is not None or OffsetsTensor:
         return Spec(tuple(shape), X.dtype)
     full = _box(shape, offsets, X.shape)
-    return Spec(tuple(-1 if size == -1 and n == -1 else m for n, m, size in zip(shape, full, X.shape, strict=True)), X.dtype)
+    return Spec(
+        tuple(-1 if size == -1 and n == -1 else m for n, m, size in zip(shape, full, X.shape, strict=True)), X.dtype
+    )
 
 
 @op(outs="Out", infer=_crop_tensor_spec)
@@ -209,7 +218,9 @@ def crop_tensor(
 
 
 @grad_of("crop_tensor", "X Offsets OffsetsTensor", nograd="Shape Offsets ShapeTensor OffsetsTensor")
-def crop_tensor_grad(X: Array, Offsets: Array | None, OffsetsTensor: list[Array] | None, d_Out: Array, *, offsets: Ints):
+def crop_tensor_grad(
+    X: Array, Offsets: Array | None, OffsetsTensor: list[Array] | None, d_Out: Array, *, offsets: Ints
+):
     """d_X = d_Out where Out was taken from, 0 elsewhere."""
     return _uncropped(X, d_Out, scalars(Offsets, OffsetsTensor, offsets))
 

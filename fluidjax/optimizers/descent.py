@@ -88,8 +88,8 @@ class LarsMomentumOptimizer(Optimizer):
 class DpsgdOptimizer(Optimizer):
     """Differentially private SGD: ``param -= lr * (grad / max(1, |grad| / clip) + noise / batch_size)``.
 
-    The noise is normal with standard deviation clip * sigma, one draw for the whole parameter. clip: the norm that a
-    gradient is cut to; batch_size, sigma: the scale of the noise. parameter_list: see :class:`Optimizer`.
+    The noise is one normal draw of standard deviation sigma for the whole parameter. clip: the norm that a gradient is
+    cut to; batch_size, sigma: the scale of the noise. parameter_list: see :class:`Optimizer`.
     The op's attribute ``seed`` is ``_seed`` (None: 0, which follows the program's random_seed).
     """
 

@@ -64,7 +64,9 @@ def test_one_element_at_a_computed_place(at: int) -> None:
 def test_a_range_at_a_computed_place_is_refused() -> None:
     x = np.zeros((4, 3), "float32")
     with pytest.raises(UnsupportedError, match="cannot cut axis 0"):
-        jax.jit(lambda i: run("slice", {"Input": x, "StartsTensor": i}, axes=(0,), starts=(0,), ends=(3,)))(np.array([1]))
+        jax.jit(lambda i: run("slice", {"Input": x, "StartsTensor": i}, axes=(0,), starts=(0,), ends=(3,)))(
+            np.array([1])
+        )
 
 
 def test_a_box_at_a_computed_place() -> None:

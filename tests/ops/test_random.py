@@ -108,7 +108,9 @@ def test_dropout_gradient_uses_the_mask_alone() -> None:
     inputs = {"Mask": mask, "Out@GRAD": up}
     down = grad(inputs, {"dropout_prob": 0.25})["X@GRAD"]
     scaled = grad(inputs, {"dropout_prob": 0.25, "dropout_implementation": "upscale_in_train"})["X@GRAD"]
-    nothing = grad({"Mask": mask * 0, "Out@GRAD": up}, {"dropout_prob": 1.0, "dropout_implementation": "upscale_in_train"})
+    nothing = grad(
+        {"Mask": mask * 0, "Out@GRAD": up}, {"dropout_prob": 1.0, "dropout_implementation": "upscale_in_train"}
+    )
     np.testing.assert_array_equal(down, up * mask)
     np.testing.assert_allclose(scaled, up * mask / 0.75)
     np.testing.assert_array_equal(nothing["X@GRAD"], np.zeros(3))
@@ -155,6 +157,8 @@ def test_seed_gives_its_number_or_draws_one() -> None:
     assert drawn[0] != drawn[1]
 
 
-@pytest.mark.parametrize("op, attrs", [("gaussian_random", {"shape": (8,)}), ("randint", {"shape": (8,), "low": 0, "high": 99})])
+@pytest.mark.parametrize(
+    "op, attrs", [("gaussian_random", {"shape": (8,)}), ("randint", {"shape": (8,), "low": 0, "high": 99})]
+)
 def test_the_key_alone_decides(op: str, attrs: dict[str, Any]) -> None:
     assert draw(op, 1, **attrs).tolist() == draw(op, 1, **attrs).tolist() != draw(op, 2, **attrs).tolist()

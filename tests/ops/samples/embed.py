@@ -1,9 +1,12 @@
 """Embedding tables and one-hot vectors."""
+
 import numpy as np
 
 from ..sample import Sample, f32, f64, ints
 
-i64 = lambda *values: np.array(values, "int64")
+
+def i64(*values):
+    return np.array(values, "int64")
 
 
 def look(op, w, ids, grad=True, **attrs):
@@ -25,7 +28,9 @@ def tables():
 
 
 def vectors():
-    hot = lambda op, x, inputs=None, **attrs: Sample(op, dict({"X": x}, **(inputs or {})), attrs, ["Out"])
+    def hot(op, x, inputs=None, **attrs):
+        return Sample(op, dict({"X": x}, **(inputs or {})), attrs, ["Out"])
+
     depth = {"depth_tensor": np.array([6], "int32")}
     yield hot("one_hot", i64([1], [0], [3]), depth=4)
     yield hot("one_hot", ints(2, 3, 1, high=4), depth=4, dtype=3)

@@ -1,4 +1,5 @@
 """Elements moved about."""
+
 from ..sample import Sample, f32, f64, ints
 
 
@@ -12,7 +13,15 @@ def turns():
     yield one("reverse", f32(2, 3), axis=[-1])
     yield one("reverse", ints(4, high=9), grad=False, axis=[0])
     for dims in ([0], [0, 1], [-1]):
-        yield Sample("flip", {"X": f32(2, 3)}, {"dims": dims}, ["Out"], grad=["X"], paddle=False, note="flip has a CUDA kernel only")
+        yield Sample(
+            "flip",
+            {"X": f32(2, 3)},
+            {"dims": dims},
+            ["Out"],
+            grad=["X"],
+            paddle=False,
+            note="flip has a CUDA kernel only",
+        )
     yield one("roll", f32(3, 4), shifts=[1], dims=[0])
     yield one("roll", f32(3, 4), shifts=[-1, 6], dims=[0, 1])
     yield one("roll", f32(3, 4), shifts=[2], dims=[-1])
@@ -27,12 +36,21 @@ def blocks():
     yield one("pixel_shuffle", f32(1, 3, 2, 2))
     yield one("shuffle_channel", f32(2, 4, 2, 1), group=2)
     for shape, group in (((2, 6, 2, 2), 2), ((1, 6, 2, 1), 3)):
-        yield Sample("shuffle_channel", {"X": f32(*shape)}, {"group": group}, ["Out"], grad=["X"],
-                     skip={"numeric": "shuffle_channel_grad shuffles once more instead of back"})
+        yield Sample(
+            "shuffle_channel",
+            {"X": f32(*shape)},
+            {"group": group},
+            ["Out"],
+            grad=["X"],
+            skip={"numeric": "shuffle_channel_grad shuffles once more instead of back"},
+        )
     yield one("temporal_shift", f32(6, 4, 2, 2), seg_num=3)
     yield one("temporal_shift", f32(4, 7, 1, 2), seg_num=2, shift_ratio=0.3)
     yield one("temporal_shift", f32(4, 4, 1, 2), seg_num=4, shift_ratio=0.45)
-    window = lambda x, k, s, p, d: one("unfold", x, ["Y"], kernel_sizes=k, strides=s, paddings=p, dilations=d)
+
+    def window(x, k, s, p, d):
+        return one("unfold", x, ["Y"], kernel_sizes=k, strides=s, paddings=p, dilations=d)
+
     yield window(f32(2, 3, 4, 5), [2, 3], [1, 1], [0, 0, 0, 0], [1, 1])
     yield window(f32(1, 2, 5, 6), [3, 2], [2, 1], [1, 0, 2, 1], [1, 2])
     yield window(f32(1, 2, 6, 6), [3, 3], [2, 2], [1, 1, 1, 1], [2, 2])

@@ -1,14 +1,21 @@
 """Reshaping, joining, splitting, repeating and casting."""
+
 import numpy as np
 
 from ..sample import Sample, bools, f32, f64, ints
 
-i32 = lambda *values: np.array(values, "int32")
+
+def i32(*values):
+    return np.array(values, "int32")
+
+
 RANK = {"unknown": "the output's rank, or the number of outputs, depends on the first dimension"}
 
 
 def one(op, x, outputs=("Out",), grad=True, slot="X", inputs=None, skip=None, **attrs):
-    return Sample(op, dict({slot: x}, **(inputs or {})), attrs, outputs=list(outputs), grad=[slot] if grad else None, skip=skip)
+    return Sample(
+        op, dict({slot: x}, **(inputs or {})), attrs, outputs=list(outputs), grad=[slot] if grad else None, skip=skip
+    )
 
 
 def reshapes():
@@ -21,10 +28,21 @@ def reshapes():
         yield one(op, f32(2, 3, 4), shape=[-1, 8], inputs={"Shape": i32(3, -1)})
         # reshape_grad cannot be made for a list of shape tensors
         yield one(op, f32(2, 3, 4), grad=op == "reshape2", shape=[-1, 4], inputs={"ShapeTensor": [i32(6), i32(4)]})
-        yield one(op, f32(2, 3, 4), inputs={"Shape": i32(0, 12)}, skip={"unknown": "it is the length of Shape that gives the rank"})
+        yield one(
+            op,
+            f32(2, 3, 4),
+            inputs={"Shape": i32(0, 12)},
+            skip={"unknown": "it is the length of Shape that gives the rank"},
+        )
         yield one(op, ints(4, 3, high=9), shape=[3, 4], grad=False)
-    yield Sample("reshape2", {"X": f32(2, 3, 4)}, {"shape": [6, 4]}, ["Out", "XShape"], paddle=False,
-                 note="XShape holds nothing that could be recorded")
+    yield Sample(
+        "reshape2",
+        {"X": f32(2, 3, 4)},
+        {"shape": [6, 4]},
+        ["Out", "XShape"],
+        paddle=False,
+        note="XShape holds nothing that could be recorded",
+    )
 
 
 def transposes():
@@ -55,7 +73,9 @@ def squeezes():
 
 
 def joins():
-    many = lambda op, xs, out="Out", grad=True, **attrs: Sample(op, {"X": xs}, attrs, [out], grad=["X"] if grad else None)
+    def many(op, xs, out="Out", grad=True, **attrs):
+        return Sample(op, {"X": xs}, attrs, [out], grad=["X"] if grad else None)
+
     yield many("concat", [f32(2, 3), f32(1, 3), f32(3, 3)])
     yield many("concat", [f32(2, 3, 1), f32(2, 3, 4)], axis=-1)
     yield many("concat", [f32(2, 3), f32(2, 2)], axis=1)
@@ -70,13 +90,22 @@ def joins():
 
 
 def splits():
-    part = lambda n, x, inputs=None, **attrs: one("split", x, ["Out*%d" % n], inputs=inputs, **attrs)
+    def part(n, x, inputs=None, **attrs):
+        return one("split", x, [f"Out*{n}"], inputs=inputs, **attrs)
+
     yield part(2, f32(4, 3), num=2)
     yield part(3, f32(2, 6), num=3, axis=1)
     yield part(3, f32(2, 6), sections=[1, 3, 2], axis=1)
     for how in ({"sections": [1, 3, 2]}, {"num": 3}):
-        yield Sample("split", {"X": f32(2, 6)}, dict(how, axis=-1), ["Out*3"], grad=["X"],
-                     paddle=False, note="1.8.5 writes outside its own memory for a negative axis")
+        yield Sample(
+            "split",
+            {"X": f32(2, 6)},
+            dict(how, axis=-1),
+            ["Out*3"],
+            grad=["X"],
+            paddle=False,
+            note="1.8.5 writes outside its own memory for a negative axis",
+        )
     yield part(3, f32(2, 6), sections=[1, -1, 2], axis=1)
     yield part(2, f32(2, 6), num=2, axis=0, inputs={"AxisTensor": i32(1)})
     yield part(2, f32(2, 6), sections=[-1, -1], axis=1, inputs={"SectionsTensorList": [i32(2), i32(4)]})
@@ -105,7 +134,7 @@ def casts():
         yield one("cast", values, grad=name.startswith("float"), in_dtype=5, out_dtype=number[name])
     yield one("cast", bools(5), grad=False, in_dtype=0, out_dtype=5)
     yield one("cast", ints(2, 3, low=-9, high=9), grad=False, in_dtype=3, out_dtype=5)
-    yield one("cast", np.array([2 ** 40 + 5, -3], "int64"), grad=False, in_dtype=3, out_dtype=2)
+    yield one("cast", np.array([2**40 + 5, -3], "int64"), grad=False, in_dtype=3, out_dtype=2)
     yield one("cast", ints(4, high=255, dtype="int32"), grad=False, in_dtype=2, out_dtype=20)
     yield one("assign", f32(2, 3))
     yield one("assign", ints(3, high=9), grad=False)

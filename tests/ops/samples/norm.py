@@ -1,7 +1,7 @@
 """Normalisations."""
 import numpy as np
 
-from ..sample import Sample, away_from_zero, f32, f64, positive
+from ..sample import Sample, away_from_zero, f32, positive
 
 
 def batch_norm(shape, c, op="batch_norm", grad=True, x=None, saved=True, **attrs):
@@ -135,11 +135,13 @@ def spectral(shape, dim=0, **attrs):
                   outputs=["Out"], grad=["Weight"], skip={"numeric": "U and V count as constants"})
 
 
-SAMPLES = [
-    *batch_norms(), *layer_norms(), *group_norms(),
+# one list after another: Python 3.8 would run the generators of a single literal after the calls beside them
+SAMPLES = list(batch_norms()) + list(layer_norms()) + list(group_norms())
+SAMPLES += [
     instance_norm((2, 3, 4, 3)), instance_norm((2, 3, 5), epsilon=0.001), instance_norm((2, 2, 2, 3, 2)),
-    *norms(),
-    lrn((2, 6, 3, 2)), lrn((2, 7, 2, 2), n=3, k=1.0, alpha=0.1, beta=0.5), lrn((2, 3, 2, 6), data_format="NHWC", alpha=0.1),
+    *list(norms()),
+    lrn((2, 6, 3, 2)), lrn((2, 7, 2, 2), n=3, k=1.0, alpha=0.1, beta=0.5),
+    lrn((2, 3, 2, 6), data_format="NHWC", alpha=0.1),
     affine((2, 3, 2, 4), 3, data_layout="NCHW"), affine((2, 2, 4, 3), 3, data_layout="NHWC"), affine((2, 3), 3),
     data_norm(4, 3), data_norm(5, 6, slot=2), data_norm(4, 3, epsilon=0.001), data_norm(4, 3, shift=True),
     data_norm(5, 6, slot=3, shift=True),

@@ -1,9 +1,14 @@
 """What is not random about random ops; tests/ops/test_random.py tests the rest."""
+
 import numpy as np
 
 from ..sample import Sample, f32, positive
 
-i64 = lambda *values: np.array(values, "int64")
+
+def i64(*values):
+    return np.array(values, "int64")
+
+
 NEXT = 2.0000002  # the float32 after 2
 DRAWS = "draws random numbers"
 
@@ -14,9 +19,17 @@ def drawn(op, attrs, outputs=("Out",), grad=None, **inputs):
 
 def dropouts():
     for how in ("downgrade_in_infer", "upscale_in_train"):
-        yield Sample("dropout", {"X": f32(3, 4)}, {"is_test": True, "dropout_prob": 0.3, "dropout_implementation": how}, ["Out"])
+        yield Sample(
+            "dropout", {"X": f32(3, 4)}, {"is_test": True, "dropout_prob": 0.3, "dropout_implementation": how}, ["Out"]
+        )
         for prob in (0.0, 1.0):
-            yield Sample("dropout", {"X": f32(3, 4)}, {"dropout_prob": prob, "dropout_implementation": how}, ["Out", "Mask"], grad=["X"])
+            yield Sample(
+                "dropout",
+                {"X": f32(3, 4)},
+                {"dropout_prob": prob, "dropout_implementation": how},
+                ["Out", "Mask"],
+                grad=["X"],
+            )
         yield drawn("dropout", {"dropout_prob": 0.4, "dropout_implementation": how}, ["Out", "Mask"], X=f32(3, 4))
 
 
@@ -24,16 +37,38 @@ def sure():
     """drawn from intervals or distributions that leave one answer"""
     for op in ("gaussian_random", "truncated_gaussian_random"):
         yield Sample(op, {}, {"shape": [2, 3], "mean": 1.5, "std": 0.0}, ["Out"])
-    yield Sample("gaussian_random", {"ShapeTensor": np.array([2, 3], "int32")}, {"mean": 1.5, "std": 0.0}, ["Out"],
-                 skip={"unknown": "the length of ShapeTensor is the output's rank"})
+    yield Sample(
+        "gaussian_random",
+        {"ShapeTensor": np.array([2, 3], "int32")},
+        {"mean": 1.5, "std": 0.0},
+        ["Out"],
+        skip={"unknown": "the length of ShapeTensor is the output's rank"},
+    )
     yield Sample("gaussian_random", {}, {"shape": [2], "mean": 1.5, "std": 0.0, "dtype": 6}, ["Out"])
-    yield Sample("gaussian_random_batch_size_like", {"Input": f32(3, 2)}, {"shape": [-1, 4], "mean": 0.5, "std": 0.0}, ["Out"])
-    yield Sample("gaussian_random_batch_size_like", {"Input": f32(3, 2)},
-                 {"shape": [4, -1], "mean": 0.5, "std": 0.0, "input_dim_idx": 0, "output_dim_idx": 1}, ["Out"])
-    yield Sample("uniform_random", {}, {"shape": [3, 4], "min": 2.0, "max": NEXT, "diag_num": 3, "diag_step": 4, "diag_val": 7.0}, ["Out"])
-    yield Sample("uniform_random", {"ShapeTensorList": [np.array([2], "int32"), np.array([2], "int32")]},
-                 {"shape": [-1, -1], "min": 2.0, "max": NEXT}, ["Out"])
-    yield Sample("uniform_random_batch_size_like", {"Input": f32(3, 2)}, {"shape": [-1, 4], "min": 2.0, "max": NEXT}, ["Out"])
+    yield Sample(
+        "gaussian_random_batch_size_like", {"Input": f32(3, 2)}, {"shape": [-1, 4], "mean": 0.5, "std": 0.0}, ["Out"]
+    )
+    yield Sample(
+        "gaussian_random_batch_size_like",
+        {"Input": f32(3, 2)},
+        {"shape": [4, -1], "mean": 0.5, "std": 0.0, "input_dim_idx": 0, "output_dim_idx": 1},
+        ["Out"],
+    )
+    yield Sample(
+        "uniform_random",
+        {},
+        {"shape": [3, 4], "min": 2.0, "max": NEXT, "diag_num": 3, "diag_step": 4, "diag_val": 7.0},
+        ["Out"],
+    )
+    yield Sample(
+        "uniform_random",
+        {"ShapeTensorList": [np.array([2], "int32"), np.array([2], "int32")]},
+        {"shape": [-1, -1], "min": 2.0, "max": NEXT},
+        ["Out"],
+    )
+    yield Sample(
+        "uniform_random_batch_size_like", {"Input": f32(3, 2)}, {"shape": [-1, 4], "min": 2.0, "max": NEXT}, ["Out"]
+    )
     yield Sample("randint", {}, {"shape": [2, 3], "low": 4, "high": 5}, ["Out"])
     yield Sample("randint", {}, {"shape": [2], "low": -4, "high": -3, "dtype": 2}, ["Out"])
     yield Sample("randperm", {}, {"n": 1}, ["Out"])

@@ -1,0 +1,259 @@
+"""Metrics that add up over batches, in Python: update with fetched values, then eval."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from .errors import FluidValueError, UnsupportedError
+
+
+class MetricBase:
+    """Base of the metrics: attributes without a leading underscore are the state that reset clears."""
+
+    def __init__(self, name: str | None) -> None:
+        self._name = type(self).__name__ if name is None else str(name)
+
+    def __str__(self) -> str:
+        return self._name
+
+    def _states(self) -> dict[str, Any]:
+        return {n: v for n, v in vars(self).items() if not n.startswith("_")}
+
+    def reset(self) -> None:
+        """Set numbers and arrays of the state to zero, anything else to None."""
+        for name, value in self._states().items():
+            if isinstance(value, int | float):
+                setattr(self, name, type(value)(0))
+            else:
+                setattr(self, name, np.zeros_like(value) if isinstance(value, np.ndarray | np.generic) else None)
+
+    def get_config(self) -> dict[str, Any]:
+        """``{"name": ..., "states": a copy of the state}``."""
+        return {"name": self._name, "states": copy.deepcopy(self._states())}
+
+    def update(self, preds: Any, labels: Any) -> None:
+        """Add a batch; a metric says how."""
+        raise UnsupportedError(f"{type(self).__name__} does not say how it is updated; define update(preds, labels)")
+
+    def eval(self) -> Any:
+        """The metric over what was added; a metric says how."""
+        raise UnsupportedError(f"{type(self).__name__} does not say what it evaluates to; define eval()")
+
+
+class CompositeMetric(MetricBase):
+    """Several metrics over the same predictions and labels."""
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(name)
+        self._metrics: list[MetricBase] = []
+
+    def add_metric(self, metric: MetricBase) -> None:
+        """Add a metric. Raises FluidValueError for anything else."""
+        if not isinstance(metric, MetricBase):
+            raise FluidValueError(f"a sub-metric should inherit from MetricBase, which {type(metric).__name__} does not")
+        self._metrics.append(metric)
+
+    def reset(self) -> None:
+        """Reset every metric."""
+        for metric in self._metrics:
+            metric.reset()
+
+    def update(self, preds: np.ndarray, labels: np.ndarray) -> None:
+        """Update every metric."""
+        for metric in self._metrics:
+            metric.update(preds, labels)
+
+    def eval(self) -> list[Any]:
+        """The values of the metrics, in order."""
+        return [metric.eval() for metric in self._metrics]
+
+
+class _Counts(MetricBase):
+    """Counts of binary decisions: predictions are rounded to 0 or 1."""
+
+    def _binary(self, preds: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]:
+        array(self, "preds", preds)
+        array(self, "labels", labels)
+        if np.size(preds) != np.size(labels):
+            raise FluidValueError(
+                f"{self} takes a prediction for each label; got preds of shape {list(np.shape(preds))} and labels of "
+                f"shape {list(np.shape(labels))}"
+            )
+        return np.rint(preds).astype("int32").ravel() == 1, np.ravel(labels)
+
+
+class Precision(_Counts):
+    """tp / (tp + fp): how many of the predicted ones are ones."""
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(name)
+        self.tp = 0
+        self.fp = 0
+
+    def update(self, preds: np.ndarray, labels: np.ndarray) -> None:
+        """preds: probabilities or 0/1; labels: 0/1. Raises FluidValueError unless both are arrays of one size."""
+        chosen, truth = self._binary(preds, labels)
+        right = int((chosen & (truth == 1)).sum())
+        self.tp += right
+        self.fp += int(chosen.sum()) - right
+
+    def eval(self) -> float:
+        """The precision so far; 0 where nothing was predicted to be one."""
+        return self.tp / (self.tp + self.fp) if self.tp + self.fp else 0.0
+
+
+class Recall(_Counts):
+    """tp / (tp + fn): how many of the ones were predicted to be."""
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(name)
+        self.tp = 0
+        self.fn = 0
+
+    def update(self, preds: np.ndarray, labels: np.ndarray) -> None:
+        """preds: probabilities or 0/1; labels: 0/1. Raises FluidValueError unless both are arrays of one size."""
+        chosen, truth = self._binary(preds, labels)
+        ones = truth == 1
+        right = int((chosen & ones).sum())
+        self.tp += right
+        self.fn += int(ones.sum()) - right
+
+    def eval(self) -> float:
+        """The recall so far; 0 where there was no one."""
+        return self.tp / (self.tp + self.fn) if self.tp + self.fn else 0.0
+
+
+class Accuracy(MetricBase):
+    """Mean of values, such as layers.accuracy's, weighted by batch size."""
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(name)
+        self.value: Any = 0.0
+        self.weight: Any = 0.0
+
+    def update(self, value: Any, weight: Any) -> None:
+        """Add a batch's value. Raises FluidValueError for something that is no number, or a negative weight."""
+        number(self, "value", value, matrix=True)
+        number(self, "weight", weight)
+        if weight < 0:
+            raise FluidValueError("the 'weight' can not be negative")
+        self.value += value * weight
+        self.weight += weight
+
+    def eval(self) -> Any:
+        """The weighted mean so far. Raises FluidValueError before the first update."""
+        if self.weight == 0:
+            raise FluidValueError(f"there is no data in {self}; update it with what layers.accuracy gave")
+        return self.value / self.weight
+
+
+class ChunkEvaluator(MetricBase):
+    """Precision, recall and F1 of chunks, from their numbers."""
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(name)
+        self.num_infer_chunks: Any = 0
+        self.num_label_chunks: Any = 0
+        self.num_correct_chunks: Any = 0
+
+    def update(self, num_infer_chunks: Any, num_label_chunks: Any, num_correct_chunks: Any) -> None:  # type: ignore[override]
+        """Add the numbers of chunks found, labelled and found rightly. Raises FluidValueError for other than numbers."""
+        given = {"num_infer_chunks": num_infer_chunks, "num_label_chunks": num_label_chunks}
+        for what, value in (given | {"num_correct_chunks": num_correct_chunks}).items():
+            number(self, what, value, matrix=True)
+            setattr(self, what, getattr(self, what) + value)
+
+    def eval(self) -> tuple[Any, Any, Any]:
+        """(precision, recall, F1) so far."""
+        right = self.num_correct_chunks
+        precision = right / self.num_infer_chunks if self.num_infer_chunks else 0
+        recall = right / self.num_label_chunks if self.num_label_chunks else 0
+        return precision, recall, 2 * precision * recall / (precision + recall) if right else 0
+
+
+class EditDistance(MetricBase):
+    """Mean edit distance, and the share of sequences that have one."""
+
+    def __init__(self, name: str | None) -> None:
+        super().__init__(name)
+        self.total_distance: Any = 0.0
+        self.seq_num: Any = 0
+        self.instance_error: Any = 0
+
+    def update(self, distances: np.ndarray, seq_num: Any) -> None:
+        """Add a batch of distances. Raises FluidValueError unless they are an array and `seq_num` a number."""
+        array(self, "distances", distances)
+        number(self, "seq_num", seq_num)
+        self.seq_num += seq_num
+        self.instance_error += seq_num - np.sum(distances == 0)
+        self.total_distance += np.sum(distances)
+
+    def eval(self) -> tuple[Any, Any]:
+        """(mean distance, share of sequences with an error). Raises FluidValueError before the first update."""
+        if self.seq_num == 0:
+            raise FluidValueError(f"there is no data in {self}; update it with edit distances")
+        return self.total_distance / self.seq_num, self.instance_error / float(self.seq_num)
+
+
+class Auc(MetricBase):
+    """Area under the ROC curve of two-class probabilities, by `num_thresholds` + 1 bins.
+
+    Unlike Fluid 1.8.5's, whose reset leaves the counts as they are, reset clears them; and curve "PR", for which 1.8.5
+    gives the ROC area, is refused with UnsupportedError.
+    """
+
+    def __init__(self, name: str | None, curve: str = "ROC", num_thresholds: int = 4095) -> None:
+        super().__init__(name)
+        if curve != "ROC":
+            raise UnsupportedError(f"metrics.Auc knows the curve 'ROC', not {curve!r}; layers.auc computes 'PR'")
+        self._num_thresholds = num_thresholds
+        self._positive = np.zeros(num_thresholds + 1)
+        self._negative = np.zeros(num_thresholds + 1)
+
+    def reset(self) -> None:
+        """Clear the counts."""
+        self._positive[:] = self._negative[:] = 0
+
+    def update(self, preds: np.ndarray, labels: np.ndarray) -> None:
+        """preds: probabilities [N, 2]; labels: 0/1, N of them. Raises FluidValueError for what is neither."""
+        array(self, "preds", preds)
+        array(self, "labels", labels)
+        if preds.ndim != 2 or preds.shape[1] < 2 or len(preds) != np.size(labels):
+            raise FluidValueError(
+                f"{self} takes preds [N, 2] and N labels, not {list(preds.shape)} and {list(np.shape(labels))}"
+            )
+        scores = preds[:, 1]
+        if not ((scores >= 0) & (scores <= 1)).all():
+            raise FluidValueError(f"{self} takes probabilities between 0 and 1; preds[:, 1] holds others")
+        bins = (scores.astype("float64") * self._num_thresholds).astype("int64")
+        truth = np.ravel(labels) != 0
+        for counts, chosen in ((self._positive, truth), (self._negative, ~truth)):
+            counts += np.bincount(bins[chosen], minlength=len(counts))
+
+    def eval(self) -> float:
+        """The area so far; 0 unless both labels were there."""
+        positive, negative = (np.cumsum(counts[::-1]) for counts in (self._positive, self._negative))
+        if not (positive[-1] and negative[-1]):
+            return 0.0
+        area = np.trapezoid(np.append(0.0, positive), np.append(0.0, negative))
+        return float(area / positive[-1] / negative[-1])
+
+
+def array(metric: MetricBase, what: str, value: Any) -> None:
+    """Raises FluidValueError unless `value` is a NumPy array or scalar."""
+    if not isinstance(value, np.ndarray | np.generic):
+        raise FluidValueError(f"{metric}: the {what!r} must be a numpy ndarray, not {type(value).__name__}")
+
+
+def number(metric: MetricBase, what: str, value: Any, matrix: bool = False) -> None:
+    """Raises FluidValueError unless `value` is a number or an array of one (of any shape, if `matrix`)."""
+    numeric = isinstance(value, int | float | np.number)
+    if not numeric and not (isinstance(value, np.ndarray) and (matrix or value.shape in ((), (1,)))):
+        kinds = "a number or a numpy ndarray" if matrix else "a number"
+        raise FluidValueError(f"{metric}: the {what!r} must be {kinds}, not {type(value).__name__}")
+
+
+__all__ = ["Accuracy", "Auc", "ChunkEvaluator", "CompositeMetric", "EditDistance", "MetricBase", "Precision", "Recall"]

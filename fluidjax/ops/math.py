@@ -1,0 +1,229 @@
+"""Sums, scales and clips of whole tensors, norms and distances. Scalars have shape [1], as everywhere in Fluid."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import ShapeError
+from .infer import Spec
+from .registry import Array, grad_of, op
+
+
+def _one(value: Any) -> Any:
+    return value.reshape(1)
+
+
+def _same(X: Spec, **_: Any) -> Spec:
+    return X
+
+
+def _as(value: Any, like: Any) -> Any:
+    """A number in the dtype of an array; for integers it loses its fraction, as by a cast in C."""
+    if isinstance(value, float):
+        return value if jnp.issubdtype(like.dtype, jnp.floating) else np.asarray(value).astype(like.dtype)
+    return value.reshape(()).astype(like.dtype)
+
+
+def _infer_scale(X: Spec, ScaleTensor: Spec | None, **_: Any) -> Spec:
+    return X
+
+
+@op(outs="Out", infer=_infer_scale)
+def scale(
+    X: Array, ScaleTensor: Array | None, *, scale: float = 1.0, bias: float = 0.0, bias_after_scale: bool = True
+):
+    """Out = scale * X + bias, or scale * (X + bias) without `bias_after_scale`. ScaleTensor [1] stands for `scale`."""
+    factor = _as(scale if ScaleTensor is None else ScaleTensor, X)
+    if not bias_after_scale:
+        return (X + _as(bias, X)) * factor
+    out = X * factor
+    return out + _as(bias, X) if bias else out
+
+
+def _infer_sum(X: Sequence[Spec]) -> Spec:
+    shape = X[0].shape
+    for other in X[1:]:
+        if len(other.shape) != len(shape) or any(n != m for n, m in zip(shape, other.shape, strict=True) if -1 not in (n, m)):
+            raise ShapeError(f"sum adds tensors of one shape, not {list(shape)} and {list(other.shape)}")
+        shape = tuple(max(n, m) for n, m in zip(shape, other.shape, strict=True))
+    return Spec(shape, X[0].dtype)
+
+
+@op("sum", outs="Out", infer=_infer_sum)
+def sum_(X: list[Array]):
+    """Out = X[0] + X[1] + ..., all of one shape."""
+    for other in X[1:]:
+        if other.shape != X[0].shape:
+            raise ShapeError(f"sum adds tensors of one shape, not {list(X[0].shape)} and {list(other.shape)}")
+    return functools.reduce(operator.add, X)
+
+
+@op(outs="Out", grad="X")
+def mean(X: Array):
+    """Out[0] = mean of all elements of X."""
+    return _one(jnp.mean(X))
+
+
+@op(outs="Out")
+def minus(X: Array, Y: Array):
+    """Out = X - Y, of equal shapes."""
+    if X.shape != Y.shape:
+        raise ShapeError(f"minus takes tensors of one shape, not {list(X.shape)} and {list(Y.shape)}")
+    return X - Y
+
+
+@op(outs="Out", infer=_same)
+def sign(X: Array):
+    """Out = -1, 0 or 1 as X is negative, zero or positive."""
+    return jnp.sign(X)
+
+
+@op(outs="Out", infer=_same)
+def increment(X: Array, *, step: float = 1.0):
+    """Out = X + step, of one element."""
+    if X.size != 1:
+        raise ShapeError(f"increment takes one element, not {list(X.shape)}")
+    return X + _as(step, X)
+
+
+@op(outs="Out")
+def cumsum(X: Array, *, axis: int = -1, exclusive: bool = False, reverse: bool = False):
+    """Out[i] = X[0] + ... + X[i] along `axis`; without X[i] if `exclusive`, from the end if `reverse`."""
+    axis = axis % X.ndim
+    total = jnp.flip(jnp.cumsum(jnp.flip(X, axis), axis, dtype=X.dtype), axis) if reverse else jnp.cumsum(X, axis, dtype=X.dtype)
+    if not exclusive:
+        return total
+    # shifted, not total - X: the difference would cancel digits
+    length, zero = X.shape[axis], jnp.zeros_like(jnp.take(total, np.array([0]), axis))
+    kept = jnp.take(total, np.arange(1, length) if reverse else np.arange(length - 1), axis)
+    return jnp.concatenate([kept, zero] if reverse else [zero, kept], axis)
+
+
+@op(outs="Out")
+def clip(X: Array, Min: Array | None, Max: Array | None, *, min: float, max: float):
+    """Out = X where min <= X <= max, else the nearer bound. Min [1] and Max [1] stand for `min` and `max`."""
+    low, high = _bounds(X, Min, Max, min, max)
+    return jnp.clip(X, low, high)
+
+
+def _bounds(X: Array, Min: Array | None, Max: Array | None, low: float, high: float) -> tuple[Any, Any]:
+    return _as(low if Min is None else Min, X), _as(high if Max is None else Max, X)
+
+
+@grad_of("clip", "X Min Max", nograd="Min Max")
+def clip_grad(X: Array, Min: Array | None, Max: Array | None, d_Out: Array, *, min: float, max: float):
+    """X@GRAD = Out@GRAD where min < X < max, else 0."""
+    low, high = _bounds(X, Min, Max, min, max)
+    return jnp.where((X > low) & (X < high), d_Out, jnp.zeros((), d_Out.dtype))
+
+
+@op(outs="Out", infer=_same)
+def clip_by_norm(X: Array, *, max_norm: float):
+    """Out = X * min(1, max_norm / ||X||)."""
+    norm = jnp.sqrt(jnp.sum(X * X))
+    return X * jnp.where(norm > max_norm, max_norm / jnp.where(norm > 0, norm, 1), 1)
+
+
+@op(outs="Out", grad="X")
+def squared_l2_norm(X: Array):
+    """Out[0] = sum of X ** 2."""
+    return _one(jnp.sum(X * X))
+
+
+@op(outs="Out")
+def l1_norm(X: Array):
+    """Out[0] = sum of |X|."""
+    return _one(jnp.sum(jnp.abs(X)))
+
+
+@grad_of("l1_norm", "X")
+def l1_norm_grad(X: Array, d_Out: Array):
+    """X@GRAD = Out@GRAD * sign(X)."""
+    return d_Out.reshape(()) * jnp.sign(X)
+
+
+def _p_norm(size: Any, p: float, axis: int | None, keepdims: bool) -> Any:
+    """The p-norm of absolute values."""
+    if p == 0:
+        return jnp.sum((size != 0).astype(size.dtype), axis, keepdims=keepdims)
+    if np.isinf(p):
+        return (jnp.max if p > 0 else jnp.min)(size, axis, keepdims=keepdims)
+    return jnp.sum(size**p, axis, keepdims=keepdims) ** (1 / p)
+
+
+def _p_norm_slope(size: Any, norm: Any, p: float, epsilon: float) -> Any:
+    """How the p-norm changes with each absolute value."""
+    if p == 0:
+        return jnp.zeros_like(size)
+    if np.isinf(p):
+        return (size == norm).astype(size.dtype)
+    return size ** (p - 1) / (norm ** (p - 1) + epsilon)
+
+
+@op(outs="Out")
+def p_norm(X: Array, *, porder: float = 2.0, axis: int = -1, epsilon: float = 1e-12, keepdim: bool = False):
+    """Out = (sum of |X| ** porder along `axis`) ** (1 / porder); max and min of |X| for infinite, the nonzeros for 0."""
+    out = _p_norm(jnp.abs(X), porder, axis, keepdim)
+    return out if out.ndim else _one(out)
+
+
+@grad_of("p_norm", "X Out")
+def p_norm_grad(X: Array, Out: Array, d_Out: Array, *, porder: float, axis: int, epsilon: float, keepdim: bool):
+    """X@GRAD = Out@GRAD * sign(X) * |X| ** (porder - 1) / (Out ** (porder - 1) + epsilon)."""
+    shape = list(X.shape)
+    shape[axis] = 1
+    norm, d = Out.reshape(shape), d_Out.reshape(shape)
+    return _p_norm_slope(jnp.abs(X), norm, porder, epsilon) * jnp.sign(X) * d
+
+
+@op(outs="Out")
+def dist(X: Array, Y: Array, *, p: float = 2.0):
+    """Out[0] = the p-norm of X - Y, which broadcast as in NumPy."""
+    return _one(_p_norm(jnp.abs(X - Y), p, None, False))
+
+
+@grad_of("dist", "X Y Out")
+def dist_grad(X: Array, Y: Array, Out: Array, d_Out: Array, *, p: float):
+    """X@GRAD = Out@GRAD * sign(X - Y) * |X - Y| ** (p - 1) / Out ** (p - 1), Y@GRAD = -X@GRAD before broadcasting."""
+    z = X - Y
+    d = _p_norm_slope(jnp.abs(z), Out.reshape(()), p, 0.0) * jnp.sign(z) * d_Out.reshape(())
+    return _unbroadcast(d, X.shape), _unbroadcast(-d, Y.shape)
+
+
+def _unbroadcast(grad: Any, shape: tuple[int, ...]) -> Any:
+    padded = (1,) * (grad.ndim - len(shape)) + shape
+    dims = tuple(i for i, (n, m) in enumerate(zip(padded, grad.shape, strict=True)) if n != m)
+    return grad.sum(dims).reshape(shape)
+
+
+def _infer_cos_sim(X: Spec, Y: Spec) -> tuple[Spec, Spec, Spec]:
+    column = Spec((X.shape[0], 1), X.dtype)
+    return column, column, Spec((Y.shape[0], 1), X.dtype)
+
+
+@op(outs="Out XNorm~ YNorm~", infer=_infer_cos_sim)
+def cos_sim(X: Array, Y: Array):
+    """Out[i, 0] = <X[i], Y[i]> / (XNorm[i] * YNorm[i]), XNorm[i, 0] = ||X[i]||, YNorm alike. Y may have one row for all."""
+    x, y = _rows(X), _rows(Y)
+    x_norm, y_norm = (jnp.sqrt(jnp.sum(v * v, 1, keepdims=True)) for v in (x, y))
+    return jnp.sum(x * y, 1, keepdims=True) / (x_norm * y_norm), x_norm, y_norm
+
+
+def _rows(x: Any) -> Any:
+    return x.reshape(x.shape[0], -1)
+
+
+@grad_of("cos_sim", "X Y Out XNorm YNorm")
+def cos_sim_grad(X: Array, Y: Array, Out: Array, XNorm: Array, YNorm: Array, d_Out: Array):
+    """X@GRAD = Out@GRAD * (Y / (XNorm * YNorm) - Out * X / XNorm ** 2), Y@GRAD alike."""
+    x, y = _rows(X), _rows(Y)
+    both = XNorm * YNorm
+    dx = d_Out * (y / both - Out * x / (XNorm * XNorm))
+    dy = d_Out * (x / both - Out * y / (YNorm * YNorm))
+    return dx.reshape(X.shape), _unbroadcast(dy, y.shape).reshape(Y.shape)

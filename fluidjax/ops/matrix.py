@@ -1,0 +1,175 @@
+"""Products of matrices and vectors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import ShapeError, UnsupportedError
+from .infer import Spec
+from .registry import Array, Ints, grad_of, op
+
+
+def _infer_mul(X: Spec, Y: Spec, *, x_num_col_dims: int, y_num_col_dims: int) -> Spec:
+    inner = X.shape[x_num_col_dims:], Y.shape[:y_num_col_dims]
+    if X.ndim <= x_num_col_dims or Y.ndim <= y_num_col_dims:
+        raise ShapeError(f"mul splits X{list(X.shape)} at {x_num_col_dims} and Y{list(Y.shape)} at {y_num_col_dims}")
+    if -1 not in inner[0] + inner[1] and math.prod(inner[0]) != math.prod(inner[1]):
+        raise ShapeError(f"mul sums over {list(inner[0])} of X and {list(inner[1])} of Y, which differ in size")
+    return Spec(X.shape[:x_num_col_dims] + Y.shape[y_num_col_dims:], X.dtype)
+
+
+def _flat(x: Any, split: int) -> Any:
+    """The array as a matrix: dimensions before `split` are rows."""
+    return x.reshape(math.prod(x.shape[:split]), math.prod(x.shape[split:]))
+
+
+@op(outs="Out", grad="X Y", infer=_infer_mul)
+def mul(X: Array, Y: Array, *, x_num_col_dims: int = 1, y_num_col_dims: int = 1):
+    """Out = flatten(X) @ flatten(Y), with the shape X[:x_num_col_dims] + Y[y_num_col_dims:].
+
+    X's first `x_num_col_dims` dimensions are the rows of its matrix, likewise Y's.
+    """
+    out = _flat(X, x_num_col_dims) @ _flat(Y, y_num_col_dims)
+    return out.reshape(X.shape[:x_num_col_dims] + Y.shape[y_num_col_dims:])
+
+
+@grad_of(
+    "mul_grad", "X Y", wiring={"DOut": "Out@GRAD", "DDX": "X@GRAD@GRAD", "DDY": "Y@GRAD@GRAD"},
+    gives={"DDOut": "Out@GRAD", "DX": "X", "DY": "Y"},
+)  # fmt: skip
+def mul_grad_grad(
+    X: Array, Y: Array, DOut: Array, DDX: Array | None, DDY: Array | None, *, x_num_col_dims: int, y_num_col_dims: int
+):
+    """DDOut = DDX @ Y + X @ DDY, DX = DOut @ DDY.T, DY = DDX.T @ DOut, all flattened as in mul."""
+    x, y, d = _flat(X, x_num_col_dims), _flat(Y, y_num_col_dims), DOut.reshape(math.prod(X.shape[:x_num_col_dims]), -1)
+    ddx = jnp.zeros_like(x) if DDX is None else DDX.reshape(x.shape)
+    ddy = jnp.zeros_like(y) if DDY is None else DDY.reshape(y.shape)
+    return (ddx @ y + x @ ddy).reshape(DOut.shape), (d @ ddy.T).reshape(X.shape), (ddx.T @ d).reshape(Y.shape)
+
+
+def _matrix_shape(shape: tuple[int, ...], first: bool, transpose: bool) -> tuple[int, ...]:
+    """The shape that matmul multiplies: a vector X is one row, a vector Y one column."""
+    if len(shape) == 1:
+        shape = (1, *shape) if first else (*shape, 1)
+        if transpose and -1 not in shape and shape != (1, 1):
+            raise ShapeError(f"matmul cannot transpose the vector {'X' if first else 'Y'}{list(shape)}; leave the flag out")
+    return (*shape[:-2], shape[-1], shape[-2]) if transpose else shape
+
+
+def matmul_shape(x: tuple[int, ...], y: tuple[int, ...], transpose_X: bool, transpose_Y: bool) -> tuple[int, ...]:
+    """The shape of matmul's Out; -1 in and out is an unknown dimension. Raises ShapeError."""
+    a, b = _matrix_shape(x, True, transpose_X), _matrix_shape(y, False, transpose_Y)
+    if a[-1] != b[-2] and -1 not in (a[-1], b[-2]):
+        raise ShapeError(f"matmul sums over {a[-1]} of X{list(x)} and {b[-2]} of Y{list(y)}")
+    batches = a[:-2], b[:-2]
+    if all(batches) and -1 not in batches[0] + batches[1] and math.prod(batches[0]) != math.prod(batches[1]):
+        raise ShapeError(f"matmul takes as many matrices in X{list(x)} as in Y{list(y)}, or one")
+    rows, columns = a[-2:-1] * (len(x) > 1), b[-1:] * (len(y) > 1)
+    return (batches[0] or batches[1]) + rows + columns or (1,)
+
+
+def _infer_matmul(X: Spec, Y: Spec, *, transpose_X: bool, transpose_Y: bool, **_: Any) -> Spec:
+    return Spec(matmul_shape(X.shape, Y.shape, transpose_X, transpose_Y), X.dtype)
+
+
+@op(outs="Out", grad="X Y", infer=_infer_matmul)
+def matmul(
+    X: Array, Y: Array, *, transpose_X: bool = False, transpose_Y: bool = False, alpha: float = 1.0,
+    head_number: int = 1, fused_reshape_Out: Ints = (), fused_transpose_Out: Ints = (),
+    Scale_x: float = 1.0, Scale_y: float = 1.0,
+):  # fmt: skip
+    """Out = alpha * X @ Y over the last two dimensions; leading ones count matrices.
+
+    Where both have leading dimensions, their products are equal and Out has X's; one matrix serves all of the other's.
+    A vector X is one row, a vector Y one column, and that dimension is gone in Out. Scale_x and Scale_y belong to
+    Paddle's int8 kernels.
+    """
+    if head_number != 1 or fused_reshape_Out or fused_transpose_Out:
+        raise UnsupportedError("matmul's head_number and fused_*_Out belong to Paddle's MKL kernels; use reshape and transpose")
+    shape = matmul_shape(X.shape, Y.shape, transpose_X, transpose_Y)
+    x, y = X.reshape(1, -1) if X.ndim == 1 else X, Y.reshape(-1, 1) if Y.ndim == 1 else Y
+    if x.ndim > 2 and y.ndim > 2:
+        y = y.reshape(x.shape[:-2] + y.shape[-2:])
+    out = jnp.matmul(x.mT if transpose_X else x, y.mT if transpose_Y else y).reshape(shape)
+    return out if alpha == 1 else out * alpha
+
+
+@op(outs="Out", grad="X Y")
+def bmm(X: Array, Y: Array):
+    """Out[b] = X[b] @ Y[b]; X [B, M, K], Y [B, K, N]."""
+    if X.ndim != 3 or Y.ndim != 3 or X.shape[0] != Y.shape[0] or X.shape[2] != Y.shape[1]:
+        raise ShapeError(f"bmm takes [B, M, K] and [B, K, N], not {list(X.shape)} and {list(Y.shape)}")
+    return jnp.matmul(X, Y)
+
+
+@op(outs="Out", grad="X Y")
+def dot(X: Array, Y: Array):
+    """Out[..., 0] = sum of X * Y over the last dimension; X and Y are vectors, or matrices of vectors."""
+    if X.shape != Y.shape or X.ndim > 2:
+        raise ShapeError(f"dot takes two vectors or two equal batches of them, not {list(X.shape)} and {list(Y.shape)}")
+    return jnp.sum(X * Y, -1, dtype=X.dtype, keepdims=True)
+
+
+@op(outs="Out", grad="Input X Y")
+def addmm(Input: Array, X: Array, Y: Array, *, Alpha: float = 1.0, Beta: float = 1.0):
+    """Out = Alpha * X @ Y + Beta * Input, where Input broadcasts to the product's shape."""
+    return Alpha * (X @ Y) + Beta * Input
+
+
+@op(outs="Out", grad="X Y")
+def kron(X: Array, Y: Array):
+    """Out = the Kronecker product: every element of X times all of Y."""
+    return jnp.kron(X, Y)
+
+
+FIRST_OF_SIZE_3 = 9  # Paddle's default for `dim`
+
+
+@op(outs="Out", grad="X Y")
+def cross(X: Array, Y: Array, *, dim: int = FIRST_OF_SIZE_3):
+    """Out = X x Y, the vector product along `dim` (default: the first dimension of size 3)."""
+    if X.shape != Y.shape:
+        raise ShapeError(f"cross takes tensors of one shape, not {list(X.shape)} and {list(Y.shape)}")
+    axis = (X.shape.index(3) if 3 in X.shape else None) if dim == FIRST_OF_SIZE_3 else dim
+    if axis is None or not -X.ndim <= axis < X.ndim or X.shape[axis] != 3:
+        raise ShapeError(f"cross needs a dimension of size 3, which {list(X.shape)} does not have there")
+    return jnp.cross(X, Y, axis=axis)
+
+
+def _bilinear(X: Array, Y: Array, Weight: Array) -> Array:
+    return jnp.einsum("bm,imn,bn->bi", X, Weight, Y)
+
+
+@op(outs="Out")
+def bilinear_tensor_product(X: Array, Y: Array, Weight: Array, Bias: Array | None):
+    """Out[b, i] = X[b] @ Weight[i] @ Y[b] + Bias[0, i]; Weight [I, M, N]."""
+    out = _bilinear(X, Y, Weight)
+    return out if Bias is None else out + Bias
+
+
+@grad_of("bilinear_tensor_product", "X Y Weight")
+def bilinear_tensor_product_grad(X: Array, Y: Array, Weight: Array, d_Out: Array):
+    """X@GRAD, Y@GRAD, Weight@GRAD = the product's; Bias@GRAD = sum of Out@GRAD over the batch."""
+    return *jax.vjp(_bilinear, X, Y, Weight)[1](d_Out), d_Out.sum(0, keepdims=True)
+
+
+@op(outs="Out", grad="Input")
+def trace(Input: Array, *, offset: int = 0, dim1: int = -2, dim2: int = -1):
+    """Out = sum of the diagonal of the planes dim1, dim2; [1] for a matrix."""
+    out = jnp.trace(Input, offset, dim1, dim2, dtype=Input.dtype)
+    return out if out.ndim else out.reshape(1)
+
+
+@op(outs="Out", grad="X Y")
+def conv_shift(X: Array, Y: Array):
+    """Out[b, i] = sum over k of X[b, (i + k - (N - 1) / 2) mod M] * Y[b, k]; X [B, M], Y [B, N], N odd."""
+    size, taps = X.shape[1], Y.shape[1]
+    if X.ndim != 2 or Y.ndim != 2 or taps % 2 == 0 or taps > size:
+        raise ShapeError(f"conv_shift takes [B, M] and [B, N] with N odd and at most M, not {list(X.shape)}, {list(Y.shape)}")
+    at = (np.arange(size)[:, None] + np.arange(taps) - (taps - 1) // 2) % size
+    return jnp.einsum("bmn,bn->bm", X[:, at], Y)
