@@ -32,7 +32,7 @@ def small_arrays(count: int = 1000, size: int = 8) -> Paired:
             x = fluid.data("x", [1, size])
             for i in range(number):
                 value = layers.create_global_var([width], 0.0, "float32", persistable=True, name=f"v{i}")
-                layers.increment(value)
+                main.global_block().append_op(type="scale", inputs={"X": value}, outputs={"Out": value}, attrs={"bias": 1.0})
             loss = layers.reduce_sum(x)
         return main, startup, loss
 

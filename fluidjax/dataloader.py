@@ -56,7 +56,7 @@ class GeneratorLoader:
         self._running: Background | None = None
         self._iterator: Iterator[Any] | None = None
         if not iterable:
-            self._program._readers.append(self)
+            vars(self._program).setdefault("_readers", []).append(self)  # Executor.run asks them for the feed
 
     @property
     def iterable(self) -> bool:

@@ -364,8 +364,7 @@ class Block:
             if desc.shape is None or desc.dtype is None:
                 return None
             specs.append(Spec(desc.shape, desc.dtype))
-        many = next(s.many for s in definition.inputs if s.name == slot)
-        return tuple(specs) if many else specs[0]
+        return tuple(specs) if slot in definition._many_inputs else specs[0]
 
     def _settle(self, var: Variable, spec: Spec) -> None:
         """The inferred type becomes the variable's; a persistable one keeps what it was declared with."""
@@ -373,7 +372,11 @@ class Block:
         if desc.persistable and desc.shape is not None and desc.dtype is not None:
             return
         if desc.shape != spec.shape or desc.dtype != spec.dtype:
-            var.desc = replace(desc, shape=spec.shape, dtype=spec.dtype)
+            # Spelt out: dataclasses.replace would be a tenth of the time that an op takes to append.
+            var.desc = VarDesc(
+                desc.name, spec.shape, spec.dtype, desc.kind, desc.lod_level, desc.persistable, desc.stop_gradient,
+                desc.is_data, desc.need_check_feed, desc.is_parameter, desc.trainable,
+            )  # fmt: skip
 
     def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
         return text.block_text(self.program.desc, self.idx)

@@ -21,6 +21,7 @@ OPS_MODULES = (
     "norm",
     "norm_rare",
     "loss",
+    "distance",
     "embed",
     "random",
     "fill",

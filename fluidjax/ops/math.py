@@ -125,7 +125,7 @@ def clip_grad(X: Array, Min: Array | None, Max: Array | None, d_Out: Array, *, m
 
 @op(outs="Out", infer=_same)
 def clip_by_norm(X: Array, *, max_norm: float):
-    """Out = X * min(1, max_norm / ||X||)."""
+    """Out = X * min(1, max_norm / ||X||); zeros stay zeros (Paddle 1.8.5 makes them NaN)."""
     norm = jnp.sqrt(jnp.sum(X * X))
     return X * jnp.where(norm > max_norm, max_norm / jnp.where(norm > 0, norm, 1), 1)
 
@@ -168,9 +168,11 @@ def _p_norm_slope(size: Any, norm: Any, p: float, epsilon: float) -> Any:
 
 @op(outs="Out")
 def p_norm(X: Array, *, porder: float = 2.0, axis: int = -1, epsilon: float = 1e-12, keepdim: bool = False):
-    """Out = (sum of |X| ** porder along `axis`) ** (1 / porder); max and min of |X| for infinite, the nonzeros for 0."""
-    out = _p_norm(jnp.abs(X), porder, axis, keepdim)
-    return out if out.ndim else _one(out)
+    """Out = (sum of |X| ** porder along `axis`) ** (1 / porder); max or min of |X| if infinite, the nonzeros for 0.
+
+    The one op whose result for a vector has shape [].
+    """
+    return _p_norm(jnp.abs(X), porder, axis, keepdim)
 
 
 @grad_of("p_norm", "X Out")

@@ -113,9 +113,11 @@ def _batch_norm_grad(n: Array, d_y: Array, scale: Array, inverse: Array, fixed: 
     return rate * (d_y - ch.spread(d_bias / ch.count) - n * ch.spread(d_scale / ch.count)), d_scale, d_bias
 
 
-def _used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon: float) -> tuple[Array, Array]:
-    """Mean and 1 / deviation that Y was computed with; Mean and Variance are given if they were so to the op."""
-    return (SavedMean, SavedVariance) if Mean is None else (Mean, lax.rsqrt(Variance + epsilon))
+def _used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon: float, given: bool) -> tuple[Array, Array]:
+    """Mean and 1 / deviation that Y was computed with."""
+    if given and Mean is not None:
+        return Mean, lax.rsqrt(Variance + epsilon)
+    return SavedMean, SavedVariance
 
 
 @grad_of(
@@ -133,7 +135,7 @@ def batch_norm_grad(
     fixed = use_global_stats or (is_test and not trainable_statistics)
     if ch.count == 1 and not fixed:
         return d_Y, jnp.zeros_like(Scale), jnp.zeros_like(Bias)
-    mean, inverse = _used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon)
+    mean, inverse = _used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon, use_global_stats)
     n = (X - ch.spread(mean)) * ch.spread(inverse)
     return _batch_norm_grad(n, d_Y, Scale, inverse, fixed, ch)
 
@@ -188,7 +190,7 @@ def inplace_abn_grad(
         return None, None, None
     _, slope, inverse_of = _activation(activation)
     ch = channels_of(Y, data_layout)
-    _, inverse = _used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon)
+    _, inverse = _used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon, use_global_stats)
     n = (inverse_of(Y, alpha) - ch.spread(Bias)) / ch.spread(Scale)
     fixed = use_global_stats or (is_test and not trainable_statistics)
     return _batch_norm_grad(n, d_Y * slope(Y, alpha), Scale, inverse, fixed, ch)
@@ -203,6 +205,7 @@ def _normalise(x: Array, axes: Sequence[int], epsilon: float) -> tuple[jax.Array
 
 
 def _normalise_grad(n: Array, g: Array, inverse: Array, axes: Sequence[int]) -> jax.Array:
+    """The gradient of x from that of the normalised x, g."""
     return inverse * (g - jnp.mean(g, axes, keepdims=True) - n * jnp.mean(g * n, axes, keepdims=True))
 
 
@@ -279,25 +282,23 @@ def group_norm(
 def group_norm_grad(Y, Scale, Bias, Variance, d_Y, *, epsilon, groups, data_layout):
     """Scale@GRAD = sum(Y@GRAD * n), Bias@GRAD = sum(Y@GRAD), with n = (Y - Bias) / Scale.
 
-    X@GRAD as the module's text says, except that Paddle leaves mean(g) out where there is no Scale.
+    X@GRAD as the module's text says, except that Paddle forgets mean(g) where there is no Scale.
     """
     if d_Y is None:
         return None, None, None
     gr = _groups(Y, groups, data_layout)
     n, g = Y.reshape(gr.shape), d_Y.reshape(gr.shape)
-    lead = [a for a in range(4) if a not in gr.axes]
     inverse = lax.rsqrt(jnp.expand_dims(Variance, gr.axes) + epsilon)
     if Bias is not None:
         n = n - Bias.reshape(gr.channel)
     d_bias = None if Bias is None else jnp.sum(g, gr.rest).reshape(Bias.shape)
-    d_scale = None
-    if Scale is not None:
-        scale = Scale.reshape(gr.channel)
-        n = n / jnp.where(scale == 0, 1, scale)
-        d_scale = jnp.sum(g * n, gr.rest).reshape(Scale.shape)
-        g = g * scale
-    assert lead == [0, 1] or lead == [0, 2]
-    return _normalise_grad(n, g, inverse, gr.axes).reshape(Y.shape), d_scale, d_bias
+    if Scale is None:
+        d_x = inverse * (g - n * jnp.mean(g * n, gr.axes, keepdims=True))
+        return d_x.reshape(Y.shape), None, d_bias
+    scale = Scale.reshape(gr.channel)
+    n = n / jnp.where(scale == 0, 1, scale)
+    d_scale = jnp.sum(g * n, gr.rest).reshape(Scale.shape)
+    return _normalise_grad(n, g * scale, inverse, gr.axes).reshape(Y.shape), d_scale, d_bias
 
 
 @op(outs="Y SavedMean~ SavedVariance~")

@@ -64,11 +64,20 @@ def lrn_grad(X, Out, MidOut, d_Out, *, n, alpha, beta, data_format):
     return d_Out * MidOut**-beta - 2 * alpha * beta * X * around
 
 
-@op(outs="Out", grad="X Scale", nograd="")
+@op(outs="Out")
 def affine_channel(X: Array, Scale: Array, Bias: Array, *, data_layout: str = "AnyLayout"):
     """Out = X * Scale + Bias for each channel; X [N, C, ...] or [N, ..., C] by data_layout, Scale and Bias [C]."""
     ch = channels_of(X, data_layout)
     return X * ch.spread(Scale) + ch.spread(Bias)
+
+
+@grad_of("affine_channel", "X Scale")
+def affine_channel_grad(X, Scale, d_Out, *, data_layout):
+    """X@GRAD = Out@GRAD * Scale, Scale@GRAD = sum(Out@GRAD * X), Bias@GRAD = sum(Out@GRAD)."""
+    if d_Out is None:
+        return None, None, None
+    ch = channels_of(X, data_layout)
+    return d_Out * ch.spread(Scale), ch.sum(d_Out * X), ch.sum(d_Out)
 
 
 _PRESENT = 1e-7  # a slot counts as absent from a row if its first value is smaller

@@ -56,6 +56,7 @@ HINTS: Mapping[str, str] = {
     "fuse_brelu": "BOOLEAN", "fuse_brelu_threshold": "FLOAT", "fuse_relu": "BOOLEAN", "fuse_activation": "STRING",
     "fuse_alpha": "FLOAT", "fuse_beta": "FLOAT", "Scale_in": "FLOAT", "Scale_out": "FLOAT",
     "Scale_in_eltwise": "FLOAT", "Scale_weights": "FLOATS", "with_quant_attr": "BOOLEAN", "name": "STRING",
+    "@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@": "BOOLEAN",
 }  # fmt: skip
 
 
@@ -133,6 +134,7 @@ class OpDef:
     defaults: Mapping[str, Any] = field(default_factory=dict)  # attribute defaults as descs hold them
     _input_names: frozenset[str] = frozenset()
     _output_names: frozenset[str] = frozenset()
+    _many_inputs: frozenset[str] = frozenset()
 
     def attr_type(self, name: str) -> str | None:
         """Paddle's type of an attribute, or None if the op has no such attribute."""
@@ -218,6 +220,7 @@ def register(definition: OpDef) -> OpDef:
         defaults={n: canonical(definition, n, a.default) for n, a in definition.attrs.items() if a.default is not REQUIRED},
         _input_names=frozenset(s.name for s in definition.inputs),
         _output_names=frozenset(s.name for s in definition.outputs),
+        _many_inputs=frozenset(s.name for s in definition.inputs if s.many),
     )
     REGISTRY[definition.type] = definition
     return definition
@@ -248,6 +251,7 @@ def op(
     grad_type: str | None = None,
     inplace: Mapping[str, str] | None = None,
     infer: Callable[..., Any] | None = None,
+    attrs: Mapping[str, Attr] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare an op type from a function; the function itself is returned unchanged.
 
@@ -258,15 +262,16 @@ def op(
     grad_outs: outputs whose gradients the gradient op takes; default all but the intermediate ones.
     grad_type: the gradient op's type; default ``<kind>_grad``.
     inplace: output slot -> input slot that Paddle writes in place (``{"MeanOut": "Mean"}``).
+    attrs: further attributes, for a function that takes ``**attrs`` because Python reserves a name (``lambda``).
     infer: own shape rule, see infer.py; default runs the function under jax.eval_shape.
     """
 
     def declare(fn: Callable[..., Any]) -> Callable[..., Any]:
         name = kind or fn.__name__
-        inputs, attrs, random = signature(fn)
+        inputs, own, random = signature(fn)
         definition = register(
             OpDef(
-                name, fn, inputs, parse_slots(outs), attrs, random, dict(inplace or {}), infer=infer,
+                name, fn, inputs, parse_slots(outs), {**own, **(attrs or {})}, random, dict(inplace or {}), infer=infer,
                 doc=inspect.getdoc(fn) or "",
             )
         )
@@ -285,6 +290,8 @@ def signature(fn: Callable[..., Any]) -> tuple[tuple[Slot, ...], dict[str, Attr]
     for p in inspect.signature(fn).parameters.values():
         if p.name == "key":
             random = True
+        elif p.kind is p.VAR_KEYWORD:
+            continue
         elif p.kind is p.KEYWORD_ONLY:
             if hints.get(p.name) not in _ATTR_TYPES:
                 raise FluidTypeError(f"{fn.__name__}: attribute {p.name!r} needs one of the annotations {list(_ATTR_TYPES)}")

@@ -29,7 +29,9 @@ def batch_norms():
     yield b((4, 2, 5, 3), 3, use_global_stats=True, saved=False, data_layout="NHWC")
     yield b((4, 3, 2, 5), 3, is_test=True, trainable_statistics=True, grad=False)
     # large against its deviation: E[x^2] - E[x]^2 would lose every digit
-    yield b((4, 3, 2, 5), 3, grad=False, x=f32(4, 3, 2, 5) + np.float32(1000))
+    large = b((4, 3, 2, 5), 3, grad=False, x=f32(4, 3, 2, 5) + np.float32(1000))
+    large.tol, large.note = 5e-4, "Paddle subtracts numbers near 1000 from each other: 4 digits are left"
+    yield large
     # one value a channel is passed through
     yield b((1, 3, 1, 1), 3, saved=False)
     momentum = batch_norm((4, 3, 2, 2), 3)
@@ -68,7 +70,7 @@ def layer_norms():
     yield layer_norm((3, 8), scale=False, bias=False)
 
 
-def group_norm(shape, groups, scale=True, bias=True, grad=True, **attrs):
+def group_norm(shape, groups, scale=True, bias=True, **attrs):
     c = shape[-1] if attrs.get("data_layout") == "NHWC" else shape[1]
     inputs = {"X": f32(*shape)}
     if scale:
@@ -76,7 +78,9 @@ def group_norm(shape, groups, scale=True, bias=True, grad=True, **attrs):
     if bias:
         inputs["Bias"] = f32(c)
     return Sample("group_norm", inputs, dict(attrs, groups=groups), outputs=["Y", "Mean", "Variance"],
-                  grad=sorted(inputs) if grad else (), of=["Y"], tol=attrs.pop("tol", None))
+                  grad=sorted(inputs), of=["Y"], paddle=len(shape) == 4,
+                  note="" if len(shape) == 4 else "Paddle's kernel reads 4 dimensions",
+                  skip={} if scale else {"numeric": "Paddle forgets the mean of the gradient if there is no Scale"})
 
 
 def group_norms():

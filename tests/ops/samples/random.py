@@ -69,6 +69,10 @@ def sure():
     yield Sample(
         "uniform_random_batch_size_like", {"Input": f32(3, 2)}, {"shape": [-1, 4], "min": 2.0, "max": NEXT}, ["Out"]
     )
+
+
+def certain():
+    """one integer to draw, one row to move"""
     yield Sample("randint", {}, {"shape": [2, 3], "low": 4, "high": 5}, ["Out"])
     yield Sample("randint", {}, {"shape": [2], "low": -4, "high": -3, "dtype": 2}, ["Out"])
     yield Sample("randperm", {}, {"n": 1}, ["Out"])
@@ -90,4 +94,4 @@ def others():
     yield drawn("shuffle_batch", {}, ["Out", "ShuffleIdx", "SeedOut"], ["X"], X=f32(2, 3, 4), Seed=i64(3))
 
 
-SAMPLES = [*dropouts(), *sure(), *others()]
+SAMPLES = [*dropouts(), *sure(), *certain(), *others()]

@@ -21,6 +21,9 @@ def slices():
     yield cut("slice", f32(4, 5), axes=[0, 1], starts=[2, 1], ends=[3, 2], decrease_axis=[0, 1])
     yield cut("slice", f32(4, 5), axes=[0], starts=[-1], ends=[10000000], decrease_axis=[0])
     yield cut("slice", ints(4, 5, high=9), grad=False, axes=[1], starts=[1], ends=[4])
+
+
+def slices_by_tensors():
     flags = {"axes": [0, 1], "infer_flags": [-1, -1]}
     yield cut(
         "slice",
@@ -78,6 +81,10 @@ def strided():
     ):
         yield cut(op, f32(x, 2), axes=[0], starts=[start], ends=[end], strides=[stride], infer_flags=[1])
     yield cut(op, f32(4, 6), axes=[0, 1], starts=[1, 5], ends=[3, 0], strides=[1, -2], infer_flags=[1, 1])
+
+
+def strided_otherwise():
+    op = "strided_slice"
     # strided_slice_grad fails in 1.8.5 where decrease_axis is given
     yield cut(
         op,
@@ -164,4 +171,4 @@ def partials():
     yield Sample("partial_sum", {"X": [f32(2, 4)]}, {"start_index": 1, "length": 2}, ["Out"], grad=["X"])
 
 
-SAMPLES = [*slices(), *strided(), *crops(), *pads(), *partials()]
+SAMPLES = [*slices(), *slices_by_tensors(), *strided(), *strided_otherwise(), *crops(), *pads(), *partials()]

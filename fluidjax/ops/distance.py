@@ -1,0 +1,187 @@
+"""Losses that compare values with values: regression, ranking and margins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ..errors import ShapeError
+from .registry import Array, Int64, grad_of, op
+
+
+@op(outs="Residual~ Out")
+def huber_loss(X: Array, Y: Array, *, delta: float) -> Any:
+    """Out = 0.5 * r^2 where |r| <= delta, else delta * (|r| - 0.5 * delta); r = Residual = Y - X."""
+    residual = Y - X
+    size = jnp.abs(residual)
+    return residual, jnp.where(size <= delta, 0.5 * residual * residual, delta * (size - 0.5 * delta))
+
+
+@grad_of("huber_loss", "Residual")
+def huber_loss_grad(Residual: Array, d_Out: Array, *, delta: float) -> Any:
+    """Y@GRAD = Out@GRAD * min(max(Residual, -delta), delta) = -X@GRAD."""
+    grad = d_Out * jnp.clip(Residual, -delta, delta)
+    return -grad, grad
+
+
+@op(outs="Diff~ Out")
+def smooth_l1_loss(
+    X: Array, Y: Array, InsideWeight: Array | None, OutsideWeight: Array | None, *, sigma: float = 1.0
+) -> Any:
+    """Out[i] = sum over the row of 0.5 * (sigma * d)^2 where |d| < 1 / sigma^2, else |d| - 0.5 / sigma^2; d = X - Y.
+
+    InsideWeight multiplies d, OutsideWeight what it costs. Out has shape [rows, 1].
+    """
+    diff = X - Y if InsideWeight is None else (X - Y) * InsideWeight
+    square = sigma * sigma
+    cost = jnp.where(jnp.abs(diff) < 1 / square, 0.5 * square * diff * diff, jnp.abs(diff) - 0.5 / square)
+    if OutsideWeight is not None:
+        cost = cost * OutsideWeight
+    return diff, cost.reshape(cost.shape[0], -1).sum(1, keepdims=True)
+
+
+@grad_of("smooth_l1_loss", "Diff InsideWeight OutsideWeight", nograd="InsideWeight OutsideWeight")
+def smooth_l1_loss_grad(
+    Diff: Array, InsideWeight: Array | None, OutsideWeight: Array | None, d_Out: Array, *, sigma: float
+) -> Any:
+    """X@GRAD = Out@GRAD * weights * (sigma^2 * Diff where |Diff| < 1 / sigma^2, else sign(Diff)) = -Y@GRAD."""
+    square = sigma * sigma
+    grad = jnp.where(jnp.abs(Diff) < 1 / square, square * Diff, jnp.sign(Diff))
+    for weight in (InsideWeight, OutsideWeight):
+        grad = grad if weight is None else grad * weight
+    grad = grad * d_Out.reshape(-1, *[1] * (Diff.ndim - 1))
+    return grad, -grad
+
+
+@op(outs="Loss", grad="X Target", nograd="Target")
+def kldiv_loss(X: Array, Target: Array, *, reduction: str = "mean") -> Any:
+    """Loss = Target * (log(Target) - X), 0 where Target <= 0; reduced by mean, sum, batchmean or not at all (none)."""
+    safe = jnp.where(Target > 0, Target, 1)
+    loss = jnp.where(Target > 0, Target * (jnp.log(safe) - X), 0)
+    if reduction == "none":
+        return loss
+    if reduction == "mean":
+        return loss.mean().reshape(1)
+    if reduction not in ("sum", "batchmean"):
+        raise ShapeError(f"kldiv_loss reduces by none, mean, sum or batchmean, not {reduction!r}")
+    return (loss.sum() / (X.shape[0] if reduction == "batchmean" else 1)).reshape(1)
+
+
+@op(outs="Y", grad="X Label", nograd="Label")
+def bpr_loss(X: Array, Label: Array) -> Any:
+    """Y = -mean over the other classes j of log(sigmoid(X[label] - X[j])); X [..., classes], Y [..., 1]."""
+    right = jnp.take_along_axis(X, Label.astype(jnp.int32), -1)
+    others = jnp.arange(X.shape[-1]) != Label
+    cost = jnp.where(others, jax.nn.softplus(X - right), 0)
+    return cost.sum(-1, keepdims=True) / (X.shape[-1] - 1)
+
+
+@op(outs="Loss", grad="Logits Labels", nograd="Labels")
+def hinge_loss(Logits: Array, Labels: Array) -> Any:
+    """Loss = max(1 - (2 * Labels - 1) * Logits, 0)."""
+    return jnp.maximum(1 - (2 * Labels - 1) * Logits, 0)
+
+
+@op(outs="Out", grad="Label Left Right", nograd="Label")
+def rank_loss(Label: Array, Left: Array, Right: Array) -> Any:
+    """Out = log(1 + exp(Left - Right)) - Label * (Left - Right)."""
+    return jnp.logaddexp(Left - Right, 0) - Label * (Left - Right)
+
+
+@op(outs="Activated~ Out")
+def margin_rank_loss(X1: Array, X2: Array, Label: Array, *, margin: float = 0.0) -> Any:
+    """Out = max(margin - Label * (X1 - X2), 0); Activated = 1 where Out > 0."""
+    out = jnp.maximum(margin - Label * (X1 - X2), 0)
+    return (out > 0).astype(X1.dtype), out
+
+
+@grad_of("margin_rank_loss", "Activated Label", nograd="Label")
+def margin_rank_loss_grad(Activated: Array, Label: Array, d_Out: Array) -> Any:
+    """X1@GRAD = -Out@GRAD * Activated * Label = -X2@GRAD."""
+    grad = -d_Out * Activated * Label
+    return grad, -grad
+
+
+@op(outs="IntermediateVal~ Out")
+def modified_huber_loss(X: Array, Y: Array) -> Any:
+    """Out = -4 v where v < -1, (1 - v)^2 where -1 <= v < 1, else 0; v = IntermediateVal = (2 * Y - 1) * X."""
+    value = (2 * Y - 1) * X
+    return value, jnp.where(value < -1, -4 * value, jnp.where(value < 1, (1 - value) ** 2, 0))
+
+
+@grad_of("modified_huber_loss", "IntermediateVal Y", nograd="Y")
+def modified_huber_loss_grad(IntermediateVal: Array, Y: Array, d_Out: Array) -> Any:
+    """X@GRAD = Out@GRAD * (2 * Y - 1) * (-4 where v < -1, -2 * (1 - v) where -1 <= v < 1, else 0)."""
+    v = IntermediateVal
+    return d_Out * (2 * Y - 1) * jnp.where(v < -1, -4, jnp.where(v < 1, -2 * (1 - v), 0))
+
+
+@op(outs="Out Total_weight", grad="X Label Weight Total_weight", nograd="Label Weight", grad_outs="Out")
+def nll_loss(
+    X: Array, Label: Array, Weight: Array | None, *, ignore_index: Int64 = -100, reduction: str = "mean"  # type: ignore[assignment]
+) -> Any:
+    """Out = -Weight[label] * X[label], 0 where ignored; reduced by mean (over the weights), sum or not (none).
+
+    X [batch, classes] or [batch, classes, ...]; Total_weight is the sum of the weights, 0 without reduction.
+    """
+    kept = Label != ignore_index
+    label = jnp.where(kept, Label, 0).astype(jnp.int32)
+    weight = jnp.where(kept, 1.0 if Weight is None else Weight[label], 0).astype(X.dtype)
+    loss = -weight * jnp.take_along_axis(X, label[:, None], 1)[:, 0]
+    total = weight.sum().reshape(1)
+    if reduction == "none":
+        return loss, jnp.zeros((1,), X.dtype)
+    if reduction == "sum":
+        return loss.sum().reshape(1), total
+    return (loss.sum() / jnp.where(total == 0, 1, total)).reshape(1), total
+
+
+@op(outs="sub_result~ Out", grad="X Y sub_result", grad_outs="Out")
+def squared_l2_distance(X: Array, Y: Array) -> Any:
+    """Out[i] = sum((X[i] - Y[i])^2), shape [rows, 1]; Y may be a single row; sub_result = X - Y, [rows, elements]."""
+    rows = X.reshape(X.shape[0], -1) - Y.reshape(Y.shape[0], -1)
+    return rows, (rows * rows).sum(1, keepdims=True)
+
+
+@op(outs="Y")
+def teacher_student_sigmoid_loss(
+    X: Array, Label: Array, *, soft_max_up_bound: float = 15.0, soft_max_lower_bound: float = -15.0
+) -> Any:
+    """Y = s(0) for Label < -1, s(1) for -1 <= Label < 0, s(0) + s(Label) for 0 <= Label < 1, else s(1) + s(Label - 1).
+
+    s(t) = max(X, 0) - X * t + log(1 + exp(-|X|)).
+    """
+    base = jnp.maximum(X, 0) + jnp.log1p(jnp.exp(-jnp.abs(X)))
+    both = jnp.where(Label < 1, 2 * base - X * Label, 2 * base - X - X * (Label - 1))
+    return jnp.where(Label < -1, base, jnp.where(Label < 0, base - X, both))
+
+
+@grad_of("teacher_student_sigmoid_loss", "X Label", nograd="Label")
+def teacher_student_sigmoid_loss_grad(
+    X: Array, Label: Array, d_Y: Array, *, soft_max_up_bound: float, soft_max_lower_bound: float
+) -> Any:
+    """X@GRAD = -Y@GRAD * (label - sigmoid(clipped X)), the label 0, 1, or the teacher's; 0 where X is out of bounds."""
+    clipped = jnp.clip(X, soft_max_lower_bound, soft_max_up_bound)
+    guess = jax.nn.sigmoid(clipped)
+    both = jnp.where(Label < 1, Label - 2 * guess, Label - 2 * guess)
+    slope = jnp.where(Label < -1, -guess, jnp.where(Label < 0, 1 - guess, both))
+    outside = (X >= soft_max_up_bound) | (X <= soft_max_lower_bound)
+    return jnp.where(outside, 0, -d_Y * slope)
+
+
+@op(outs="Out", grad="X Label FgNum", nograd="Label FgNum")
+def sigmoid_focal_loss(X: Array, Label: Array, FgNum: Array, *, gamma: float = 2.0, alpha: float = 0.25) -> Any:
+    """Out = focal loss of class j+1 against the rest, over FgNum: X [rows, classes], Label [rows, 1], 0 is background.
+
+    -alpha / fg * (1 - p)^gamma * log(p) where Label == j + 1, -(1 - alpha) / fg * p^gamma * log(1 - p) otherwise, 0 for
+    Label -1; p = sigmoid(X), fg = max(FgNum, 1).
+    """
+    foreground = jnp.maximum(FgNum.reshape(()), 1).astype(X.dtype)
+    p = jax.nn.sigmoid(X)
+    hit = Label == jnp.arange(1, X.shape[1] + 1)
+    positive = (1 - p) ** gamma * jnp.log(jnp.maximum(p, jnp.finfo(X.dtype).tiny))
+    negative = p**gamma * (-jnp.maximum(X, 0) - jnp.log1p(jnp.exp(-jnp.abs(X))))
+    miss = (Label != -1) & ~hit
+    return -(hit * alpha * positive + miss * (1 - alpha) * negative) / foreground

@@ -1,0 +1,68 @@
+"""Paddle's names over fluidjax: ``install()``, then ``import paddle`` in a script finds this package.
+
+``paddle.fluid`` is fluidjax itself; ``paddle``, ``paddle.static``, ``paddle.nn`` and ``paddle.optimizer`` have the names
+of Paddle 2.0 that static programs need.
+"""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any, NoReturn
+
+from .. import dataset as dataset
+from .. import reader as reader
+from ..errors import FluidTypeError, UnsupportedError
+from ..flags import get_flags as get_flags
+from ..flags import set_flags as set_flags
+from ..param_attr import ParamAttr as ParamAttr
+from ..place import CPUPlace as CPUPlace
+from ..place import CUDAPinnedPlace as CUDAPinnedPlace
+from ..place import CUDAPlace as CUDAPlace
+from ..place import is_compiled_with_cuda as is_compiled_with_cuda
+from ..program import default_main_program, default_startup_program
+from ..reader import batch as batch
+from . import creation, io, metric, names, nn, optimizer, regularizer, static, tensor
+from .creation import *  # noqa: F403
+from .names import install as install
+from .names import uninstall as uninstall
+from .tensor import *  # noqa: F403
+
+__version__ = "2.0.0"
+
+
+def enable_static() -> None:
+    """Static programs are all there is, so this does nothing."""
+
+
+def disable_static(place: Any = None) -> NoReturn:
+    """Not supported. Raises UnsupportedError."""
+    raise UnsupportedError("paddle.disable_static: dynamic mode is not there; build static programs, or write JAX")
+
+
+def in_dynamic_mode() -> bool:
+    """False: there is no dynamic mode."""
+    return False
+
+
+def seed(seed: int) -> None:
+    """Set the random seed of the default main and startup programs. Raises FluidTypeError for other than an integer."""
+    if not isinstance(seed, numbers.Integral):
+        raise FluidTypeError(f"paddle.seed takes an integer, not {seed!r}")
+    default_main_program().random_seed = default_startup_program().random_seed = int(seed)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "fluid":
+        import fluidjax
+
+        return fluidjax
+    if name.startswith("__"):
+        raise AttributeError(name)
+    raise names.MissingName(names.sentence("paddle", name))
+
+
+__all__ = [  # noqa: PLE0604
+    *creation.__all__, *tensor.__all__, "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "ParamAttr", "batch", "dataset",
+    "disable_static", "enable_static", "get_flags", "in_dynamic_mode", "install", "io", "is_compiled_with_cuda", "metric",
+    "nn", "optimizer", "reader", "regularizer", "seed", "set_flags", "static", "uninstall",
+]  # fmt: skip

@@ -1,0 +1,7 @@
+"""paddle.io: DataLoader.from_generator."""
+
+from __future__ import annotations
+
+from ..dataloader import DataLoader as DataLoader
+
+__all__ = ["DataLoader"]

@@ -1,0 +1,192 @@
+"""``import paddle`` means fluidjax: the import hook, and what is said about names that fluidjax lacks.
+
+``paddle.fluid`` is fluidjax itself, everything else under ``paddle`` is in fluidjax.paddle, but for the modules in
+MOVED. A module that scripts import is a face of the real one: same attributes, and one sentence for those it lacks.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+from ..errors import FluidError, UnsupportedError
+
+MOVED = {
+    "paddle.reader": "fluidjax.reader",
+    "paddle.reader.decorator": "fluidjax.reader",
+    "paddle.dataset": "fluidjax.dataset",
+    "paddle.fluid.framework": "fluidjax.program",
+    "paddle.fluid.reader": "fluidjax.dataloader",
+    "paddle.fluid.param_attr": "fluidjax.param_attr",
+    "paddle.fluid.parallel_executor": "fluidjax.compiler",
+}
+# where to look for a name that another module lacks
+_PLACES = (
+    "paddle", "paddle.static", "paddle.static.nn", "paddle.nn.functional", "paddle.nn.initializer", "paddle.optimizer",
+    "paddle.fluid", "paddle.fluid.layers",
+)  # fmt: skip
+HINTS = {
+    "disable_static": "dynamic mode is not there; build static programs",
+    "to_tensor": "tensors of dynamic mode are not there; use paddle.assign(array) or feed the array",
+    "Layer": "layers of dynamic mode are not there; use functions such as paddle.static.nn.fc",
+    "Linear": "layers of dynamic mode are not there; use paddle.static.nn.fc",
+    "Conv2D": "layers of dynamic mode are not there; use paddle.static.nn.conv2d",
+    "BatchNorm2D": "layers of dynamic mode are not there; use paddle.static.nn.batch_norm",
+    "Model": "the high-level API is not there; use paddle.static.Executor",
+    "dygraph": "dynamic mode is not there; build static programs",
+    "lr": "schedulers with step() are not there; give the optimizer a schedule such as paddle.fluid.layers.piecewise_decay(...)",
+    "AdamW": "use paddle.optimizer.Adam with weight_decay, or paddle.fluid.optimizer.Optax(optax.adamw(...))",
+    "DistributeTranspiler": "distribution is not there yet; run the program on one device",
+}
+
+
+class MissingName(UnsupportedError, AttributeError):
+    """A name of Paddle's that fluidjax lacks."""
+
+
+class MissingModule(FluidError, ModuleNotFoundError):
+    """A module of Paddle's, or a name imported from one, that fluidjax lacks."""
+
+
+def real_name(name: str) -> str:
+    """The module that stands behind ``paddle``, ``paddle.x`` or ``paddle.fluid.x``."""
+    parts = name.split(".")
+    for n in range(len(parts), 0, -1):
+        head = ".".join(parts[:n])
+        if head in MOVED:
+            return ".".join([MOVED[head], *parts[n:]])
+    if parts[:2] == ["paddle", "fluid"]:
+        return ".".join(["fluidjax", *parts[2:]])
+    return "fluidjax." + name
+
+
+def _exists(real: str) -> bool:
+    try:
+        return find_spec(real) is not None
+    except ModuleNotFoundError:  # the parent is no package, or is not there
+        return False
+
+
+def sentence(module: str, name: str) -> str:
+    """What is said about ``module.name``, which is not there: a hint, and the nearest name that is."""
+    text = f"fluidjax has no {module}.{name}"
+    if name in HINTS:
+        return f"{text}: {HINTS[name]}"
+    elsewhere = [f"{place}.{name}" for place in _PLACES if place != module and _has(place, name)]
+    if elsewhere:
+        return f"{text}; there is {elsewhere[0]}"
+    known = public_names(importlib.import_module(real_name(module)))
+    close = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    if close:
+        return f"{text} (did you mean {' or '.join(repr(n) for n in close)}?)"
+    far = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
+    return f"{text}; the nearest there is {far[0]!r}" if far else text
+
+
+def _has(place: str, name: str) -> bool:
+    return name in public_names(importlib.import_module(real_name(place)))
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """``__all__``, or the attributes without an underscore."""
+    return sorted(getattr(module, "__all__", None) or (n for n in vars(module) if not n.startswith("_") and n != "annotations"))
+
+
+class Face(ModuleType):
+    """A module under Paddle's name: the attributes are those of the real module behind it."""
+
+    def __init__(self, name: str, real: ModuleType) -> None:
+        super().__init__(name, real.__doc__)
+        vars(self)["_real"] = real
+
+    def __getattr__(self, name: str) -> Any:
+        value = vars(self._real).get(name)
+        if value is not None and not isinstance(value, ModuleType):
+            return value
+        full = f"{self.__name__}.{name}"
+        if full in MOVED or (not name.startswith("_") and _exists(real_name(full))):
+            return importlib.import_module(full)
+        if name == "__all__":
+            return public_names(self._real)
+        try:
+            return getattr(self._real, name)
+        except AttributeError as exc:
+            if name.startswith("__") or isinstance(exc, FluidError):
+                raise  # a FluidError says what is missing by itself
+            raise MissingName(sentence(self.__name__, name)) from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("__") or isinstance(value, Face):
+            super().__setattr__(name, value)
+        else:
+            setattr(self._real, name, value)
+
+    def __dir__(self) -> list[str]:
+        return dir(self._real)
+
+
+class _FaceLoader(Loader):
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return Face(spec.name, importlib.import_module(real_name(spec.name)))
+
+    def exec_module(self, module: ModuleType) -> None:
+        """The real module is loaded; a face has no code of its own."""
+
+
+class _Finder(MetaPathFinder):
+    def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if fullname.split(".")[0] != "paddle":
+            return None
+        if not _exists(real_name(fullname)):
+            parent, _, name = fullname.rpartition(".")
+            raise MissingModule(_import_sentence(parent, name), name=parent)
+        return ModuleSpec(fullname, _FaceLoader(), is_package=True)
+
+
+def _import_sentence(parent: str, name: str) -> str:
+    try:
+        getattr(importlib.import_module(real_name(parent)), name)
+    except FluidError as exc:
+        return str(exc)
+    except AttributeError:
+        pass
+    return sentence(parent, name)
+
+
+_finder = _Finder()
+_before: dict[str, ModuleType] = {}
+
+
+def install() -> None:
+    """From now on ``import paddle`` and everything below it finds fluidjax, even where Paddle is installed or loaded."""
+    if _finder not in sys.meta_path:
+        _before.update(_take())
+        sys.meta_path.insert(0, _finder)
+
+
+def uninstall() -> None:
+    """Undo install: modules that were loaded as paddle before are there again."""
+    if _finder in sys.meta_path:
+        sys.meta_path.remove(_finder)
+        _take()
+        sys.modules.update(_before)
+        _before.clear()
+
+
+def _take() -> dict[str, ModuleType]:
+    """Take everything called paddle out of sys.modules, and return it."""
+    return {n: sys.modules.pop(n) for n in list(_paddles())}
+
+
+def _paddles() -> Iterator[str]:
+    return (n for n in list(sys.modules) if n.split(".")[0] == "paddle")
+
+
+__all__ = ["MissingModule", "MissingName", "install", "real_name", "uninstall"]

@@ -1,0 +1,64 @@
+"""paddle.static: programs, executors and strategies under the names of Paddle 2.0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ... import io as _io
+from ...backward import append_backward as append_backward
+from ...backward import gradients as gradients
+from ...compiler import BuildStrategy as BuildStrategy
+from ...compiler import CompiledProgram as CompiledProgram
+from ...compiler import ExecutionStrategy as ExecutionStrategy
+from ...compiler import ParallelExecutor as ParallelExecutor
+from ...executor import Executor as Executor
+from ...input import data as _data
+from ...layers import accuracy as accuracy
+from ...layers import auc as auc
+from ...layers import create_global_var as create_global_var
+from ...layers import create_parameter as create_parameter
+from ...optimizer import ExponentialMovingAverage as ExponentialMovingAverage
+from ...param_attr import WeightNormParamAttr as WeightNormParamAttr
+from ...place import cpu_places as cpu_places
+from ...place import cuda_places as cuda_places
+from ...program import Program as Program
+from ...program import Variable as Variable
+from ...program import default_main_program as default_main_program
+from ...program import default_startup_program as default_startup_program
+from ...program import name_scope as name_scope
+from ...program import program_guard as program_guard
+from ...scope import global_scope as global_scope
+from ...scope import scope_guard as scope_guard
+from ..names import MissingName, sentence
+from . import nn
+
+
+def data(name: str, shape: Any, dtype: Any = None, lod_level: int = 0) -> Variable:
+    """A variable of the main program that is fed, of exactly this shape (None or -1: any size). dtype: default float32."""
+    return _data(name, shape, dtype or "float32", lod_level)
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """Shape (None or -1: any size), dtype and name of an input."""
+
+    shape: Any
+    dtype: Any = "float32"
+    name: str | None = None
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    if name.startswith(("save", "load", "set_program_state")):
+        return getattr(_io, name)
+    raise MissingName(sentence("paddle.static", name))
+
+
+__all__ = [
+    "BuildStrategy", "CompiledProgram", "ExecutionStrategy", "Executor", "ExponentialMovingAverage", "InputSpec",
+    "ParallelExecutor", "Program", "Variable", "WeightNormParamAttr", "accuracy", "append_backward", "auc", "cpu_places",
+    "create_global_var", "create_parameter", "cuda_places", "data", "default_main_program", "default_startup_program",
+    "global_scope", "gradients", "name_scope", "nn", "program_guard", "scope_guard",
+]  # fmt: skip
