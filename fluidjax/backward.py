@@ -149,9 +149,11 @@ def _add_up(drafts: list[_Draft], block_idx: int) -> list[_Draft]:
                     old_sums = [s for where, s in sums if where >= first[name]]
                     for d in [*drafts[first[name] : at], *old_sums]:
                         d.rename(name, new)
-                    for other in draft.outputs.values():
+                    for other in draft.outputs.values():  # what this op has named already
                         limit = i if other is names else len(other)
                         other[:limit] = [new if n == name else n for n in other[:limit]]
+                        if other is names:
+                            break
                     writers[name] = [new]
                 names[i] = fresh(name)
                 writers[name].append(names[i])
@@ -404,7 +406,9 @@ def append_backward(
     seed = grad_name(loss.name)
     writer = _Writer(program, {seed}, {})
     drafts = writer.collect(path, {grad_name(n) for n in no_grad})
-    _start_loss(block, loss, seed, op.desc.loc)
+    if seed in block.vars:  # the loss was differentiated before
+        writer.replaced[seed] = unique_name.generate(seed)
+    _start_loss(block, loss, writer.replaced.get(seed, seed), op.desc.loc)
     grads = writer.write(drafts)
     for new in block.ops[start:] if callbacks else ():
         for callback in callbacks or ():
@@ -429,6 +433,8 @@ def _no_path(block: Block, loss: Variable, names: list[str], no_grad: set[str], 
 def _parameter_names(program: Program, parameter_list: Any) -> list[str]:
     if parameter_list is None:
         return [p.name for p in program.global_block().all_parameters() if p.trainable]
+    if isinstance(parameter_list, str):
+        raise FluidTypeError(f"parameter_list is a list of parameters or names, not the string {parameter_list!r}")
     names = []
     for i, p in enumerate(parameter_list):
         if not isinstance(p, Variable | str):

@@ -100,6 +100,10 @@ class Variable:
 
         return variable_ops.astype(self, dtype)
 
+    def _set_error_clip(self, error_clip: Any) -> None:
+        """Clip this variable's gradient (see clip.ErrorClipByValue)."""
+        self.error_clip = error_clip
+
     def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
         return str(self)
 

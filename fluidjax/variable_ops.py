@@ -43,7 +43,6 @@ def _constant(var: Variable, value: float, shape: tuple[int, ...]) -> Variable:
     out = new_tmp(var, var.dtype, stop_gradient=True)
     block = var.block.program.current_block()
     if -1 not in shape:
-        attrs["str_value"] = str(value)
         block.append_op(type="fill_constant", outputs={"Out": out}, attrs=attrs)
         return out
     at = shape.index(-1)

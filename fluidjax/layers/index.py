@@ -109,40 +109,11 @@ def sequence_mask(x: Variable, maxlen: Any = None, dtype: Any = "int64", name: s
     return out
 
 
-def where(condition: Variable) -> Variable:
-    """Places [k, rank] (int64) of the k true elements, in order."""
-    typed(condition, "condition", Variable, "where")
-    return append(LayerHelper("where_index"), {"Condition": condition}, {"Out": "int64"})
-
-
-def nonzero(input: Variable, as_tuple: bool = False) -> Any:
-    """where for numbers too; as_tuple: a variable [k, 1] for each dimension."""
-    from .manip import slice
-
-    typed(input, "input", Variable, "nonzero")
-    places = where(input)
-    if not as_tuple:
-        return places
-    if input.ndim == 1:
-        return (places,)
-    return tuple(slice(places, axes=[1], starts=[i], ends=[i + 1]) for i in range(input.ndim))
-
-
-def unique(x: Variable, dtype: Any = "int32") -> tuple[Variable, Variable]:
-    """The distinct elements in order of first appearance, and for each element of x which one it is."""
-    typed(x, "x", Variable, "unique")
-    outs = {"Out": x.dtype, "Index": enum_of(dtype)}
-    return append(LayerHelper("unique"), {"X": [x]}, outs, {"dtype": int(enum_of(dtype))})
-
-
-def unique_with_counts(x: Variable, dtype: Any = "int32") -> tuple[Variable, Variable, Variable]:
-    """unique, and how often each appears. Raises FluidTypeError unless dtype is int32 or int64."""
-    from ._build import dtype_in
-
-    typed(x, "x", Variable, "unique_with_counts")
-    to = enum_of(dtype_in(dtype, "dtype", "unique_with_counts", INTS))
-    outs = {"Out": x.dtype, "Index": to, "Count": to}
-    return append(LayerHelper("unique_with_counts"), {"X": [x]}, outs, {"dtype": int(to)})
+def gather_tree(ids: Variable, parents: Variable) -> Variable:
+    """Whole sequences [T, N, beams] out of the ids and parents of each step of a beam search, from the last step back."""
+    variable(ids, "ids", "gather_tree", INTS)
+    variable(parents, "parents", "gather_tree", INTS)
+    return append(LayerHelper("gather_tree"), {"Ids": ids, "Parents": parents}, {"Out": ids.dtype})
 
 
 def shape(input: Variable) -> Variable:
@@ -166,6 +137,6 @@ def size(input: Variable) -> Variable:
 
 
 __all__ = [
-    "gather", "gather_nd", "index_sample", "index_select", "multiplex", "nonzero", "rank", "scatter", "scatter_nd",
-    "scatter_nd_add", "sequence_mask", "shape", "shard_index", "size", "unique", "unique_with_counts", "where",
+    "gather", "gather_nd", "gather_tree", "index_sample", "index_select", "multiplex", "rank", "scatter", "scatter_nd",
+    "scatter_nd_add", "sequence_mask", "shape", "shard_index", "size",
 ]  # fmt: skip

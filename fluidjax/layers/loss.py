@@ -203,33 +203,6 @@ def npair_loss(anchor: Variable, positive: Variable, labels: Variable, l2_reg: f
     return penalty + reduce_mean(reduce_sum(targets * cost, 0))
 
 
-def center_loss(
-    input: Variable, label: Variable, num_classes: int, alpha: Any, param_attr: Any, update_center: bool = True
-) -> Variable:
-    """0.5 * |input - centers[label]| ** 2, [N, 1]; with update_center the class centers move by alpha.
-
-    input: [N, D]; label: int64 [N, 1]; alpha: a number or a variable of one element; param_attr: of the centers
-    [num_classes, D].
-    """
-    variable(input, "input", "center_loss", HALF)
-    typed(label, "label", Variable, "center_loss")
-    helper = LayerHelper("center_loss", param_attr=param_attr)
-    centers = helper.create_parameter(param_attr, [num_classes, input.shape[1]], input.dtype)
-    centers.stop_gradient = True
-    if not isinstance(alpha, Variable):
-        rate = helper.create_variable(
-            name="centerloss_alpha", shape=[1], dtype="float32", persistable=True, stop_gradient=True
-        )
-        helper.append_op(
-            type="fill_constant", outputs={"Out": rate},
-            attrs={"shape": [1], "dtype": int(rate.dtype), "value": float(alpha)},
-        )  # fmt: skip
-        alpha = rate
-    inputs = {"X": [input], "Label": [label], "Centers": [centers], "CenterUpdateRate": [alpha]}
-    outs = {"SampleCenterDiff": input.dtype, "Loss": input.dtype, "CentersOut": centers}
-    return append(helper, inputs, outs, {"cluster_num": num_classes, "need_update": update_center})[1]
-
-
 def teacher_student_sigmoid_loss(
     input: Variable, label: Variable, soft_max_up_bound: float = 15.0, soft_max_lower_bound: float = -15.0
 ) -> Variable:
@@ -279,7 +252,6 @@ def sigmoid_focal_loss(
 
 __all__ = [
     "bpr_loss",
-    "center_loss",
     "cross_entropy",
     "dice_loss",
     "huber_loss",

@@ -22,10 +22,10 @@ _GROUPS: tuple[tuple[str, str], ...] = (
         "is a recurrent layer or a decoder, which are not there; unroll the steps with fc and the elementwise layers",
         "BasicDecoder BeamSearchDecoder DecodeHelper Decoder GRUCell GreedyEmbeddingHelper LSTMCell RNNCell "
         "SampleEmbeddingHelper TrainingHelper beam_search beam_search_decode dynamic_decode dynamic_gru dynamic_lstm "
-        "dynamic_lstmp gather_tree gru_unit lstm lstm_unit rnn",
+        "dynamic_lstmp gru_unit lstm lstm_unit rnn",
     ),
     (
-        "belongs to object detection, which is not there; the nearest are image_resize, unfold, pool2d",
+        "belongs to object detection, which is not there; the nearest are unfold, space_to_depth, pool2d",
         "anchor_generator bipartite_match box_clip box_coder box_decoder_and_assign collect_fpn_proposals "
         "deformable_conv deformable_roi_pooling density_prior_box detection_output distribute_fpn_proposals "
         "generate_mask_labels generate_proposal_labels generate_proposals iou_similarity locality_aware_nms matrix_nms "
@@ -53,8 +53,17 @@ _GROUPS: tuple[tuple[str, str], ...] = (
         "get_tensor_from_selected_rows merge_selected_rows continuous_value_model",
     ),
     (
+        "has an output whose size depends on the data, which a compiled step cannot; multiply by a mask "
+        "(cast of a comparison), or fetch the value and use NumPy",
+        "nonzero unique unique_with_counts where",
+    ),
+    (
+        "resizes images, which is not there; use conv2d_transpose with initializer.Bilinear, or resize before feeding",
+        "image_resize image_resize_short interpolate resize_bilinear resize_nearest resize_trilinear",
+    ),
+    (
         "is not there",
-        "add_position_encoding affine_grid fsp_matrix grid_sampler hash inplace_abn random_crop similarity_focus",
+        "add_position_encoding affine_grid center_loss fsp_matrix grid_sampler hash similarity_focus",
     ),
 )
 HINTS = {name: hint for hint, names in _GROUPS for name in names.split()}

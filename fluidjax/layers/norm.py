@@ -36,42 +36,78 @@ def batch_norm(
     do_model_average_for_mean_and_var: whether ModelAverage averages them. float16 inputs keep float32 statistics.
     Raises FluidTypeError for integers, FluidValueError if param_attr or bias_attr is False.
     """
-    variable(input, "input", "batch_norm", HALF)
-    one_of(data_layout, "data_layout", "batch_norm", ("NCHW", "NHWC"))
-    require(
-        param_attr is not False and bias_attr is not False,
-        "batch_norm needs scale and bias; param_attr and bias_attr are not False",
-    )
     helper = LayerHelper("batch_norm", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
+    out = _batch_norm(
+        helper, input, HALF, in_place, data_layout, (moving_mean_name, moving_variance_name),
+        do_model_average_for_mean_and_var, momentum, epsilon=epsilon, is_test=is_test, use_global_stats=use_global_stats,
+    )  # fmt: skip
+    return helper.append_activation(out)
+
+
+def inplace_abn(
+    input: Variable,
+    act: str | None = None,
+    is_test: bool = False,
+    momentum: Any = 0.9,
+    epsilon: float = 1e-05,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    data_layout: str = "NCHW",
+    name: str | None = None,
+    moving_mean_name: str | None = None,
+    moving_variance_name: str | None = None,
+    do_model_average_for_mean_and_var: bool = True,
+    use_global_stats: bool = False,
+    act_alpha: float = 1.0,
+) -> Variable:
+    """batch_norm with its activation in one op, the result in the input's name.
+
+    act: None, "identity", "leaky_relu" or "elu", the last two with act_alpha. Other arguments as in batch_norm.
+    """
+    known = (None, "identity", "leaky_relu", "elu")
+    require(act in known, f"inplace_abn's act is {' or '.join(map(repr, known))}, not {act!r}")
+    helper = LayerHelper("inplace_abn", param_attr=param_attr, bias_attr=bias_attr, name=name)
+    return _batch_norm(
+        helper, input, FLOATS, True, data_layout, (moving_mean_name, moving_variance_name),
+        do_model_average_for_mean_and_var, momentum, epsilon=epsilon, is_test=is_test, use_global_stats=use_global_stats,
+        activation=act, alpha=act_alpha,
+    )  # fmt: skip
+
+
+def _batch_norm(
+    helper: LayerHelper, input: Variable, dtypes: tuple[str, ...], in_place: bool, data_layout: str,
+    moving_names: tuple[str | None, str | None], average: bool, momentum: Any, **attrs: Any,
+) -> Variable:  # fmt: skip
+    """Parameters, statistics and op of batch_norm and inplace_abn."""
+    layer = helper.layer_type
+    variable(input, "input", layer, dtypes)
+    one_of(data_layout, "data_layout", layer, ("NCHW", "NHWC"))
+    wanted = helper.param_attr is not False and helper.bias_attr is not False
+    require(wanted, f"{layer} needs scale and bias; param_attr and bias_attr are not False")
     dtype = "float32" if input.desc.dtype == "float16" else input.desc.dtype
     shape = [input.shape[1 if data_layout == "NCHW" else -1]]
     scale = helper.create_parameter(helper.param_attr, shape, dtype, default_initializer=ConstantInitializer(1.0))
     bias = helper.create_parameter(helper.bias_attr, shape, dtype, is_bias=True)
-    average = do_model_average_for_mean_and_var
-    moving = [
-        helper.create_parameter(
-            ParamAttr(n, ConstantInitializer(v), trainable=False, do_model_average=average), shape, dtype
-        )
-        for n, v in ((moving_mean_name, 0.0), (moving_variance_name, 1.0))
+    attributes = [
+        ParamAttr(name, ConstantInitializer(start), trainable=False, do_model_average=average)
+        for name, start in zip(moving_names, (0.0, 1.0), strict=True)
     ]
-    for statistic in moving:
-        statistic.stop_gradient = True
-    mean, variance = moving
-    saved = [helper.create_variable_for_type_inference(dtype, stop_gradient=True) for _ in range(2)]
-    out = input if in_place else helper.create_variable_for_type_inference(input.dtype)
+    mean, variance = (helper.create_parameter(attribute, shape, dtype) for attribute in attributes)
+    mean.stop_gradient = variance.stop_gradient = True
     inputs = {"X": input, "Scale": scale, "Bias": bias, "Mean": mean, "Variance": variance}
-    attrs = {"epsilon": epsilon, "is_test": is_test, "data_layout": data_layout, "use_global_stats": use_global_stats}
     if isinstance(momentum, Variable):
         inputs["MomentumTensor"] = momentum
     else:
         attrs["momentum"] = momentum
+    saved = [helper.create_variable_for_type_inference(dtype, stop_gradient=True) for _ in range(2)]
+    out = input if in_place else helper.create_variable_for_type_inference(input.dtype)
     helper.append_op(
-        type="batch_norm",
+        type=layer,
         inputs=inputs,
         outputs={"Y": out, "MeanOut": mean, "VarianceOut": variance, "SavedMean": saved[0], "SavedVariance": saved[1]},
-        attrs=attrs,
+        attrs={**attrs, "data_layout": data_layout},
     )
-    return helper.append_activation(out)
+    return out
 
 
 def instance_norm(
@@ -295,6 +331,7 @@ __all__ = [
     "batch_norm",
     "data_norm",
     "group_norm",
+    "inplace_abn",
     "instance_norm",
     "l2_normalize",
     "layer_norm",

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .. import unique_name
 from ..dtypes import enum_of
+from ..initializer import ConstantInitializer
 from ..layer_helper import LayerHelper
 from ..variable import Variable
 from ._build import FLOATS, append, dtype_in, int_argument, require, typed, variable
@@ -86,6 +88,23 @@ def sampling_id(x: Variable, min: float = 0.0, max: float = 1.0, seed: int = 0, 
     return append(LayerHelper("sampling_id"), {"X": x}, {"Out": dtype}, {"min": min, "max": max, "seed": seed})
 
 
+def random_crop(x: Variable, shape: Any, seed: Any = None) -> Variable:
+    """A box of `shape` out of x's last dimensions, at a place drawn anew for each index of the first ones and each step.
+
+    seed: an integer, or an int64 variable [1]; the op keeps it, the draws follow the program's random_seed.
+    """
+    variable(x, "x", "random_crop", ("float32", "float64", "uint8", "int16", "int32"))
+    typed(shape, "shape", list, "random_crop")
+    helper = LayerHelper("random_crop")
+    attrs: dict[str, Any] = {"shape": shape}
+    if not isinstance(seed, Variable):
+        attrs["startup_seed"] = start = typed(0 if seed is None else seed, "seed", (int, Variable), "random_crop")
+        name = unique_name.generate("random_crop_seed")
+        seed = helper.create_variable(name=name, dtype="int64", shape=[1], persistable=True)
+        helper.set_variable_initializer(seed, ConstantInitializer(float(start)))
+    return append(helper, {"X": x, "Seed": seed}, {"Out": x.dtype, "SeedOut": seed}, attrs)[0]
+
+
 def randint(
     low: int,
     high: int | None = None,
@@ -161,6 +180,7 @@ __all__ = [
     "gaussian_random_batch_size_like",
     "randint",
     "randn",
+    "random_crop",
     "randperm",
     "sampling_id",
     "uniform_random",

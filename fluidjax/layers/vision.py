@@ -1,4 +1,4 @@
-"""Layers on images: resizing, rearranging pixels and channels."""
+"""Layers on images: rearranging pixels and channels."""
 
 from __future__ import annotations
 
@@ -6,139 +6,7 @@ from typing import Any
 
 from ..layer_helper import LayerHelper
 from ..variable import Variable
-from ._build import FLOATS, HALF, INTS, append, holds_variable, known_ints, require, size_list, tensors, typed, variable
-
-_METHODS = {"BILINEAR": ("bilinear", 2), "NEAREST": ("nearest", 2), "TRILINEAR": ("trilinear", 3)}
-_SIZES = {2: ("out_h", "out_w"), 3: ("out_d", "out_h", "out_w")}
-
-
-def image_resize(
-    input: Variable,
-    out_shape: Any = None,
-    scale: Any = None,
-    name: str | None = None,
-    resample: str = "BILINEAR",
-    actual_shape: Variable | None = None,
-    align_corners: bool = True,
-    align_mode: int = 1,
-    data_format: str = "NCHW",
-) -> Variable:
-    """Images of another size: "BILINEAR" or "NEAREST" for [N, C, H, W], "TRILINEAR" for [N, C, D, H, W] (or channels
-    last).
-
-    out_shape: the sizes (integers and variables, or a variable), else scale: a factor or a variable of one.
-    actual_shape:
-    a variable that overrides both when the program runs. align_corners: corner pixels keep their places; otherwise
-    align_mode 0 aligns pixel centres and 1 their upper left corners. Raises FluidValueError for what does not fit.
-    """
-    typed(input, "input", Variable, "image_resize")
-    method = resample.upper() if isinstance(resample, str) else resample
-    require(method in _METHODS, f"image_resize's resample is {' or '.join(_METHODS)}, not {resample!r}")
-    word, n = _METHODS[method]
-    require(
-        input.ndim == n + 2, f"{method} resizes {n + 2} dimensions, but {input.name!r} has shape {list(input.shape)}"
-    )
-    formats = ("NCHW", "NHWC") if n == 2 else ("NCDHW", "NDHWC")
-    require(data_format in formats, f"image_resize's data_format is {' or '.join(formats)}, not {data_format!r}")
-    require(align_mode in (0, 1), f"image_resize's align_mode is 0 or 1, not {align_mode!r}")
-    require(isinstance(align_corners, bool), f"image_resize's align_corners is True or False, not {align_corners!r}")
-    require(out_shape is not None or scale is not None, "image_resize needs an out_shape or a scale")
-    helper = LayerHelper(f"{word}_interp", name=name)
-    attrs = {
-        "out_d": -1,
-        "out_h": -1,
-        "out_w": -1,
-        "interp_method": word,
-        "align_corners": align_corners,
-        "align_mode": align_mode,
-        "data_layout": "NHWC" if data_format.endswith("C") else "NCHW",
-    }
-    inputs: dict[str, Any] = {"X": input}
-    if out_shape is not None:
-        _out_shape(helper, out_shape, n, inputs, attrs)
-    elif isinstance(scale, Variable):
-        scale.stop_gradient = True
-        inputs["Scale"] = scale
-    else:
-        require(
-            isinstance(scale, int | float) and scale > 0,
-            f"image_resize's scale is a positive number or a variable, not {scale!r}",
-        )
-        attrs["scale"] = float(scale)
-    if actual_shape is not None:
-        typed(actual_shape, "actual_shape", Variable, "image_resize").stop_gradient = True
-        inputs["OutSize"] = actual_shape
-    return append(helper, inputs, {"Out": input.dtype}, attrs)
-
-
-def _out_shape(helper: LayerHelper, out_shape: Any, n: int, inputs: dict[str, Any], attrs: dict[str, Any]) -> None:
-    if isinstance(out_shape, Variable):
-        out_shape.stop_gradient = True
-        inputs["OutSize"] = out_shape
-        return
-    fits = isinstance(out_shape, list | tuple) and len(out_shape) == n
-    require(fits, f"image_resize's out_shape is a variable or a list of {n}, not {out_shape!r}")
-    if holds_variable(out_shape):
-        inputs["SizeTensor"] = tensors(helper, out_shape)
-    attrs |= zip(_SIZES[n], known_ints(out_shape), strict=True)
-
-
-interpolate = image_resize
-
-
-def resize_bilinear(
-    input: Variable,
-    out_shape: Any = None,
-    scale: Any = None,
-    name: str | None = None,
-    actual_shape: Variable | None = None,
-    align_corners: bool = True,
-    align_mode: int = 1,
-    data_format: str = "NCHW",
-) -> Variable:
-    """image_resize with "BILINEAR"."""
-    return image_resize(input, out_shape, scale, name, "BILINEAR", actual_shape, align_corners, align_mode, data_format)
-
-
-def resize_nearest(
-    input: Variable,
-    out_shape: Any = None,
-    scale: Any = None,
-    name: str | None = None,
-    actual_shape: Variable | None = None,
-    align_corners: bool = True,
-    data_format: str = "NCHW",
-) -> Variable:
-    """image_resize with "NEAREST"."""
-    return image_resize(input, out_shape, scale, name, "NEAREST", actual_shape, align_corners, 1, data_format)
-
-
-def resize_trilinear(
-    input: Variable,
-    out_shape: Any = None,
-    scale: Any = None,
-    name: str | None = None,
-    actual_shape: Variable | None = None,
-    align_corners: bool = True,
-    align_mode: int = 1,
-    data_format: str = "NCDHW",
-) -> Variable:
-    """image_resize with "TRILINEAR"."""
-    return image_resize(
-        input, out_shape, scale, name, "TRILINEAR", actual_shape, align_corners, align_mode, data_format
-    )
-
-
-def image_resize_short(input: Variable, out_short_len: int, resample: str = "BILINEAR") -> Variable:
-    """image_resize to a shorter side of out_short_len, the other in proportion; needs known sizes [N, C, H, W]."""
-    typed(input, "input", Variable, "image_resize_short")
-    require(input.ndim == 4, f"image_resize_short takes [N, C, H, W], but {input.name!r} has shape {list(input.shape)}")
-    sides = list(input.shape[2:4])
-    require(min(sides) > 0, f"image_resize_short needs known sizes, but {input.name!r} has shape {list(input.shape)}")
-    short = sides.index(min(sides))
-    out = [int(side * (out_short_len / sides[short]) + 0.5) for side in sides]
-    out[short] = out_short_len
-    return image_resize(input, out_shape=out, resample=resample)
+from ._build import FLOATS, HALF, INTS, append, require, size_list, typed, variable
 
 
 def pixel_shuffle(x: Variable, upscale_factor: int) -> Variable:
@@ -195,13 +63,7 @@ def unfold(
 
 
 __all__ = [
-    "image_resize",
-    "image_resize_short",
-    "interpolate",
     "pixel_shuffle",
-    "resize_bilinear",
-    "resize_nearest",
-    "resize_trilinear",
     "shuffle_channel",
     "space_to_depth",
     "temporal_shift",

@@ -66,11 +66,12 @@ class Step:
             for name in names:
                 if name not in written:
                     first.setdefault(name, op)
+            for idx in op.blocks:
+                for name in walk.captured(self.desc, idx).writes:
+                    if name not in written:
+                        first.setdefault(name, op)  # a block that does not run leaves the old value
             writes = walk.writes_with_subblocks(self.desc, op) if op.blocks else op.writes
-            for name in writes:
-                if op.blocks and name not in written:
-                    first.setdefault(name, op)  # a block that does not run leaves the old value
-                written[name] = None
+            written.update(dict.fromkeys(writes))
         return first, written
 
     @cached_property

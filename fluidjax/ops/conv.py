@@ -160,7 +160,7 @@ def _double_grad(
     Input: Array, Filter: Array, DOutput: Array | None, DDInput: Array | None, DDFilter: Array | None, **attrs: Any
 ) -> tuple[Any, Any, Any]:
     """A convolution is linear in each argument, so each term is a convolution or the transpose of one."""
-    conv = partial(_convolve, **attrs)
+    conv: Callable[[Array, Array], jax.Array] = partial(_convolve, **attrs)
     terms = []
     d_input = d_filter = None
     if DDInput is not None:

@@ -93,39 +93,42 @@ def _present(x: Array, slot_dim: int) -> jax.Array:
 @op(outs="Y Means~ Scales~")
 def data_norm(
     scale_w: Array | None, bias: Array | None, X: Array, BatchSize: Array, BatchSum: Array, BatchSquareSum: Array, *,
-    epsilon: float = 1e-4, slot_dim: int = -1, summary_decay_rate: float = 0.9999999, enable_scale_and_shift: bool = False,
-    data_layout: str = "NCHW", sync_stats: bool = False,
+    epsilon: float = 1e-4, slot_dim: int = -1, summary_decay_rate: float = 0.9999999,
+    enable_scale_and_shift: bool = False, data_layout: str = "NCHW", sync_stats: bool = False,
 ):  # fmt: skip
-    """Y = (X - Means) * Scales (* scale_w + bias), Means = BatchSum / BatchSize, Scales = sqrt(BatchSize / BatchSquareSum).
+    """Y = (X - Means) * Scales (* scale_w + bias).
 
-    X [N, C], all others [C]. With slot_dim > 0, slots of so many columns whose first value is 0 in a row give 0 there.
+    Means = BatchSum / BatchSize, Scales = sqrt(BatchSize / BatchSquareSum). X [N, C], all others [C]. With slot_dim > 0,
+    slots of so many columns whose first value is 0 in a row give 0 there.
     """
     means, scales = BatchSum / BatchSize, jnp.sqrt(BatchSize / BatchSquareSum)
     y = (X - means) * scales
     if enable_scale_and_shift:
+        if scale_w is None or bias is None:
+            raise ShapeError("data_norm with enable_scale_and_shift=True needs scale_w and bias")
         y = y * scale_w + bias
     return jnp.where(_present(X, slot_dim), y, 0) if slot_dim > 0 else y, means, scales
 
 
 @grad_of("data_norm", "X scale_w bias Means Scales")
-def data_norm_grad(
-    X, scale_w, bias, Means, Scales, d_Y, *, epsilon, slot_dim, enable_scale_and_shift
-):
+def data_norm_grad(X, scale_w, bias, Means, Scales, d_Y, *, epsilon, slot_dim, enable_scale_and_shift):
     """X@GRAD = Y@GRAD * Scales (* scale_w); the gradients of the three sums are what this batch adds to them.
 
-    BatchSize@GRAD = N, BatchSum@GRAD = sum(X), BatchSquareSum@GRAD = sum((X - Means)^2) + N * epsilon over the rows. With
-    slot_dim > 0 rows without the slot do not count, and N, the sum and the sum of squares are divided by N.
+    BatchSize@GRAD = N, BatchSum@GRAD = sum(X), BatchSquareSum@GRAD = sum((X - Means)^2) + N * epsilon, over the rows.
+    With slot_dim > 0 rows without the slot do not count (X@GRAD is masked only where there is scale_w), and N, the sum
+    and the sum of squares are divided by N.
     """
     if d_Y is None:
         return None, None, None, None, None, None
     here = _present(X, slot_dim) if slot_dim > 0 else None
-    d_y, x, d = d_Y, X, X - Means
+    x, d = X, X - Means
     if here is not None:
-        d_y, x, d = (jnp.where(here, v, 0) for v in (d_Y, X, d))
+        x, d = jnp.where(here, x, 0), jnp.where(here, d, 0)
     d_scale_w = d_bias = None
-    d_x = d_y * Scales
+    d_x = d_Y * Scales
     if enable_scale_and_shift:
-        d_x = d_x * scale_w
+        d_y = d_Y if here is None else jnp.where(here, d_Y, 0)
+        d_x = d_y * Scales * scale_w
         d_scale_w, d_bias = jnp.sum(d_Y * d, 0) * Scales, jnp.sum(d_y, 0)
     total, squares = jnp.sum(x, 0), jnp.sum(d * d, 0)
     if here is None:
@@ -164,12 +167,14 @@ def spectral_norm(Weight: Array, U: Array, V: Array, *, dim: int = 0, power_iter
 
 @grad_of("spectral_norm", "Weight U V", nograd="U V")
 def spectral_norm_grad(Weight, U, V, d_Out, *, dim, power_iters, eps):
-    """Weight@GRAD = (Out@GRAD - sum(Out@GRAD * Out) * u v^T) / sigma: the singular vectors count as constants."""
+    """Weight@GRAD = Out@GRAD * (1 - u v^T * sum(Weight) / sigma) / sigma, element by element.
+
+    That is what Paddle computes; the derivative would be (Out@GRAD - u v^T * sum(Out@GRAD * Out)) / sigma.
+    """
     if d_Out is None:
         return None
     matrix = _as_matrix(Weight, dim)
     u, v, sigma = _singular(matrix, U, V, power_iters, eps)
-    d_out = _as_matrix(d_Out, dim)
-    grad = (d_out - jnp.outer(u, v) * (jnp.sum(d_out * matrix) / sigma)) / sigma
+    grad = _as_matrix(d_Out, dim) * (1 - jnp.outer(u, v) * (jnp.sum(matrix) / sigma)) / sigma
     moved = [Weight.shape[dim], *(n for a, n in enumerate(Weight.shape) if a != dim)]
     return jnp.moveaxis(grad.reshape(moved), 0, dim)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
+from ..errors import ShapeError
 from .registry import Array, Int64, op
 
 
@@ -137,6 +138,8 @@ def rmsprop(
     s = decay * MeanSquare + (1 - decay) * Grad * Grad
     mean, spread = MeanGrad, s
     if centered:
+        if MeanGrad is None:
+            raise ShapeError("rmsprop with centered=True needs MeanGrad")
         mean = decay * MeanGrad + (1 - decay) * Grad
         spread = s - mean * mean
     v = momentum * Moment + _scalar(LearningRate) * Grad / jnp.sqrt(spread + epsilon)

@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from ..errors import FluidError, UnsupportedError
+from ..layers.missing import HINTS as LAYER_HINTS
 
 MOVED = {
     "paddle.reader": "fluidjax.reader",
@@ -79,6 +80,8 @@ def sentence(module: str, name: str) -> str:
     text = f"fluidjax has no {module}.{name}"
     if name in HINTS:
         return f"{text}: {HINTS[name]}"
+    if name in LAYER_HINTS:
+        return f"{text}, which {LAYER_HINTS[name]}"
     elsewhere = [f"{place}.{name}" for place in _PLACES if place != module and _has(place, name)]
     if elsewhere:
         return f"{text}; there is {elsewhere[0]}"

@@ -53,7 +53,6 @@ _ROWS = {
     "matmul": ("matmul", "x, y, transpose_x=False, transpose_y=False, name=None", ""),
     "mm": ("matmul", "input, mat2, name=None", "x=input y=mat2"),
     "multiplex": ("multiplex", "inputs, index, name=None", ""),
-    "nonzero": ("nonzero", "x, as_tuple=False", "input=x"),
     "numel": ("size", "x, name=None", "input=x"),
     "rank": ("rank", "input", ""),
     "reshape": ("reshape", "x, shape, name=None", ""),

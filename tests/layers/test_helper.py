@@ -92,6 +92,14 @@ def test_momentum_as_a_variable_reaches_batch_norm(programs):
     assert programs[0].global_block().ops[-1].input("MomentumTensor") == ["m"]
 
 
+def test_random_crop_makes_its_seed(programs):
+    out = L.random_crop(fluid.data("x", [-1, 3, 8, 8]), [3, 4, 4], seed=7)
+    assert out.shape == (-1, 3, 4, 4)
+    (op,) = programs[0].global_block().ops
+    assert op.input("Seed") == op.output("SeedOut") == ["random_crop_seed_0"] and op.attr("startup_seed") == 7
+    assert programs[1].global_block().ops[0].output("Out") == ["random_crop_seed_0"]
+
+
 def test_uniform_random_keeps_its_dtype():
     assert L.uniform_random([2], "float64").dtype == fluid.data("d", [1], "float64").dtype
 

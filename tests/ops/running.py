@@ -78,7 +78,7 @@ class Run:
             arrays = value if isinstance(value, list) else [value]
             given = []
             for array in arrays:
-                begins = self.sample.starts_gradient(slot, np.asarray(array))
+                begins = self.sample.starts_gradient(slot, array)
                 given.append(cotangent(array.shape, index, array.dtype) if begins else None)
                 index += begins
             if any(g is not None for g in given):

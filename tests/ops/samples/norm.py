@@ -129,14 +129,15 @@ def data_norm(n, c, slot=None, shift=False, **attrs):
         attrs["enable_scale_and_shift"] = True
     return Sample("data_norm", inputs, attrs, outputs=["Y", "Means", "Scales"],
                   grad=["X", "BatchSize", "BatchSum", "BatchSquareSum"] + (["scale_w", "bias"] if shift else []),
-                  of=["Y"], skip={"numeric": "the gradients of the sums are what a batch adds to them"})
+                  of=["Y"], skip=dict({"numeric": "the gradients of the sums are what a batch adds to them"},
+                                      **({"unknown": "the first input is not a batch"} if shift else {})))
 
 
 def spectral(shape, dim=0, **attrs):
     h = shape[dim]
     w = int(np.prod(shape)) // h
     return Sample("spectral_norm", {"Weight": f32(*shape), "U": f32(h), "V": f32(w)}, dict(attrs, dim=dim),
-                  outputs=["Out"], grad=["Weight"], skip={"numeric": "U and V count as constants"})
+                  outputs=["Out"], grad=["Weight"], skip={"numeric": "Paddle multiplies by u v^T where it should project on it"})
 
 
 # one list after another: Python 3.8 would run the generators of a single literal after the calls beside them

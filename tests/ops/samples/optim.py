@@ -67,7 +67,7 @@ SAMPLES = [
     step("adamax", "Moment +InfNorm", inputs={"Beta1Pow": one(0.5)}, beta1=0.7, beta2=0.8, epsilon=0.1),
     step("rmsprop", "+MeanSquare Moment", RMSPROP),
     step("rmsprop", "+MeanSquare Moment", RMSPROP, decay=0.7, momentum=0.6, epsilon=0.1),
-    step("rmsprop", "+MeanSquare Moment MeanGrad", RMSPROP + ["MeanGradOut"], centered=True, momentum=0.3, epsilon=0.1,
+    step("rmsprop", "+MeanSquare Moment MeanGrad", [*RMSPROP, "MeanGradOut"], centered=True, momentum=0.3, epsilon=0.1,
          inputs={"MeanSquare": positive(*SHAPE, lo=1.0)}),
     step("ftrl", "+SquaredAccumulator LinearAccumulator", FTRL),
     step("ftrl", "+SquaredAccumulator LinearAccumulator", FTRL, l1=0.3, l2=0.2),

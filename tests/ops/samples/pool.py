@@ -3,7 +3,6 @@ import numpy as np
 
 from ..sample import Sample, distinct, f32, ints
 
-
 TIES = {"numeric": "a maximum has no derivative at ties"}
 
 
@@ -13,7 +12,9 @@ def pool(op, kind, shape, ksize, x=None, **attrs):
 
 
 def planes(kind):
-    p = lambda shape, ksize, **attrs: pool("pool2d", kind, shape, ksize, **attrs)
+    def p(shape, ksize, **attrs):
+        return pool("pool2d", kind, shape, ksize, **attrs)
+
     yield p((2, 2, 6, 4), [2, 2], strides=[2, 2])
     yield p((2, 6, 4, 2), [2, 2], strides=[2, 2], data_format="NHWC")
     yield p((2, 2, 7, 5), [2, 2], strides=[2, 2])
@@ -46,7 +47,9 @@ def planes(kind):
 
 
 def volumes(kind):
-    p = lambda shape, ksize, **attrs: pool("pool3d", kind, shape, ksize, **attrs)
+    def p(shape, ksize, **attrs):
+        return pool("pool3d", kind, shape, ksize, **attrs)
+
     yield p((1, 2, 4, 4, 2), [2, 2, 2], strides=[2, 2, 2])
     yield p((1, 2, 5, 4, 3), [3, 2, 2], strides=[2, 1, 1], paddings=[1, 0, 1])
     yield p((1, 5, 4, 3, 2), [3, 2, 2], strides=[2, 1, 2], paddings=[1, 0, 1, 0, 0, 1], data_format="NDHWC")
@@ -59,7 +62,9 @@ def volumes(kind):
 
 def ties():
     """equal cells: the gradient goes to the first maximum of each window"""
-    few = lambda *shape: ints(*shape, high=3, dtype="float32")
+    def few(*shape):
+        return ints(*shape, high=3, dtype="float32")
+
     for x, attrs in [
         (few(2, 2, 6, 6), dict(ksize=[2, 2], strides=[2, 2])),
         (few(2, 6, 6, 2), dict(ksize=[3, 3], strides=[3, 3], data_format="NHWC")),

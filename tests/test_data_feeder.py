@@ -1,0 +1,117 @@
+"""DataFeeder: what Paddle 1.8.5 makes of samples (recorded), and what is refused, by name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fluidjax as fluid
+from fluidjax.data_feeder import DataFeeder
+from fluidjax.errors import FeedError, FluidTypeError, FluidValueError, UnsupportedError
+
+RECORDED = json.loads((Path(__file__).parent / "data" / "feeding_1.8.5.json").read_text())["feeds"]
+VARS = {"x": ([None, 2], "float32"), "y": ([None, 1], "int64"), "im": ([None, 1, 2, 2], "float32"), "b": ([None], "bool")}
+
+
+@pytest.fixture
+def made():
+    """The fed variables by name, in a program of their own."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        yield {n: fluid.data(n, s, d) for n, (s, d) in VARS.items()}
+
+
+@pytest.mark.parametrize("case", RECORDED)
+def test_as_recorded(made, case):
+    row = RECORDED[case]
+    fed = DataFeeder([made[n] for n in row["names"]], fluid.CPUPlace()).feed([tuple(s) for s in row["samples"]])
+    assert list(fed) == row["names"]
+    for name, array in fed.items():
+        want = row["feed"][name]
+        assert isinstance(array, np.ndarray)
+        assert (array.dtype.name, list(array.shape), array.ravel().tolist()) == (want["dtype"], want["shape"], want["values"])
+
+
+def test_arrays_are_stacked_and_converted(made):
+    feeder = DataFeeder(["x", "y"], fluid.CPUPlace(), made["x"].block.program)
+    fed = feeder.feed((np.full(2, i), np.array([i], "int32")) for i in range(3))
+    assert fed["x"].dtype == "float32" and fed["x"].tolist() == [[0, 0], [1, 1], [2, 2]]
+    assert fed["y"].dtype == "int64" and fed["y"].tolist() == [[0], [1], [2]]
+
+
+@pytest.mark.parametrize(
+    ("names", "sample", "told"),
+    [
+        ("y", (3.7,), "feed 'y' is int64, but a sample holds 3.7"),
+        ("y", (float("nan"),), "feed 'y' is int64, but a sample holds nan"),
+        ("y", (2**70,), "feed 'y' holds integers that do not fit int64"),
+        ("y", (np.uint64(2**63),), "feed 'y' holds integers that do not fit int64"),
+        ("x", ([1e300, 0],), "feed 'x' holds numbers that do not fit float32"),
+        ("x", ("ab",), "feed 'x' has <U2 values; it takes numbers of dtype float32"),
+        ("x", (None,), "feed 'x' has samples of different lengths or kinds"),
+        ("x", ([1, 2, 3],), r"feed 'x' has shape \[1, 3\], but the program declares \[-1, 2\]"),
+        ("x", (1,), r"feed 'x' has samples of shape \[\], which cannot be reshaped to the declared \[-1, 2\]"),
+        ("im", (np.arange(5),), r"feed 'im' has samples of shape \[5\], which cannot be reshaped"),
+        ("im", (np.zeros((2, 2, 2)),), r"feed 'im' has shape \[1, 2, 2, 2\], but the program declares \[-1, 1, 2, 2\]"),
+        ("b", (2,), "feed 'b' is bool, but a sample holds 2"),
+        ("x y", ([1, 2],), r"the number of fields in data \(1\) does not match len\(feed_list\) \(2\) in sample 0"),
+        ("x y", 5, "sample 0 is a int; it should be a tuple of 2 fields: 'x', 'y'"),
+    ],
+)
+def test_refused_by_name(made, names, sample, told):
+    feeder = DataFeeder([made[n] for n in names.split()], fluid.CPUPlace())
+    with pytest.raises(FeedError, match=told):
+        feeder.feed([sample])
+
+
+def test_samples_of_different_shapes(made):
+    feeder = DataFeeder([made["x"]], fluid.CPUPlace())
+    with pytest.raises(FeedError, match="feed 'x' has samples of different lengths"):
+        feeder.feed([([1, 2],), ([1],)])
+    with pytest.raises(FeedError, match=r"feed 'x' has samples of different shapes, such as \[1\] and \[2\]; pad them"):
+        feeder.feed([(np.ones(2),), (np.ones(1),)])
+
+
+def test_a_row_is_not_made_of_several_samples(made):
+    with pytest.raises(FeedError, match="cannot be reshaped"):
+        DataFeeder([made["x"]], fluid.CPUPlace()).feed([(1,), (2,)])  # Paddle makes one row of the two
+
+
+def test_integers_that_do_not_fit():
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        small = DataFeeder([fluid.data("i8", [None], "int8"), fluid.data("u8", [None], "uint8")], fluid.CPUPlace())
+    with pytest.raises(FeedError, match=r"feed 'i8' holds integers that do not fit int8 \(-128 to 127\)"):
+        small.feed([(300, 0)])
+    with pytest.raises(FeedError, match="feed 'u8' holds integers that do not fit uint8"):
+        small.feed([(1, -1)])
+
+
+def test_bad_lists(made):
+    with pytest.raises(FluidValueError, match="var nope not in this block"):
+        DataFeeder(["nope"], fluid.CPUPlace())
+    with pytest.raises(FluidTypeError, match="should contain a list of variables, not int"):
+        DataFeeder([3], fluid.CPUPlace())
+    with pytest.raises(UnsupportedError, match="'words' has lod_level 1: ragged sequences are not supported yet"):
+        DataFeeder([fluid.data("words", [None, 1], "int64", lod_level=1)], fluid.CPUPlace())
+
+
+def test_feed_parallel(made):
+    feeder = DataFeeder([made["y"]], fluid.CPUPlace())
+    assert [f["y"].tolist() for f in feeder.feed_parallel([[(3,)], [(4,), (5,)]], 2)] == [[[3]], [[4], [5]]]
+    with pytest.raises(FluidValueError, match="there are 2 devices and 1 batches"):
+        list(feeder.feed_parallel([[(3,)]], 2))
+
+
+def test_decorate_reader(made):
+    feeder = DataFeeder([made["y"]], fluid.CPUPlace())
+
+    def batches():
+        return ([(i,)] for i in range(5))
+
+    assert [f["y"].item() for f in feeder.decorate_reader(batches, multi_devices=False)()] == [0, 1, 2, 3, 4]
+    groups = feeder.decorate_reader(batches, multi_devices=True, num_places=2)
+    assert [[f["y"].item() for f in g] for g in groups()] == [[0, 1], [2, 3]]
+    with pytest.raises(FluidValueError, match="1 batches remain for 2 devices"):
+        list(feeder.decorate_reader(batches, True, 2, drop_last=False)())
