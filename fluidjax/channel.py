@@ -6,7 +6,7 @@ import atexit
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 from weakref import WeakSet
 
@@ -72,6 +72,7 @@ class Background:
 
     def __init__(self, source: Callable[[], Iterable[Any]], capacity: int, name: str) -> None:
         self._channel = Channel(capacity)
+        self._closed = False
         self._thread = threading.Thread(target=_produce, args=(source, self._channel), name=name, daemon=True)
         self._thread.start()
         _running.add(self)
@@ -92,6 +93,9 @@ class Background:
 
     def close(self) -> None:
         """Stop the thread; waits a few seconds for a source that is busy, which then ends by itself."""
+        if self._closed:
+            return  # also when the interpreter goes down and a loop is left open
+        self._closed = True
         self._channel.close()
         if self._thread is not threading.current_thread():
             self._thread.join(_PATIENCE)
@@ -101,7 +105,9 @@ def _produce(source: Callable[[], Iterable[Any]], channel: Channel) -> None:
     error: BaseException | None = None
     try:
         items = iter(source())
-        with contextlib.closing(items) if hasattr(items, "close") else contextlib.nullcontext():
+        with contextlib.ExitStack() as stack:
+            if isinstance(items, Generator):
+                stack.callback(items.close)
             for item in items:
                 if not channel.put(item):
                     break

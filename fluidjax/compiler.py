@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from .errors import EnforceNotMet, FluidError, FluidTypeError, FluidValueError, UnsupportedError, near
 from .executor import Executor
@@ -12,6 +12,8 @@ from .place import Place, as_place, cpu_places, cuda_places, is_compiled_with_cu
 from .program import Program, as_program
 from .roles import OpRole
 from .scope import Scope
+
+Option = tuple[Any, Callable[[Any], Any]]  # the default, and what checks and converts a value
 
 
 class UnknownOptionError(FluidError, AttributeError):
@@ -87,7 +89,7 @@ def _member(kind: type[enum.IntEnum]) -> Callable[[Any], Any]:
 class _Options:
     """Attributes out of a table of defaults and checks; any other name or type is refused."""
 
-    _table: Mapping[str, tuple[Any, Callable[[Any], Any]]] = {}
+    _table: ClassVar[Mapping[str, Option]] = {}
 
     def __init__(self) -> None:
         for name, (default, _) in self._table.items():
@@ -108,7 +110,7 @@ class _Options:
         return UnknownOptionError(f"{type(self).__name__} has no option {name!r}{near(name, self._table)}")
 
 
-def _flags(default: bool, names: str) -> dict[str, tuple[Any, Callable[[Any], Any]]]:
+def _flags(default: bool, names: str) -> dict[str, Option]:
     return {name: (default, _bool) for name in names.split()}
 
 
@@ -124,7 +126,7 @@ class BuildStrategy(_Options):
     ReduceStrategy = ReduceStrategy
     GradientScaleStrategy = GradientScaleStrategy
 
-    _table = {
+    _table: ClassVar[Mapping[str, Option]] = {
         "reduce_strategy": (ReduceStrategy.AllReduce, _member(ReduceStrategy)),
         "gradient_scale_strategy": (GradientScaleStrategy.CoeffNumDevice, _member(GradientScaleStrategy)),
         "debug_graphviz_path": ("", _text),
@@ -137,7 +139,9 @@ class BuildStrategy(_Options):
         "mkldnn_enabled_op_types": (set(), _names),
         **_flags(True, "remove_unnecessary_lock fuse_broadcast_ops fuse_all_reduce_ops enable_inplace"),
         **_flags(True, "enable_backward_optimizer_op_deps"),
-        **_flags(False, "enable_sequential_execution fuse_elewise_add_act_ops fuse_bn_act_ops fuse_relu_depthwise_conv"),
+        **_flags(
+            False, "enable_sequential_execution fuse_elewise_add_act_ops fuse_bn_act_ops fuse_relu_depthwise_conv"
+        ),
         **_flags(False, "fuse_all_optimizer_ops enable_auto_fusion sync_batch_norm async_mode is_distribution"),
         **_flags(False, "cache_runtime_context use_hierarchical_allreduce"),
     }
@@ -149,7 +153,7 @@ class ExecutionStrategy(_Options):
     Setting an unknown option raises UnknownOptionError (an AttributeError), a wrong type FluidTypeError (a TypeError).
     """
 
-    _table = {
+    _table: ClassVar[Mapping[str, Option]] = {
         "num_threads": (0, _count),
         "num_iteration_per_drop_scope": (100, _count),
         "num_iteration_per_run": (1, _count),
@@ -193,7 +197,9 @@ class CompiledProgram:
             raise FluidValueError("already compiled with parallel, cannot be recompiled; make another CompiledProgram")
         if loss_name is not None and not isinstance(loss_name, str):
             raise FluidTypeError(f"loss_name is the name of the loss, a string, not {type(loss_name).__name__}")
-        if loss_name is None and any(op.desc.attrs.get("op_role", 0) & OpRole.Backward for op in self._program.global_block().ops):
+        if loss_name is None and any(
+            op.desc.attrs.get("op_role", 0) & OpRole.Backward for op in self._program.global_block().ops
+        ):
             raise FluidValueError(
                 "The loss name of CompiledProgram is None; it should be set (loss_name=loss.name) for a program with a backward part"
             )
@@ -250,17 +256,23 @@ class ParallelExecutor:
         scope: Scope | None = None,
     ) -> None:
         if use_cuda and not is_compiled_with_cuda():
-            raise FluidValueError("ParallelExecutor(use_cuda=True): JAX sees no GPU (not compiled with CUDA); use use_cuda=False")
+            raise FluidValueError(
+                "ParallelExecutor(use_cuda=True): JAX sees no GPU (not compiled with CUDA); use use_cuda=False"
+            )
         if share_vars_from is not None and not isinstance(share_vars_from, ParallelExecutor):
-            raise FluidTypeError(f"The share_vars_from should be ParallelExecutor, not {type(share_vars_from).__name__}")
+            raise FluidTypeError(
+                f"The share_vars_from should be ParallelExecutor, not {type(share_vars_from).__name__}"
+            )
         if num_trainers != 1:
-            raise UnsupportedError(f"ParallelExecutor with num_trainers={num_trainers} is not there yet; run one trainer")
+            raise UnsupportedError(
+                f"ParallelExecutor with num_trainers={num_trainers} is not there yet; run one trainer"
+            )
         places = _one_place(cuda_places() if use_cuda else cpu_places())
         shared = None if share_vars_from is None else share_vars_from._compiled
-        self._compiled = CompiledProgram(as_program(main_program)).with_data_parallel(
+        self._compiled: CompiledProgram = CompiledProgram(as_program(main_program)).with_data_parallel(
             loss_name, build_strategy, exec_strategy, shared, places
         )
-        self._scope = scope if scope is not None or share_vars_from is None else share_vars_from._scope
+        self._scope: Scope | None = scope if scope is not None or share_vars_from is None else share_vars_from._scope
         self._executor = Executor(places[0])
 
     @property

@@ -54,7 +54,11 @@ class DataFeeder:
             yield self.feed(batch)
 
     def decorate_reader(
-        self, reader: Callable[[], Iterable[Any]], multi_devices: bool, num_places: int | None = None, drop_last: bool = True
+        self,
+        reader: Callable[[], Iterable[Any]],
+        multi_devices: bool,
+        num_places: int | None = None,
+        drop_last: bool = True,
     ) -> Batches:
         """A reader of feeds from a reader of batches; with multi_devices, of lists with a feed for each device.
 
@@ -105,7 +109,9 @@ def stacked(rules: Sequence[FeedRule], samples: Sequence[Sequence[Any]]) -> dict
     """A feed: for every rule, its field of all samples in one array. Raises FeedError for what does not fit."""
     for i, sample in enumerate(samples):
         if not isinstance(sample, tuple | list | np.ndarray):
-            raise FeedError(f"sample {i} is a {type(sample).__name__}; it should be a tuple of {len(rules)} fields: {_names(rules)}")
+            raise FeedError(
+                f"sample {i} is a {type(sample).__name__}; it should be a tuple of {len(rules)} fields: {_names(rules)}"
+            )
         if len(sample) != len(rules):
             raise FeedError(
                 f"the number of fields in data ({len(sample)}) does not match len(feed_list) ({len(rules)}) in sample {i}: "
@@ -156,7 +162,9 @@ def converted(rule: FeedRule, plain: np.ndarray) -> np.ndarray:
         if plain.size and not (int(plain.min()) >= info.min and int(plain.max()) <= info.max):
             raise FeedError(f"feed {rule.name!r} holds integers that do not fit {to.name} ({info.min} to {info.max})")
     elif to == np.bool_ and not np.isin(plain, (0, 1)).all():
-        raise FeedError(f"feed {rule.name!r} is bool, but a sample holds {plain[~np.isin(plain, (0, 1))][0]}; it takes 0 or 1")
+        raise FeedError(
+            f"feed {rule.name!r} is bool, but a sample holds {plain[~np.isin(plain, (0, 1))][0]}; it takes 0 or 1"
+        )
     with np.errstate(over="ignore"):
         result = plain.astype(to)
     if plain.dtype.kind == "f" and to.kind not in "iub" and not (np.isfinite(plain) == np.isfinite(result)).all():
@@ -171,7 +179,9 @@ def _reshaped(rule: FeedRule, array: np.ndarray, count: int) -> np.ndarray:
         return array
     row = int(np.prod(want[1:]))
     per_sample = array.size // count if count else row
-    whole = per_sample % row == 0 if want[:1] == (-1,) and row > 0 else array.size % max(1, abs(int(np.prod(want)))) == 0
+    whole = (
+        per_sample % row == 0 if want[:1] == (-1,) and row > 0 else array.size % max(1, abs(int(np.prod(want)))) == 0
+    )
     if not whole:
         raise FeedError(
             f"feed {rule.name!r} has samples of shape {list(array.shape[1:])}, which cannot be reshaped to the declared "
@@ -180,7 +190,9 @@ def _reshaped(rule: FeedRule, array: np.ndarray, count: int) -> np.ndarray:
     try:
         return array.reshape(want)
     except ValueError:
-        raise FeedError(f"feed {rule.name!r} has shape {list(array.shape)}, but the program declares {list(want)}") from None
+        raise FeedError(
+            f"feed {rule.name!r} has shape {list(array.shape)}, but the program declares {list(want)}"
+        ) from None
 
 
 __all__ = ["DataFeeder"]

@@ -104,7 +104,9 @@ class GeneratorLoader:
             raise FluidTypeError(f"a DataLoader takes a function that returns a generator, not {type(reader).__name__}")
         if self._iterable:
             if places is None:
-                raise FluidValueError("places cannot be None when the DataLoader is iterable; give fluid.CPUPlace(), for instance")
+                raise FluidValueError(
+                    "places cannot be None when the DataLoader is iterable; give fluid.CPUPlace(), for instance"
+                )
             many = places if isinstance(places, list | tuple) else [places]
             if not many:
                 raise FluidValueError("a DataLoader needs at least one place")
@@ -125,7 +127,9 @@ class GeneratorLoader:
 
     def __iter__(self) -> Iterator[list[Any]]:
         if not self._iterable:
-            raise FluidTypeError("this DataLoader is not iterable: it was made with iterable=False; call start() and run the program")
+            raise FluidTypeError(
+                "this DataLoader is not iterable: it was made with iterable=False; call start() and run the program"
+            )
         return self._batches(self._ready())
 
     def __next__(self) -> list[Any]:
@@ -142,7 +146,9 @@ class GeneratorLoader:
 
     def _ready(self) -> Source:
         if self._source is None:
-            raise FluidValueError("the DataLoader has no source of data yet; call set_sample_generator or the like first")
+            raise FluidValueError(
+                "the DataLoader has no source of data yet; call set_sample_generator or the like first"
+            )
         return self._source
 
     def _batches(self, source: Source) -> Iterator[list[Any]]:
@@ -181,7 +187,9 @@ class GeneratorLoader:
         if self._running is not None:
             raise FluidValueError("the DataLoader was started before; call reset() first")
         source = self._ready()
-        self._running = Background(lambda: (self._put(feed, None) for feed in source()), self._capacity, "fluidjax-loader")
+        self._running = Background(
+            lambda: (self._put(feed, None) for feed in source()), self._capacity, "fluidjax-loader"
+        )
 
     def reset(self) -> None:
         """Stop reading, so that start() can begin again from the first batch."""
@@ -192,7 +200,9 @@ class GeneratorLoader:
 
     def _needs_start(self, what: str) -> None:
         if self._iterable:
-            raise FluidTypeError(f"{what}() cannot be called when the DataLoader is iterable; make it with iterable=False")
+            raise FluidTypeError(
+                f"{what}() cannot be called when the DataLoader is iterable; make it with iterable=False"
+            )
 
     def _next_feed(self) -> Feed:
         """The next batch of a started loader, for the executor. Raises EOFException at the end."""

@@ -21,10 +21,11 @@ from .reader import (
     xmap_readers,
 )
 
-_SAVING = frozenset(
-    "save load save_vars save_params save_persistables load_vars load_params load_persistables save_inference_model "
-    "load_inference_model load_program_state set_program_state get_program_parameter get_program_persistable_vars".split()
-)
+_SAVING = {
+    "get_program_parameter", "get_program_persistable_vars", "load", "load_inference_model", "load_params",
+    "load_persistables", "load_program_state", "load_vars", "save", "save_inference_model", "save_params",
+    "save_persistables", "save_vars", "set_program_state",
+}  # fmt: skip
 
 __all__ = [
     "ComposeNotAligned",

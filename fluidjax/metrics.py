@@ -53,7 +53,9 @@ class CompositeMetric(MetricBase):
     def add_metric(self, metric: MetricBase) -> None:
         """Add a metric. Raises FluidValueError for anything else."""
         if not isinstance(metric, MetricBase):
-            raise FluidValueError(f"a sub-metric should inherit from MetricBase, which {type(metric).__name__} does not")
+            raise FluidValueError(
+                f"a sub-metric should inherit from MetricBase, which {type(metric).__name__} does not"
+            )
         self._metrics.append(metric)
 
     def reset(self) -> None:

@@ -15,7 +15,7 @@ from .errors import FluidTypeError, FluidValueError, UnsupportedError
 Reader = Callable[[], Iterable[Any]]
 
 
-class ComposeNotAligned(FluidValueError):  # noqa: N818 - Paddle's name
+class ComposeNotAligned(FluidValueError):
     """The readers that compose combines have different lengths."""
 
 

@@ -35,7 +35,9 @@ def test_options_as_recorded(kind, name):
 
 def test_unknown_options():
     strategy = fluid.BuildStrategy()
-    with pytest.raises(AttributeError, match=r"BuildStrategy has no option 'reduce_stategy' \(did you mean 'reduce_strategy'"):
+    with pytest.raises(
+        AttributeError, match=r"BuildStrategy has no option 'reduce_stategy' \(did you mean 'reduce_strategy'"
+    ):
         strategy.reduce_stategy = 1
     with pytest.raises(AttributeError, match="ExecutionStrategy has no option 'foo'") as error:
         fluid.ExecutionStrategy().foo  # noqa: B018
@@ -76,7 +78,9 @@ def test_data_parallel_on_one_place(network):
     main, test, startup, loss = network
     exe = fluid.Executor(fluid.CPUPlace())
     exe.run(startup)
-    train = fluid.CompiledProgram(main).with_data_parallel(loss.name, exec_strategy=fluid.ExecutionStrategy(), places=fluid.CPUPlace())
+    train = fluid.CompiledProgram(main).with_data_parallel(
+        loss.name, exec_strategy=fluid.ExecutionStrategy(), places=fluid.CPUPlace()
+    )
     check = fluid.CompiledProgram(test).with_data_parallel(share_vars_from=train, places=[fluid.CPUPlace()])
     first = exe.run(train, feed={"x": X}, fetch_list=[loss])[0]
     second = exe.run(check, feed=[{"x": X}], fetch_list=[loss.name])[0]
@@ -102,13 +106,29 @@ def test_refused(network):
         (lambda: compiled(3), FluidTypeError, "CompiledProgram takes a Program, not int"),
         (lambda: compiled(compiled(main)), FluidTypeError, "takes a Program, not CompiledProgram"),
         (lambda: compiled(main, build_strategy=3), FluidTypeError, "build_strategy is a BuildStrategy, not int"),
-        (lambda: compiled(test).with_data_parallel(exec_strategy=3, places=one), FluidTypeError, "is a ExecutionStrategy, not int"),
-        (lambda: compiled(main).with_data_parallel(places=one), FluidValueError, "The loss name of CompiledProgram is None"),
+        (
+            lambda: compiled(test).with_data_parallel(exec_strategy=3, places=one),
+            FluidTypeError,
+            "is a ExecutionStrategy, not int",
+        ),
+        (
+            lambda: compiled(main).with_data_parallel(places=one),
+            FluidValueError,
+            "The loss name of CompiledProgram is None",
+        ),
         (lambda: compiled(main).with_data_parallel(loss, places=one), FluidTypeError, "a string, not Variable"),
         (lambda: compiled(test).with_data_parallel(places=[]), FluidValueError, "No places for execution"),
         (lambda: compiled(test).with_data_parallel(places=["cpu"]), FluidTypeError, "a place is CPUPlace"),
-        (lambda: compiled(test).with_data_parallel(share_vars_from=compiled(main), places=one), FluidValueError, "share_vars_from"),
-        (lambda: compiled(test).with_data_parallel(places=one).with_data_parallel(places=one), FluidValueError, "cannot be recompiled"),
+        (
+            lambda: compiled(test).with_data_parallel(share_vars_from=compiled(main), places=one),
+            FluidValueError,
+            "share_vars_from",
+        ),
+        (
+            lambda: compiled(test).with_data_parallel(places=one).with_data_parallel(places=one),
+            FluidValueError,
+            "cannot be recompiled",
+        ),
     ):
         with pytest.raises(error, match=told):
             call()

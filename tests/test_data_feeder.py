@@ -13,7 +13,12 @@ from fluidjax.data_feeder import DataFeeder
 from fluidjax.errors import FeedError, FluidTypeError, FluidValueError, UnsupportedError
 
 RECORDED = json.loads((Path(__file__).parent / "data" / "feeding_1.8.5.json").read_text())["feeds"]
-VARS = {"x": ([None, 2], "float32"), "y": ([None, 1], "int64"), "im": ([None, 1, 2, 2], "float32"), "b": ([None], "bool")}
+VARS = {
+    "x": ([None, 2], "float32"),
+    "y": ([None, 1], "int64"),
+    "im": ([None, 1, 2, 2], "float32"),
+    "b": ([None], "bool"),
+}
 
 
 @pytest.fixture
@@ -31,7 +36,11 @@ def test_as_recorded(made, case):
     for name, array in fed.items():
         want = row["feed"][name]
         assert isinstance(array, np.ndarray)
-        assert (array.dtype.name, list(array.shape), array.ravel().tolist()) == (want["dtype"], want["shape"], want["values"])
+        assert (array.dtype.name, list(array.shape), array.ravel().tolist()) == (
+            want["dtype"],
+            want["shape"],
+            want["values"],
+        )
 
 
 def test_arrays_are_stacked_and_converted(made):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -107,7 +111,10 @@ def test_a_generator_may_fill_its_array_anew(xy):
     ("batch", "told"),
     [
         ((np.ones((2, 2)), np.ones((2, 1), "int64")), "feed 'x' is float64, but the program declares float32"),
-        ((np.ones((2, 3), "float32"), np.ones((2, 1), "int64")), r"feed 'x' has shape \[2, 3\], but the program declares \[-1, 2\]"),
+        (
+            (np.ones((2, 3), "float32"), np.ones((2, 1), "int64")),
+            r"feed 'x' has shape \[2, 3\], but the program declares \[-1, 2\]",
+        ),
         ((np.ones((2, 2), "float32"),), "a batch holds 1 arrays, but the feed_list has 2 variables: 'x', 'y'"),
         ({"x": 1}, "a batch is a tuple or list of arrays for 'x', 'y', not a dict"),
     ],
@@ -126,7 +133,9 @@ def test_a_label_out_of_range_is_caught_on_the_host(xy, on_device):
     with jax.enable_x64(True):
         label = jax.numpy.asarray(label) if on_device else label
     made.set_batch_generator(lambda: iter([(np.ones((2, 2), "float32"), label)]), CPU)
-    with pytest.raises(FeedError, match=r"feed 'y' is the label of op 'cross_entropy2'.*0 <= value < 2, but it holds 2"):
+    with pytest.raises(
+        FeedError, match=r"feed 'y' is the label of op 'cross_entropy2'.*0 <= value < 2, but it holds 2"
+    ):
         list(made())
 
 
@@ -156,6 +165,20 @@ def test_leaving_the_loop_stops_the_thread(xy):
     for _data in loader(xy).set_batch_generator(endless, CPU)():
         break
     assert closed == [1] and not ours()
+
+
+def test_an_iteration_that_is_open_at_exit_makes_no_noise():
+    script = (
+        "import numpy as np, fluidjax as fluid\n"
+        "def batches():\n"
+        "    while True: yield np.ones((1, 2), 'float32'),\n"
+        "loader = fluid.io.DataLoader.from_generator([fluid.data('x', [None, 2])], 2)\n"
+        "it = iter(loader.set_batch_generator(batches, fluid.CPUPlace()))\n"
+        "print(next(it)[0]['x'].shape)\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(Path(fluid.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("(1, 2)\n", "")
 
 
 def test_it_reads_ahead_but_not_further_than_its_capacity(xy):

@@ -55,7 +55,10 @@ def test_bad_housing_files_are_named(home, text, told):
 
 
 def test_a_missing_file_says_where_to_put_it(home, monkeypatch):
-    for read, name, file in ((uci_housing.train, "uci_housing", "housing.data"), (mnist.test, "mnist", "t10k-images-idx3-ubyte.gz")):
+    for read, name, file in (
+        (uci_housing.train, "uci_housing", "housing.data"),
+        (mnist.test, "mnist", "t10k-images-idx3-ubyte.gz"),
+    ):
         with pytest.raises(common.MissingFileError) as error:
             read()
         assert isinstance(error.value, FluidError) and isinstance(error.value, FileNotFoundError)

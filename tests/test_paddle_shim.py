@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -26,7 +27,11 @@ def paddle():
     """The shim, installed for one test, with fresh programs, names and scope."""
     fluidjax.paddle.install()
     try:
-        with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.scope_guard(fluid.Scope()), fluid.unique_name.guard():
+        with (
+            fluid.program_guard(fluid.Program(), fluid.Program()),
+            fluid.scope_guard(fluid.Scope()),
+            fluid.unique_name.guard(),
+        ):
             yield importlib.import_module("paddle")
     finally:
         fluidjax.paddle.uninstall()
@@ -91,9 +96,9 @@ def test_missing_names(paddle, module, name, told):
 
 def test_missing_modules(paddle):
     with pytest.raises(ImportError, match=r"fluidjax has no paddle.fluid.layerss \(did you mean 'layers'"):
-        import paddle.fluid.layerss
-    with pytest.raises(ImportError, match="fluidjax has no paddle.v2"):
-        import paddle.v2
+        importlib.import_module("paddle.fluid.layerss")
+    with pytest.raises(ImportError, match=r"fluidjax has no paddle\.v2"):
+        importlib.import_module("paddle.v2")
 
 
 def test_it_wins_over_an_installed_paddle_and_gives_it_back(tmp_path, monkeypatch):
@@ -111,7 +116,7 @@ def test_it_wins_over_an_installed_paddle_and_gives_it_back(tmp_path, monkeypatc
         fluidjax.paddle.uninstall()
         fluidjax.paddle.uninstall()
     assert importlib.import_module("paddle") is real
-    monkeypatch.delitem(sys.modules, "paddle")
+    del sys.modules["paddle"]
 
 
 def test_what_a_script_sets_is_set(paddle, monkeypatch):
@@ -222,7 +227,10 @@ def reads(name):
     return any(name in op.input_arg_names for op in fluid.default_main_program().global_block().ops)
 
 
-@pytest.mark.parametrize("module", ["tensor", "creation", "nn.functional", "nn.initializer", "optimizer", "regularizer", "static", "static.nn"])
+@pytest.mark.parametrize(
+    "module",
+    ["tensor", "creation", "nn.functional", "nn.initializer", "optimizer", "regularizer", "static", "static.nn"],
+)
 def test_all_is_there_and_says_what_it_is(module):
     loaded = importlib.import_module(f"fluidjax.paddle.{module}")
     for name in loaded.__all__:
@@ -260,8 +268,14 @@ def test_refused_with_a_reason(paddle):
 
 OPTIMIZERS = {
     "SGD": ({"learning_rate": 0.1}, {"learning_rate": 0.1}),
-    "Momentum": ({"momentum": 0.8, "use_nesterov": True}, {"learning_rate": 0.001, "momentum": 0.8, "use_nesterov": True}),
-    "Adagrad": ({"learning_rate": 0.1, "initial_accumulator_value": 0.2}, {"learning_rate": 0.1, "initial_accumulator_value": 0.2}),
+    "Momentum": (
+        {"momentum": 0.8, "use_nesterov": True},
+        {"learning_rate": 0.001, "momentum": 0.8, "use_nesterov": True},
+    ),
+    "Adagrad": (
+        {"learning_rate": 0.1, "initial_accumulator_value": 0.2},
+        {"learning_rate": 0.1, "initial_accumulator_value": 0.2},
+    ),
     "Adadelta": ({"rho": 0.9}, {"learning_rate": 0.001, "rho": 0.9}),
     "RMSProp": ({"learning_rate": 0.1, "centered": True}, {"learning_rate": 0.1, "centered": True}),
     "Adam": ({}, {}),
@@ -280,14 +294,19 @@ def test_optimizers_write_the_program_of_fluids(paddle, name):
         (getattr(paddle.optimizer, name), {**new, **decay, "grad_clip": clip, "parameters": ["w"]}),
         (
             getattr(fluid.optimizer, name),
-            {**old, **({"regularization": fluid.regularizer.L2Decay(0.01)} if decay else {}), "grad_clip": clip, "parameter_list": ["w"]},
+            {
+                **old,
+                **({"regularization": fluid.regularizer.L2Decay(0.01)} if decay else {}),
+                "grad_clip": clip,
+                "parameter_list": ["w"],
+            },
         ),
     ):
         main, startup = fluid.Program(), fluid.Program()
         with fluid.program_guard(main, startup), fluid.unique_name.guard():
             hidden = fluid.layers.fc(fluid.data("x", [None, 2]), 3, param_attr="w")
             cls(**options).minimize(fluid.layers.mean(hidden))
-        texts.append((main.desc, startup.desc))
+        texts.append(re.sub(r'(op_namescope="/\w+?)(_\d+)?/', r"\1/", f"{main}{startup}"))  # name scopes are counted on
     assert texts[0] == texts[1]
 
 
@@ -305,11 +324,17 @@ def run(name, tmp_path, *args, one_device=True):
         text = text.replace("[paddle.CUDAPlace(0), paddle.CUDAPlace(1)]", "[paddle.CUDAPlace(0)]")
     script = tmp_path / name
     script.write_text(text)
-    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.scope_guard(fluid.Scope()), fluid.unique_name.guard():
+    with (
+        fluid.program_guard(fluid.Program(), fluid.Program()),
+        fluid.scope_guard(fluid.Scope()),
+        fluid.unique_name.guard(),
+    ):
         assert cli.main(["run", str(script), *args]) == 0
 
 
-@pytest.mark.parametrize("name", ["compiled_program", "data_parallel", "parallel_executor", "drop_local_exe_scopes", "fit_a_line"])
+@pytest.mark.parametrize(
+    "name", ["compiled_program", "data_parallel", "parallel_executor", "drop_local_exe_scopes", "fit_a_line"]
+)
 def test_examples_of_paddles_documentation(name, tmp_path, monkeypatch):
     monkeypatch.setenv("CPU_NUM", "1")
     run(f"{name}.py", tmp_path)
@@ -338,5 +363,7 @@ def test_by_the_command_line(tmp_path):
     script = tmp_path / "script.py"
     script.write_text("import paddle.fluid as fluid\nprint(fluid.layers.fcc)\n")
     env = {**os.environ, "PYTHONPATH": str(Path(fluid.__file__).parents[1]), "JAX_PLATFORMS": "cpu"}
-    done = subprocess.run([sys.executable, "-m", "fluidjax", "run", str(script)], env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "fluidjax", "run", str(script)], env=env, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1 and "(did you mean 'fc'?)" in done.stderr

@@ -44,7 +44,9 @@ def test_as_recorded(case):
 
 
 def test_compose_not_aligned():
-    with pytest.raises(r.ComposeNotAligned, match="outputs of readers are not aligned: reader 0 of 2 ends before") as error:
+    with pytest.raises(
+        r.ComposeNotAligned, match="outputs of readers are not aligned: reader 0 of 2 ends before"
+    ) as error:
         list(r.compose(count(2), count(3))())
     assert isinstance(error.value, ValueError)
     assert list(r.compose(lambda: iter([None, 1]), count(2))()) == [(None, 0), (1, 1)]
@@ -74,7 +76,9 @@ def broken():
     raise KeyError("lost")
 
 
-@pytest.mark.parametrize("make", [lambda: r.buffered(broken, 2), lambda: r.xmap_readers(lambda v: v, broken, 2, 2, order=True)])
+@pytest.mark.parametrize(
+    "make", [lambda: r.buffered(broken, 2), lambda: r.xmap_readers(lambda v: v, broken, 2, 2, order=True)]
+)
 def test_an_error_of_the_reader_arrives(make):
     samples = make()()
     with pytest.raises(KeyError, match="lost") as error:
@@ -139,7 +143,9 @@ def test_bad_arguments():
         r.batch(count(3), 0)
     with pytest.raises(FluidValueError, match="xmap_readers' process_num is a positive number, not 0"):
         r.xmap_readers(abs, count(3), 0, 1)
-    with pytest.raises(FluidTypeError, match="shuffle takes readers, functions that return an iterable of samples, not list"):
+    with pytest.raises(
+        FluidTypeError, match="shuffle takes readers, functions that return an iterable of samples, not list"
+    ):
         r.shuffle([1, 2], 2)
     with pytest.raises(UnsupportedError, match="xmap_readers"):
         r.multiprocess_reader([count(2)])

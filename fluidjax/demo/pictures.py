@@ -42,20 +42,23 @@ def draw_loss(history: History, path: Path) -> Path:
 
 
 def draw_mistakes(data: Digits, prediction: np.ndarray, path: Path) -> Path:
-    """The test images that were misread, the surest mistakes first. Returns `path`."""
-    labels, read = data.test_labels[:, 0], prediction.argmax(1)
-    wrong = np.flatnonzero(read != labels)
-    wrong = wrong[np.argsort(-prediction[wrong].max(1), kind="stable")]
-    shown = wrong[: COLUMNS * ROWS]
-    rows = max(1, -(-len(shown) // COLUMNS))
+    """The test images that were misread, the surest mistakes first; a last row is filled up with narrow escapes.
+
+    prediction: probabilities [n, 10]. Returns `path`.
+    """
+    labels, read, sure = data.test_labels[:, 0], prediction.argmax(1), prediction.max(1)
+    order = np.lexsort((np.where(read != labels, -sure, sure), read == labels))
+    wrong = int((read != labels).sum())
+    rows = min(max(1, -(-wrong // COLUMNS)), ROWS)
     figure = _figure(COLUMNS * 1.1, rows * 1.4 + 0.6)
     axes = figure.subplots(rows, COLUMNS, squeeze=False).ravel()
+    for ax, i in zip(axes, order, strict=False):
+        ax.imshow(data.test_images[i, 0], cmap="gray_r", interpolation="nearest")
+        text = f"{labels[i]} read as {read[i]}" if read[i] != labels[i] else f"{labels[i]}, just so"
+        ax.set_title(f"{text}\n({sure[i]:.0%} sure)", fontsize=8, color="tab:red" if read[i] != labels[i] else "0.4")
     for ax in axes:
         ax.axis("off")
-    for ax, i in zip(axes, shown, strict=False):
-        ax.imshow(data.test_images[i, 0], cmap="gray_r", interpolation="nearest")
-        ax.set_title(f"{labels[i]} read as {read[i]}\n({prediction[i].max():.0%} sure)", fontsize=8)
-    more = f", the {len(shown)} surest shown" if len(shown) < len(wrong) else ""
-    figure.suptitle(f"{len(wrong)} of {len(labels)} digits misread{more}", fontsize=10)
+    more = f"; the {len(axes)} surest are shown" if wrong > len(axes) else ""
+    figure.suptitle(f"{wrong} of {len(labels)} digits misread{more}", fontsize=10)
     figure.savefig(path, dpi=120)
     return path

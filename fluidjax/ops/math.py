@@ -30,11 +30,7 @@ def _as(value: Any, like: Any) -> Any:
     return value.reshape(()).astype(like.dtype)
 
 
-def _infer_scale(X: Spec, ScaleTensor: Spec | None, **_: Any) -> Spec:
-    return X
-
-
-@op(outs="Out", infer=_infer_scale)
+@op(outs="Out", infer=_same)
 def scale(
     X: Array, ScaleTensor: Array | None, *, scale: float = 1.0, bias: float = 0.0, bias_after_scale: bool = True
 ):
@@ -46,21 +42,29 @@ def scale(
     return out + _as(bias, X) if bias else out
 
 
+def fits(n: int, m: int) -> bool:
+    """Whether two dimensions may be equal; -1 is unknown."""
+    return n == m or -1 in (n, m)
+
+
+def one_shape(kind: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that all of these are, as far as it is known. Raises ShapeError."""
+    shape = shapes[0]
+    for other in shapes[1:]:
+        if len(other) != len(shape) or not all(map(fits, shape, other)):
+            raise ShapeError(f"{kind} takes tensors of one shape, not {list(shape)} and {list(other)}")
+        shape = tuple(map(max, shape, other))
+    return shape
+
+
 def _infer_sum(X: Sequence[Spec]) -> Spec:
-    shape = X[0].shape
-    for other in X[1:]:
-        if len(other.shape) != len(shape) or any(n != m for n, m in zip(shape, other.shape, strict=True) if -1 not in (n, m)):
-            raise ShapeError(f"sum adds tensors of one shape, not {list(shape)} and {list(other.shape)}")
-        shape = tuple(max(n, m) for n, m in zip(shape, other.shape, strict=True))
-    return Spec(shape, X[0].dtype)
+    return Spec(one_shape("sum", *(x.shape for x in X)), X[0].dtype)
 
 
 @op("sum", outs="Out", infer=_infer_sum)
 def sum_(X: list[Array]):
     """Out = X[0] + X[1] + ..., all of one shape."""
-    for other in X[1:]:
-        if other.shape != X[0].shape:
-            raise ShapeError(f"sum adds tensors of one shape, not {list(X[0].shape)} and {list(other.shape)}")
+    one_shape("sum", *(x.shape for x in X))
     return functools.reduce(operator.add, X)
 
 
@@ -70,11 +74,14 @@ def mean(X: Array):
     return _one(jnp.mean(X))
 
 
-@op(outs="Out")
+def _infer_minus(X: Spec, Y: Spec) -> Spec:
+    return Spec(one_shape("minus", X.shape, Y.shape), X.dtype)
+
+
+@op(outs="Out", infer=_infer_minus)
 def minus(X: Array, Y: Array):
     """Out = X - Y, of equal shapes."""
-    if X.shape != Y.shape:
-        raise ShapeError(f"minus takes tensors of one shape, not {list(X.shape)} and {list(Y.shape)}")
+    one_shape("minus", X.shape, Y.shape)
     return X - Y
 
 
@@ -184,7 +191,11 @@ def p_norm_grad(X: Array, Out: Array, d_Out: Array, *, porder: float, axis: int,
     return _p_norm_slope(jnp.abs(X), norm, porder, epsilon) * jnp.sign(X) * d
 
 
-@op(outs="Out")
+def _infer_dist(X: Spec, Y: Spec, **_: Any) -> Spec:
+    return Spec((1,), X.dtype)
+
+
+@op(outs="Out", infer=_infer_dist)
 def dist(X: Array, Y: Array, *, p: float = 2.0):
     """Out[0] = the p-norm of X - Y, which broadcast as in NumPy."""
     return _one(_p_norm(jnp.abs(X - Y), p, None, False))

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import ShapeError, UnsupportedError
 from .infer import Spec
+from .math import fits, one_shape
 from .registry import Array, Ints, grad_of, op
 
 
@@ -53,23 +54,21 @@ def mul_grad_grad(
 
 
 def _matrix_shape(shape: tuple[int, ...], first: bool, transpose: bool) -> tuple[int, ...]:
-    """The shape that matmul multiplies: a vector X is one row, a vector Y one column."""
+    """The shape that matmul multiplies: a vector X is one row, a vector Y one column, before they are transposed."""
     if len(shape) == 1:
         shape = (1, *shape) if first else (*shape, 1)
-        if transpose and -1 not in shape and shape != (1, 1):
-            raise ShapeError(f"matmul cannot transpose the vector {'X' if first else 'Y'}{list(shape)}; leave the flag out")
     return (*shape[:-2], shape[-1], shape[-2]) if transpose else shape
 
 
 def matmul_shape(x: tuple[int, ...], y: tuple[int, ...], transpose_X: bool, transpose_Y: bool) -> tuple[int, ...]:
     """The shape of matmul's Out; -1 in and out is an unknown dimension. Raises ShapeError."""
     a, b = _matrix_shape(x, True, transpose_X), _matrix_shape(y, False, transpose_Y)
-    if a[-1] != b[-2] and -1 not in (a[-1], b[-2]):
+    if not fits(a[-1], b[-2]):
         raise ShapeError(f"matmul sums over {a[-1]} of X{list(x)} and {b[-2]} of Y{list(y)}")
     batches = a[:-2], b[:-2]
     if all(batches) and -1 not in batches[0] + batches[1] and math.prod(batches[0]) != math.prod(batches[1]):
         raise ShapeError(f"matmul takes as many matrices in X{list(x)} as in Y{list(y)}, or one")
-    rows, columns = a[-2:-1] * (len(x) > 1), b[-1:] * (len(y) > 1)
+    rows, columns = a[-2:-1] * (len(x) > 1 or transpose_X), b[-1:] * (len(y) > 1 or transpose_Y)
     return (batches[0] or batches[1]) + rows + columns or (1,)
 
 
@@ -86,7 +85,7 @@ def matmul(
     """Out = alpha * X @ Y over the last two dimensions; leading ones count matrices.
 
     Where both have leading dimensions, their products are equal and Out has X's; one matrix serves all of the other's.
-    A vector X is one row, a vector Y one column, and that dimension is gone in Out. Scale_x and Scale_y belong to
+    A vector X is one row and a vector Y one column; Out lacks that dimension unless they are transposed. Scale_x and Scale_y belong to
     Paddle's int8 kernels.
     """
     if head_number != 1 or fused_reshape_Out or fused_transpose_Out:
@@ -99,19 +98,27 @@ def matmul(
     return out if alpha == 1 else out * alpha
 
 
-@op(outs="Out", grad="X Y")
+def _infer_bmm(X: Spec, Y: Spec) -> Spec:
+    if X.ndim != 3 or Y.ndim != 3 or not fits(X.shape[0], Y.shape[0]) or not fits(X.shape[2], Y.shape[1]):
+        raise ShapeError(f"bmm takes [B, M, K] and [B, K, N], not {list(X.shape)} and {list(Y.shape)}")
+    return Spec((max(X.shape[0], Y.shape[0]), X.shape[1], Y.shape[2]), X.dtype)
+
+
+@op(outs="Out", grad="X Y", infer=_infer_bmm)
 def bmm(X: Array, Y: Array):
     """Out[b] = X[b] @ Y[b]; X [B, M, K], Y [B, K, N]."""
-    if X.ndim != 3 or Y.ndim != 3 or X.shape[0] != Y.shape[0] or X.shape[2] != Y.shape[1]:
-        raise ShapeError(f"bmm takes [B, M, K] and [B, K, N], not {list(X.shape)} and {list(Y.shape)}")
     return jnp.matmul(X, Y)
 
 
-@op(outs="Out", grad="X Y")
+def _infer_dot(X: Spec, Y: Spec) -> Spec:
+    if X.ndim > 2:
+        raise ShapeError(f"dot takes vectors or batches of them, not {list(X.shape)}")
+    return Spec((*one_shape("dot", X.shape, Y.shape)[:-1], 1), X.dtype)
+
+
+@op(outs="Out", grad="X Y", infer=_infer_dot)
 def dot(X: Array, Y: Array):
     """Out[..., 0] = sum of X * Y over the last dimension; X and Y are vectors, or matrices of vectors."""
-    if X.shape != Y.shape or X.ndim > 2:
-        raise ShapeError(f"dot takes two vectors or two equal batches of them, not {list(X.shape)} and {list(Y.shape)}")
     return jnp.sum(X * Y, -1, dtype=X.dtype, keepdims=True)
 
 
@@ -130,15 +137,24 @@ def kron(X: Array, Y: Array):
 FIRST_OF_SIZE_3 = 9  # Paddle's default for `dim`
 
 
-@op(outs="Out", grad="X Y")
+def _cross_axis(shape: tuple[int, ...], dim: int) -> int:
+    axis = next((i for i, n in enumerate(shape) if n == 3), len(shape)) if dim == FIRST_OF_SIZE_3 else dim
+    if not -len(shape) <= axis < len(shape) or not fits(shape[axis], 3):
+        raise ShapeError(f"cross needs a dimension of size 3, which {list(shape)} does not have there")
+    return axis
+
+
+def _infer_cross(X: Spec, Y: Spec, *, dim: int) -> Spec:
+    shape = one_shape("cross", X.shape, Y.shape)
+    if dim != FIRST_OF_SIZE_3 or -1 not in shape:
+        _cross_axis(shape, dim)
+    return Spec(shape, X.dtype)
+
+
+@op(outs="Out", grad="X Y", infer=_infer_cross)
 def cross(X: Array, Y: Array, *, dim: int = FIRST_OF_SIZE_3):
     """Out = X x Y, the vector product along `dim` (default: the first dimension of size 3)."""
-    if X.shape != Y.shape:
-        raise ShapeError(f"cross takes tensors of one shape, not {list(X.shape)} and {list(Y.shape)}")
-    axis = (X.shape.index(3) if 3 in X.shape else None) if dim == FIRST_OF_SIZE_3 else dim
-    if axis is None or not -X.ndim <= axis < X.ndim or X.shape[axis] != 3:
-        raise ShapeError(f"cross needs a dimension of size 3, which {list(X.shape)} does not have there")
-    return jnp.cross(X, Y, axis=axis)
+    return jnp.cross(X, Y, axis=_cross_axis(X.shape, dim))
 
 
 def _bilinear(X: Array, Y: Array, Weight: Array) -> Array:

@@ -178,11 +178,11 @@ def inplace_abn(
 
 
 @grad_of(
-    "inplace_abn", "Y Scale Bias SavedMean SavedVariance ReserveSpace", nograd=_BN_NOGRAD, grad_outs="Y",
+    "inplace_abn", "Y Scale Bias SavedMean SavedVariance", nograd=_BN_NOGRAD, grad_outs="Y",
     wiring=_GLOBAL, when=_WHEN_GLOBAL,
 )  # fmt: skip
 def inplace_abn_grad(
-    Y, Scale, Bias, SavedMean, SavedVariance, ReserveSpace, d_Y, Mean, Variance, *, is_test, epsilon, data_layout,
+    Y, Scale, Bias, SavedMean, SavedVariance, d_Y, Mean, Variance, *, is_test, epsilon, data_layout,
     use_global_stats, trainable_statistics, activation, alpha,
 ):  # fmt: skip
     """batch_norm's gradients, from what the inverses of activation and scale make of Y."""

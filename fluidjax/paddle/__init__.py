@@ -61,7 +61,7 @@ def __getattr__(name: str) -> Any:
     raise names.MissingName(names.sentence("paddle", name))
 
 
-__all__ = [  # noqa: PLE0604
+__all__ = [
     *creation.__all__, *tensor.__all__, "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "ParamAttr", "batch", "dataset",
     "disable_static", "enable_static", "get_flags", "in_dynamic_mode", "install", "io", "is_compiled_with_cuda", "metric",
     "nn", "optimizer", "reader", "regularizer", "seed", "set_flags", "static", "uninstall",

@@ -18,7 +18,9 @@ def signature_of(parameters: str) -> inspect.Signature:
     return inspect.signature(scope["f"])
 
 
-def adapted(name: str, target: Callable[..., Any], parameters: str, renames: str = "", module: str = __name__) -> Callable[..., Any]:
+def adapted(
+    name: str, target: Callable[..., Any], parameters: str, renames: str = "", module: str = __name__
+) -> Callable[..., Any]:
     """`target` under a name and with other parameters.
 
     renames: ``"dim=axis keep_dim=keepdim"``, the target's parameter before the new one. A new parameter that the target
@@ -26,7 +28,7 @@ def adapted(name: str, target: Callable[..., Any], parameters: str, renames: str
     """
     signature = signature_of(parameters)
     wanted = set(inspect.signature(target).parameters)
-    new = dict(reversed(pair.split("=")) for pair in renames.split())
+    new = {ours: theirs for theirs, ours in (pair.split("=") for pair in renames.split())}
 
     def function(*args: Any, **kwargs: Any) -> Any:
         given = signature.bind(*args, **kwargs)
@@ -39,10 +41,15 @@ def adapted(name: str, target: Callable[..., Any], parameters: str, renames: str
     function.__signature__ = signature  # type: ignore[attr-defined]
     changed = ", ".join(f"{theirs} is {ours}" for ours, theirs in new.items())
     source = f"{target.__module__.removeprefix('fluidjax.').split('.')[0]}.{target.__name__}"
-    function.__doc__ = f"{(target.__doc__ or name).strip()}\n\nThis is fluid's {source}" + (f", where {changed}." if changed else ".")
+    function.__doc__ = f"{(target.__doc__ or name).strip()}\n\nThis is fluid's {source}" + (
+        f", where {changed}." if changed else "."
+    )
     return function
 
 
 def table(rows: Mapping[str, Row], module: str) -> dict[str, Callable[..., Any]]:
     """The functions of a table of layers."""
-    return {name: adapted(name, getattr(layers, target), parameters, renames, module) for name, (target, parameters, renames) in rows.items()}
+    return {
+        name: adapted(name, getattr(layers, target), parameters, renames, module)
+        for name, (target, parameters, renames) in rows.items()
+    }

@@ -63,4 +63,4 @@ def rand(shape: Any, dtype: Any = None, name: str | None = None) -> Variable:
     return layers.uniform_random(shape, dtype or "float32", 0.0, 1.0)
 
 
-__all__ = sorted([*_FUNCTIONS, "arange", "full", "full_like", "normal", "ones", "rand", "randn", "zeros"])  # noqa: PLE0605
+__all__ = sorted([*_FUNCTIONS, "arange", "full", "full_like", "normal", "ones", "rand", "randn", "zeros"])

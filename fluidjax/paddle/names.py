@@ -99,7 +99,9 @@ def _has(place: str, name: str) -> bool:
 
 def public_names(module: ModuleType) -> list[str]:
     """``__all__``, or the attributes without an underscore."""
-    return sorted(getattr(module, "__all__", None) or (n for n in vars(module) if not n.startswith("_") and n != "annotations"))
+    return sorted(
+        getattr(module, "__all__", None) or (n for n in vars(module) if not n.startswith("_") and n != "annotations")
+    )
 
 
 class Face(ModuleType):
@@ -144,7 +146,9 @@ class _FaceLoader(Loader):
 
 
 class _Finder(MetaPathFinder):
-    def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         if fullname.split(".")[0] != "paddle":
             return None
         if not _exists(real_name(fullname)):

@@ -37,7 +37,9 @@ def _decay(weight_decay: Any) -> Any:
         return weight_decay
     if isinstance(weight_decay, int | float) and not isinstance(weight_decay, bool):
         return L2Decay(float(weight_decay))
-    raise FluidTypeError(f"weight_decay is a number or a regularizer such as paddle.regularizer.L2Decay(1e-4), not {weight_decay!r}")
+    raise FluidTypeError(
+        f"weight_decay is a number or a regularizer such as paddle.regularizer.L2Decay(1e-4), not {weight_decay!r}"
+    )
 
 
 class Static:
@@ -84,4 +86,4 @@ def _made(name: str, base: type, parameters: str) -> type:
 
 
 globals().update({name: _made(name, *row) for name, row in _ROWS.items()})
-__all__ = sorted(_ROWS)  # noqa: PLE0605
+__all__ = sorted(_ROWS)

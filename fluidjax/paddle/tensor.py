@@ -107,14 +107,16 @@ def flatten(x: Variable, start_axis: int = 0, stop_axis: int = -1, name: str | N
 
     Raises UnsupportedError if more than one dimension of the result is unknown.
     """
-    first, last = (a % max(1, x.ndim) for a in (start_axis, stop_axis))
+    first, last = (a % (x.ndim or 1) for a in (start_axis, stop_axis))
     if first > last:
         raise FluidValueError(f"flatten's start_axis {start_axis} comes after stop_axis {stop_axis} of {x.name!r}")
     merged = x.shape[first : last + 1]
     size = -1 if -1 in merged else _product(merged)
     shape = [*(0 for _ in x.shape[:first]), size, *x.shape[last + 1 :]]
     if shape.count(-1) > 1:
-        raise UnsupportedError(f"flatten of {x.name!r} {list(x.shape)} leaves two dimensions unknown; give more of its shape")
+        raise UnsupportedError(
+            f"flatten of {x.name!r} {list(x.shape)} leaves two dimensions unknown; give more of its shape"
+        )
     return layers.reshape(x, shape, name=name)
 
 
@@ -137,8 +139,12 @@ def expand(x: Variable, shape: Sequence[int], name: str | None = None) -> Variab
         x = layers.unsqueeze(x, list(range(extra)))
     for have, want in zip(x.shape, shape, strict=True):
         if want not in (-1, have) and have != 1:
-            raise FluidValueError(f"expand cannot make {list(shape)} of {x.name!r} {list(x.shape)}: only sizes of 1 are repeated")
-    return layers.expand(x, [want if have == 1 and want > 0 else 1 for have, want in zip(x.shape, shape, strict=True)], name)
+            raise FluidValueError(
+                f"expand cannot make {list(shape)} of {x.name!r} {list(x.shape)}: only sizes of 1 are repeated"
+            )
+    return layers.expand(
+        x, [want if have == 1 and want > 0 else 1 for have, want in zip(x.shape, shape, strict=True)], name
+    )
 
 
 broadcast_to = expand
@@ -156,17 +162,23 @@ def where(condition: Variable, x: Variable, y: Variable, name: str | None = None
 
 def _arg(layer: Any, x: Variable, axis: int | None, keepdim: bool, dtype: Any) -> Variable:
     out = layer(x, axis) if axis is not None else layer(layers.reshape(x, [-1]), 0)
-    if keepdim:
-        out = layers.reshape(out, [1] * x.ndim) if axis is None else layers.unsqueeze(out, [axis])
+    if axis is None or x.ndim == 1:
+        out = layers.reshape(out, [1] * (x.ndim if keepdim else 1))
+    elif keepdim:
+        out = layers.unsqueeze(out, [axis])
     return out if dtype in (None, "int64") else layers.cast(out, dtype)
 
 
-def argmax(x: Variable, axis: int | None = None, keepdim: bool = False, dtype: Any = "int64", name: str | None = None) -> Variable:
+def argmax(
+    x: Variable, axis: int | None = None, keepdim: bool = False, dtype: Any = "int64", name: str | None = None
+) -> Variable:
     """Index of the first maximum along `axis` (None: in x flattened)."""
     return _arg(layers.argmax, x, axis, keepdim, dtype)
 
 
-def argmin(x: Variable, axis: int | None = None, keepdim: bool = False, dtype: Any = "int64", name: str | None = None) -> Variable:
+def argmin(
+    x: Variable, axis: int | None = None, keepdim: bool = False, dtype: Any = "int64", name: str | None = None
+) -> Variable:
     """Index of the first minimum along `axis` (None: in x flattened)."""
     return _arg(layers.argmin, x, axis, keepdim, dtype)
 
@@ -181,7 +193,9 @@ def sort(x: Variable, axis: int = -1, descending: bool = False, name: str | None
     return layers.argsort(x, axis, descending, name)[0]
 
 
-def topk(x: Variable, k: Any, axis: int | None = None, largest: bool = True, sorted: bool = True, name: str | None = None) -> Any:
+def topk(
+    x: Variable, k: Any, axis: int | None = None, largest: bool = True, sorted: bool = True, name: str | None = None
+) -> Any:
     """The k largest elements along the last dimension, in order, and their indices.
 
     Raises UnsupportedError for another axis, or largest=False.
@@ -204,10 +218,12 @@ def roll(x: Variable, shifts: Any, axis: Any = None, name: str | None = None) ->
 
 def meshgrid(*args: Any, **kwargs: Any) -> Any:
     """Coordinates [N1, N2, ...] from vectors, given apart or in one list."""
-    return layers.meshgrid(list(args[0]) if len(args) == 1 and isinstance(args[0], list | tuple) else list(args), **kwargs)
+    return layers.meshgrid(
+        list(args[0]) if len(args) == 1 and isinstance(args[0], list | tuple) else list(args), **kwargs
+    )
 
 
 _OWN = (
     "argmax argmin argsort broadcast_to cumsum expand flatten gather meshgrid pow prod roll sort squeeze sum topk where"
 )
-__all__ = sorted([*_FUNCTIONS, *_OWN.split()])  # noqa: PLE0605
+__all__ = sorted([*_FUNCTIONS, *_OWN.split()])

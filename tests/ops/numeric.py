@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .running import Run, tree
+from .running import Run, cotangents, tree
 
 STEP = 1e-5
 
@@ -19,7 +19,7 @@ def directions(run: Run, seed: int) -> dict[str, Any]:
 
 def loss(run: Run, outputs: dict[str, Any]) -> float:
     """<cotangents, outputs>."""
-    return sum(float(np.vdot(c, o)) for c, o in _pairs(run.cotangents, outputs))
+    return sum(float(np.vdot(c, o)) for c, o in _pairs(cotangents(run.sample, outputs), outputs))
 
 
 def numeric(run: Run, direction: dict[str, Any]) -> float:
@@ -30,12 +30,12 @@ def numeric(run: Run, direction: dict[str, Any]) -> float:
         for slot, d in direction.items():
             x = inputs[slot]
             inputs[slot] = [a + step * b for a, b in zip(x, d, strict=True)] if isinstance(x, list) else x + step * d
-        return loss(run, run.forward(inputs))
+        return loss(run, run.at(inputs)[0])
 
     return (moved(STEP) - moved(-STEP)) / (2 * STEP)
 
 
-def analytic(run: Run, grads: dict[str, Any], direction: dict[str, Any]) -> tuple[float, float]:
+def analytic(grads: dict[str, Any], direction: dict[str, Any]) -> tuple[float, float]:
     """The same from gradients, and the sum of the sizes of its terms."""
     products = [np.multiply(g, d) for d, g in _pairs(direction, grads)]
     return sum(float(p.sum()) for p in products), sum(float(np.abs(p).sum()) for p in products)

@@ -12,10 +12,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from fluidjax.dtypes import VarType
+from fluidjax.errors import EnforceNotMet, UnsupportedError
 from fluidjax.ops.registry import GRAD, OpDef, Reuse, canonical, lookup
 
 from .sample import Sample, cotangent
 
+# Compiling takes all the time, so the compiler is told to try less hard: 25 ms a sample instead of 75.
+QUICK = {
+    "xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True,
+    "xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1,
+}  # fmt: skip
+# What an op raises that must know a value, not only its shape.
+NOT_TRACEABLE = (UnsupportedError, EnforceNotMet, jax.errors.JAXTypeError, jax.errors.JAXIndexError)
 _FLOAT_DTYPES = {VarType.FP32: VarType.FP64}
 _DTYPE_ATTRS = ("dtype", "in_dtype", "out_dtype")
 
@@ -23,7 +31,7 @@ _DTYPE_ATTRS = ("dtype", "in_dtype", "out_dtype")
 def tree(change: Callable[[Any], Any], slots: Mapping[str, Any]) -> dict[str, Any]:
     """Every array of the slots changed; None stays."""
     return {
-        s: None if v is None else [change(a) for a in v] if isinstance(v, list | tuple) else change(v)
+        s: None if v is None else [None if a is None else change(a) for a in v] if isinstance(v, list | tuple) else change(v)
         for s, v in slots.items()
     }
 
@@ -32,6 +40,10 @@ def widened(array: Any) -> np.ndarray:
     """float32 as float64, anything else as it is."""
     array = np.asarray(array)
     return array.astype(np.float64) if array.dtype == np.float32 else array
+
+
+def _floats(value: Any) -> bool:
+    return all(a.dtype.kind == "f" for a in (value if isinstance(value, list) else [value]))
 
 
 @dataclass(frozen=True)
@@ -58,63 +70,105 @@ class Run:
             attrs.update({n: _FLOAT_DTYPES.get(attrs[n], attrs[n]) for n in _DTYPE_ATTRS if n in attrs})
         return attrs
 
-    def forward(self, inputs: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """slot -> jax array (a list for a repeatable slot) of what the op computes."""
-        with jax.enable_x64(True):
-            inputs = tree(jnp.asarray, self.inputs if inputs is None else inputs)
-            key = jax.random.key(7) if self.definition.random else None
-            return tree(jnp.asarray, self.definition(inputs, self.attrs, key))
+    def execute(self, inputs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Outputs by slot, and gradients by input slot if the sample asks for any."""
+        key = jax.random.key(7) if self.definition.random else None
+        outputs = tree(jnp.asarray, self.definition(inputs, self.attrs, key))
+        return outputs, Gradient(self, inputs, outputs).by_slot() if self.sample.grad else {}
 
     @cached_property
+    def compiled(self) -> Callable[[Mapping[str, Any]], tuple[dict[str, Any], dict[str, Any]]]:
+        """execute() under jit; integers that decide a shape are constants, and what else cannot be traced runs eagerly."""
+        for traced in (list(self.inputs), [s for s, v in self.inputs.items() if _floats(v)]):
+            fixed = {s: v for s, v in self.inputs.items() if s not in traced}
+            try:
+                run = _compile(lambda given, fixed=fixed: self.execute({**fixed, **given}), {s: self.inputs[s] for s in traced})
+            except NOT_TRACEABLE:
+                continue
+            return lambda inputs, traced=traced, run=run: run({s: inputs[s] for s in traced})
+        return lambda inputs: self.execute(tree(jnp.asarray, inputs))
+
+    def at(self, inputs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        with jax.enable_x64(True):
+            return self.compiled(inputs)
+
+    @cached_property
+    def result(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        return self.at(self.inputs)
+
+    @property
     def outputs(self) -> dict[str, Any]:
-        return self.forward()
+        return self.result[0]
+
+    @property
+    def gradients(self) -> dict[str, Any]:
+        return self.result[1]
+
+
+def _compile(fn: Callable[..., Any], inputs: Mapping[str, Any]) -> Callable[..., Any]:
+    lowered = jax.jit(fn).lower(inputs)
+    try:
+        return lowered.compile(QUICK)
+    except jax.errors.JaxRuntimeError:  # a compiler that does not know these options
+        return lowered.compile()
+
+
+def cotangents(sample: Sample, outputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Gradients of the outputs that the sample differentiates, as the recorder feeds them; others have none."""
+    found, index = {}, 0
+    for slot in sample.outputs:
+        value = outputs[slot]
+        given = []
+        for array in value if isinstance(value, list) else [value]:
+            begins = sample.starts_gradient(slot, array)
+            given.append(cotangent(array.shape, index, array.dtype) if begins else None)
+            index += begins
+        if any(g is not None for g in given):
+            found[slot] = given if isinstance(value, list) else given[0]
+    return found
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """The gradient ops of a run, given exactly the variables that they name."""
+
+    run: Run
+    inputs: Mapping[str, Any]
+    outputs: Mapping[str, Any]
+
+    def by_slot(self) -> dict[str, Any]:
+        """input slot -> gradient."""
+        definition = self.run.definition
+        if definition.reuse:
+            return {k: v for r in definition.reuse for k, v in self._reused(r).items()}
+        assert definition.grad is not None, f"{definition.type} has no gradient"
+        ins = {slot: self._origin(origin) for slot, origin in definition.grad.takes.items()}
+        counts = {slot: self._count(origin) for slot, origin in definition.grad.gives.items()}
+        outs = lookup(definition.grad.type)({s: v for s, v in ins.items() if v is not None}, self.run.attrs, wanted=counts)
+        return {origin: outs[slot] for slot, origin in definition.grad.gives.items()}
 
     @cached_property
-    def cotangents(self) -> dict[str, Any]:
-        """Gradients of the outputs that the sample differentiates, as the recorder feeds them; others have none."""
-        found, index = {}, 0
-        for slot in self.sample.outputs:
-            value = self.outputs[slot]
-            arrays = value if isinstance(value, list) else [value]
-            given = []
-            for array in arrays:
-                begins = self.sample.starts_gradient(slot, array)
-                given.append(cotangent(array.shape, index, array.dtype) if begins else None)
-                index += begins
-            if any(g is not None for g in given):
-                found[slot] = given if isinstance(value, list) else given[0]
-        return found
+    def _cotangents(self) -> dict[str, Any]:
+        return tree(jnp.asarray, cotangents(self.run.sample, self.outputs))
 
-    def gradients(self) -> dict[str, Any]:
-        """input slot -> gradient, from the gradient op at exactly the variables that it names."""
-        with jax.enable_x64(True):
-            definition = self.definition
-            if definition.reuse:
-                return {k: v for r in definition.reuse for k, v in self._reused(r).items()}
-            assert definition.grad is not None, f"{definition.type} has no gradient"
-            ins = {slot: self._origin(origin) for slot, origin in definition.grad.takes.items()}
-            counts = {s: len(v) if isinstance(v := self.inputs.get(o), list) else 1 for s, o in definition.grad.gives.items()}
-            outs = lookup(definition.grad.type)({s: v for s, v in ins.items() if v is not None}, self.attrs, wanted=counts)
-            return {origin: outs[slot] for slot, origin in definition.grad.gives.items()}
+    def _count(self, slot: str) -> int:
+        value = self.inputs.get(slot)
+        return len(value) if isinstance(value, list) else 1
 
     def _origin(self, origin: str) -> Any:
         """The value that a slot's origin stands for."""
-        if origin in self.inputs:
-            return tree(jnp.asarray, {"": self.inputs[origin]})[""]
-        if origin in self.outputs:
-            return self.outputs[origin]
-        value = self.cotangents.get(origin.removesuffix(GRAD))
-        if isinstance(value, list):
-            return [None if v is None else jnp.asarray(v) for v in value]
-        return None if value is None else jnp.asarray(value)
+        for values in (self.inputs, self.outputs):
+            if origin in values:
+                return values[origin]
+        return self._cotangents.get(origin.removesuffix(GRAD))
 
     def _reused(self, reuse: Reuse) -> dict[str, Any]:
         """The gradients that an ordinary op computes."""
-        made = reuse.attrs({**self.definition.defaults, **self.attrs})
+        made = reuse.attrs({**self.run.definition.defaults, **self.run.attrs})
         ins = {slot: self._origin(origin) for slot, origin in reuse.ins.items()}
         result = lookup(reuse.type)({s: v for s, v in ins.items() if v is not None}, made)
         grads = {}
         for slot, origin in reuse.outs.items():
             wrt = origin.removesuffix(GRAD)
-            grads[wrt] = [result[slot]] * len(self.inputs[wrt]) if reuse.each else result[slot]
+            grads[wrt] = [result[slot]] * self._count(wrt) if reuse.each else result[slot]
         return grads

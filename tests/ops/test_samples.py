@@ -66,7 +66,7 @@ def test_outputs_equal_paddle(name: str) -> None:
 @pick(lambda s: s.paddle and s.grad)
 def test_gradients_equal_paddle(name: str) -> None:
     family, index, sample = CASES[name]
-    answer, grads = recorded(family, index, sample), run_of(name).gradients()
+    answer, grads = recorded(family, index, sample), run_of(name).gradients
     for slot in sample.grad:
         compare(grads[slot], answer[slot + "@GRAD"], sample.grad_tol, slot + "@GRAD")
 
@@ -74,10 +74,9 @@ def test_gradients_equal_paddle(name: str) -> None:
 @pick(lambda s: s.grad and "numeric" not in s.skip)
 def test_gradients_are_derivatives(name: str) -> None:
     run = run_of(name, wide=True)
-    grads = run.gradients()
     for seed in (1, 2):
         direction = numeric.directions(run, seed)
-        found, size = numeric.analytic(run, grads, direction)
+        found, size = numeric.analytic(run.gradients, direction)
         assert numeric.numeric(run, direction) == pytest.approx(found, abs=NUMERIC_RTOL * max(size, 1e-2))
 
 

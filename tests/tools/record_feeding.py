@@ -17,7 +17,12 @@ from paddle.dataset import uci_housing
 
 OUT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "feeding_1.8.5.json")
 
-VARS = {"x": ([None, 2], "float32"), "y": ([None, 1], "int64"), "im": ([None, 1, 2, 2], "float32"), "b": ([None], "bool")}
+VARS = {
+    "x": ([None, 2], "float32"),
+    "y": ([None, 1], "int64"),
+    "im": ([None, 1, 2, 2], "float32"),
+    "b": ([None], "bool"),
+}
 FEEDS = {
     "numbers": (["x", "y"], [[[1, 2], 3], [[4, 5], 6]]),
     "rows": (["x", "y"], [[[[1, 2]], [[3]]], [[[4, 5]], [[6]]]]),
@@ -76,7 +81,11 @@ def metrics():
         m.update(probability, label)
         m.update(probability[:20], label[:20])
     auc.update(both, label)
-    accuracy, chunks, edit = fluid.metrics.Accuracy(), fluid.metrics.ChunkEvaluator(), fluid.metrics.EditDistance("edit")
+    accuracy, chunks, edit = (
+        fluid.metrics.Accuracy(),
+        fluid.metrics.ChunkEvaluator(),
+        fluid.metrics.EditDistance("edit"),
+    )
     accuracy.update(0.5, 4)
     accuracy.update(np.array([0.75]), 12)
     chunks.update(10, 8, 6)
@@ -122,11 +131,21 @@ def housing():
             f.write("\n".join(" ".join(str(v) for v in row) for row in table))
         uci_housing.feature_range = lambda *_: None
         uci_housing.load_data(path)
-    return {"table": table.tolist(), "train": uci_housing.UCI_TRAIN_DATA.tolist(), "test": uci_housing.UCI_TEST_DATA.tolist()}
+    return {
+        "table": table.tolist(),
+        "train": uci_housing.UCI_TRAIN_DATA.tolist(),
+        "test": uci_housing.UCI_TEST_DATA.tolist(),
+    }
 
 
 if __name__ == "__main__":
-    recorded = {"feeds": feeds(), "readers": readers(), "metrics": metrics(), "strategies": strategies(), "housing": housing()}
+    recorded = {
+        "feeds": feeds(),
+        "readers": readers(),
+        "metrics": metrics(),
+        "strategies": strategies(),
+        "housing": housing(),
+    }
     with open(OUT, "w") as f:
         json.dump(recorded, f, indent=None, separators=(",", ":"), sort_keys=True)
         f.write("\n")

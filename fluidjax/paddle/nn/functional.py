@@ -6,9 +6,10 @@ from typing import Any
 
 from ... import layers
 from ...errors import FluidValueError, UnsupportedError
+from ...input import one_hot as _one_hot
 from ...layers._build import size_list
 from ...variable import Variable
-from ..adapt import table
+from ..adapt import adapted, table
 
 _ROWS = {
     **{n: (n, "x, name=None", "") for n in ("relu", "sigmoid", "tanh", "softsign")},
@@ -22,7 +23,6 @@ _ROWS = {
     "log_sigmoid": ("logsigmoid", "x, name=None", ""),
     "log_softmax": ("log_softmax", "x, axis=-1, dtype=None, name=None", "input=x"),
     "maxout": ("maxout", "x, groups, axis=1, name=None", ""),
-    "one_hot": ("one_hot", "x, num_classes, name=None", "input=x depth=num_classes"),
     "pixel_shuffle": ("pixel_shuffle", "x, upscale_factor, name=None", ""),
     "relu6": ("relu6", "x, name=None", ""),
     "selu": ("selu", "x, scale=1.0507009873554805, alpha=1.6732632423543772, name=None", ""),
@@ -43,6 +43,7 @@ _ROWS = {
     ),
 }
 _FUNCTIONS = table(_ROWS, __name__)
+_FUNCTIONS["one_hot"] = adapted("one_hot", _one_hot, "x, num_classes, name=None", "input=x depth=num_classes", __name__)
 globals().update(_FUNCTIONS)
 
 
@@ -111,13 +112,20 @@ def binary_cross_entropy_with_logits(
 ) -> Variable:
     """Cross entropy of sigmoid(logit) and label, reduced. Raises UnsupportedError for pos_weight."""
     if pos_weight is not None:
-        raise UnsupportedError("binary_cross_entropy_with_logits' pos_weight is not there; give a weight for each element")
+        raise UnsupportedError(
+            "binary_cross_entropy_with_logits' pos_weight is not there; give a weight for each element"
+        )
     loss = layers.sigmoid_cross_entropy_with_logits(logit, label, name=name)
     return _reduced(loss if weight is None else layers.elementwise_mul(loss, weight), reduction)
 
 
 def dropout(
-    x: Variable, p: float = 0.5, axis: Any = None, training: bool = True, mode: str = "upscale_in_train", name: str | None = None
+    x: Variable,
+    p: float = 0.5,
+    axis: Any = None,
+    training: bool = True,
+    mode: str = "upscale_in_train",
+    name: str | None = None,
 ) -> Variable:
     """x with each element zero with probability p; mode "upscale_in_train" (kept ones grow) or "downscale_in_infer".
 
@@ -135,10 +143,19 @@ def linear(x: Variable, weight: Variable, bias: Variable | None = None, name: st
     return out if bias is None else layers.elementwise_add(out, bias, axis=x.ndim - 1)
 
 
-def _pool(x: Variable, kind: str, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, data_format: str, **more: Any) -> Variable:
+def _pool(
+    x: Variable, kind: str, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, data_format: str, **more: Any
+) -> Variable:
     kernel = size_list(kernel_size, 2, "kernel_size", f"{kind}_pool2d")
     return layers.pool2d(
-        x, kernel, kind, kernel if stride is None else stride, padding, ceil_mode=ceil_mode, data_format=data_format, **more
+        x,
+        kernel,
+        kind,
+        kernel if stride is None else stride,
+        padding,
+        ceil_mode=ceil_mode,
+        data_format=data_format,
+        **more,
     )
 
 
@@ -154,7 +171,9 @@ def max_pool2d(
 ) -> Variable:
     """Maxima over windows. stride: default the kernel's size. Raises UnsupportedError for return_mask."""
     if return_mask:
-        raise UnsupportedError("max_pool2d's return_mask is not there; see fluid.layers.adaptive_pool2d(require_index=True)")
+        raise UnsupportedError(
+            "max_pool2d's return_mask is not there; see fluid.layers.adaptive_pool2d(require_index=True)"
+        )
     return _pool(x, "max", kernel_size, stride, padding, ceil_mode, data_format, name=name)
 
 
@@ -193,4 +212,4 @@ _OWN = (
     "adaptive_avg_pool2d avg_pool2d binary_cross_entropy_with_logits cross_entropy dropout kl_div l1_loss linear max_pool2d mse_loss "
     "normalize softmax"
 )
-__all__ = sorted([*_FUNCTIONS, *_OWN.split()])  # noqa: PLE0605
+__all__ = sorted([*_FUNCTIONS, *_OWN.split()])

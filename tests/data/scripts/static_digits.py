@@ -36,4 +36,4 @@ program = static.CompiledProgram(static.default_main_program())
 for epoch in range(15):
     for data in loader():
         value, acc = exe.run(program, feed=data, fetch_list=[loss, accuracy])
-print(float(value), float(acc))
+print(value[0], acc[0])

@@ -20,6 +20,9 @@ MATMULS = [
     ((2, 3, 4, 5), (5, 2), {}),
     ((2, 2, 3, 4), (4, 4, 2), {}),  # as many matrices, in other dimensions
     ((1, 2, 3), (1, 3, 4), {}),
+    ((4,), (3,), {"transpose_X": True, "transpose_Y": True}),  # a transposed vector keeps its dimension
+    ((4,), (1, 3), {"transpose_X": True}),
+    ((2, 4, 1), (3,), {"transpose_Y": True}),
 ]
 MULS = [
     ((2, 3), (3, 4), {}),
