@@ -64,6 +64,7 @@ class Compiled:
         self.rules = self._rules(desc)
         self.written = tuple(dict.fromkeys((*self.step.writes,)))
         self.creates = any(n not in self.step.reads for n in self.written)
+        self.initialises = self.creates and not self.step.reads and not self.rules
         self.random = self.step.random
         self.ready: set[Any] = set()  # signatures that are compiled
         self.bank: Bank | None = None

@@ -16,6 +16,7 @@ import numpy as np
 from .bank import Bank
 from .compiled import Compiled, Recompiles
 from .errors import FeedError, FetchError, FluidTypeError, FluidValueError
+from .fetched import to_numpy
 from .flags import flag
 from .place import Place, as_place
 from .program import Program, Variable, default_main_program
@@ -66,7 +67,11 @@ class Executor:
         program = self._program(program)
         scope = global_scope() if scope is None else scope
         compiled = self._compile(program, _names(fetch_list))
-        values = compiled.check_feed(feed or {}) if not isinstance(feed, list | tuple) else compiled.check_feed(_single(feed))
+        if isinstance(feed, list | tuple):
+            feed = _single(feed)
+        for reader in program._readers:  # what is read wins over what is fed, as in Fluid
+            feed = {**(feed or {}), **reader._next_feed()}
+        values = compiled.check_feed(feed or {})
         fetched = self._execute(compiled, program, scope, values)
         return _results(compiled, fetched, return_numpy)
 
@@ -124,8 +129,9 @@ class Executor:
         """One call of the jitted step; its result becomes the scope's state."""
         seed, step = 0, 0
         if compiled.random:
-            step = self._runs.get(program, 0)
             seed = program._seed or _PROCESS_SEED
+            # A seeded startup program starts afresh whenever it is run: the same parameters again.
+            step = 0 if compiled.initialises and program._seed else self._runs.get(program, 0)
         with _context(self._device if self._elsewhere else None):
             bank = compiled.bind(scope)
             args = (*bank.arrays, feed, seed, step)
@@ -221,7 +227,7 @@ def _single(feed: Sequence[Any]) -> Mapping[str, Any]:
 
 def _results(compiled: Compiled, fetched: list[Any], return_numpy: bool) -> list[Any]:
     if return_numpy:
-        return [np.array(v) for v in fetched]
+        return [to_numpy(v) for v in fetched]
     for i in compiled.persistable_fetches:  # what the caller holds must not be donated by a later step
         fetched[i] = fetched[i].copy()
     return list(fetched)

@@ -15,7 +15,7 @@ from . import unique_name
 from .errors import FluidError, FluidTypeError, FluidValueError, UnknownOpError, near
 from .ir import edit, text
 from .ir.desc import EMPTY, BlockDesc, BlockRef, FrozenMap, OpDesc, ProgramDesc, VarDesc
-from .loc import user_line
+from .loc import name_line, user_line
 from .ops.infer import Spec, infer
 from .ops.registry import REQUIRED, OpDef, attr_type, canonical, lookup
 from .roles import OpRole
@@ -323,8 +323,7 @@ class Block:
             _check_required(definition, desc)
             self._infer(definition, desc)
         except FluidError as exc:
-            if exc.args and loc and loc not in str(exc.args[0]):
-                exc.args = (f"{exc.args[0]} (at {loc})", *exc.args[1:])
+            name_line(exc, loc)
             raise
         self.program._touch()
         return Operator(self, desc)
@@ -413,7 +412,7 @@ def _check_required(definition: OpDef, desc: OpDesc) -> None:
     for slot in definition.inputs:
         names = desc.inputs.get(slot.name)
         if names is None:
-            if not slot.optional:
+            if not slot.optional and not slot.many:
                 raise FluidValueError(f"op '{desc.type}' needs input {slot.name}")
         elif len(names) > 1 and not slot.many:
             raise FluidValueError(f"op '{desc.type}' takes one variable as {slot.name}, not {len(names)}")
@@ -435,8 +434,7 @@ class Program:
         self._version = 0
         self._grad_calls = 0  # how often the program was differentiated: names of higher gradients depend on it
         self._desc: ProgramDesc | None = None
-        self._is_distributed = False
-        self._is_chief = False
+        self._readers: list[Any] = []  # loaders that feed every run (DataLoader with iterable=False)
 
     def _touch(self) -> None:
         self._version += 1
@@ -536,7 +534,7 @@ class Program:
         copy = Program.from_desc(desc, like=self)
         copy._uid = max(copy._uid, self._uid)
         copy.current_block_idx = min(self.current_block_idx, len(copy.blocks) - 1)
-        copy._grad_calls = self._grad_calls
+        copy._grad_calls, copy._readers = self._grad_calls, list(self._readers)
         copy._op_role, copy._op_role_var = self._op_role, list(self._op_role_var)
         return copy
 

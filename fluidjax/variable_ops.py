@@ -46,7 +46,7 @@ def _constant(var: Variable, value: float, shape: tuple[int, ...]) -> Variable:
         block.append_op(type="fill_constant", outputs={"Out": out}, attrs=attrs)
         return out
     at = shape.index(-1)
-    attrs.update(shape=[1 if n < 0 else n for n in shape], input_dim_idx=at, output_dim_idx=at)
+    attrs.update(input_dim_idx=at, output_dim_idx=at)
     block.append_op(type="fill_constant_batch_size_like", inputs={"Input": var}, outputs={"Out": out}, attrs=attrs)
     return out
 
@@ -94,8 +94,9 @@ def _operator(method: str, kind: str) -> Callable[[Variable, Any], Variable]:
         elif other.desc.dtype != self.desc.dtype:
             other = astype(other, self.dtype)
         x, y = (other, self) if reverse else (self, other)
+        axis = 0 if other.desc.shape and other.desc.shape[0] == -1 else -1  # the same, but it is what Fluid writes
         dtype = "bool" if kind in _COMPARE else self.dtype
-        return _append(self, kind, {"X": x, "Y": y}, dtype, {"axis": -1})
+        return _append(self, kind, {"X": x, "Y": y}, dtype, {"axis": axis})
 
     run.__name__ = method
     run.__doc__ = f"Appends {kind}."

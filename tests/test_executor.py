@@ -64,6 +64,24 @@ def test_fetch_by_name_and_variable_and_batch_sizes(scope):
     assert exe.run(main, feed=batch(6)) == []
 
 
+def test_a_fetched_loss_converts_to_a_number(scope):
+    main, startup, loss, _ = line()
+    exe = fluid.Executor()
+    exe.run(startup)
+    (got,) = exe.run(main, feed=batch(), fetch_list=[loss])
+    assert isinstance(got, np.ndarray) and got.shape == (1,) and float(got) == got[0] and "%.2f" % got
+    assert repr(got).startswith("array(") and type(got + 1) is np.ndarray
+
+
+def test_a_seeded_startup_program_repeats(scope):
+    _, startup, _, _ = line(seed=3)
+    exe = fluid.Executor()
+    exe.run(startup)
+    first = scope.get("w")
+    exe.run(startup)
+    np.testing.assert_array_equal(scope.get("w"), first)
+
+
 def test_fetched_parameters_survive_later_steps(scope):
     main, startup, _, _ = line()
     exe = fluid.Executor()
@@ -80,16 +98,12 @@ def test_scope_reads_and_writes_go_to_the_state(scope):
     exe = fluid.Executor()
     exe.run(startup)
     exe.run(main, feed=batch())
+    b = scope.get("b")
     scope.find_var("w").get_tensor().set(np.zeros((13, 1), np.float32), fluid.CPUPlace())
     assert not np.array(scope.find_var("w").get_tensor()).any()
     feed = batch()
     exe.run(main, feed=feed)
-    np.testing.assert_allclose(scope.get("w"), 0.02 * feed["x"].T @ (feed["y"] - scope_b(scope, feed)) / 8, atol=1e-3)
-
-
-def scope_b(scope, feed):
-    """b hardly moves in one step: its value after it stands for the one before."""
-    return scope.get("b")
+    np.testing.assert_allclose(scope.get("w"), 0.02 * feed["x"].T @ (feed["y"] - b) / 8, rtol=1e-5, atol=1e-6)
 
 
 def test_two_programs_share_a_scope(scope):

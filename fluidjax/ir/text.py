@@ -74,6 +74,12 @@ def to_text(desc: ProgramDesc, color: bool = False, hints: Hints | None = None) 
     return paint(text) if color else text
 
 
+def block_text(desc: ProgramDesc, idx: int) -> str:
+    """One block of a program as it stands in the program's text."""
+    body, _ = _block_lines(desc.blocks[idx], usual_hints([desc]), -1)
+    return "\n".join([_block_head(idx, desc.blocks[idx]), *(_INDENT + line if line else "" for line in body)])
+
+
 def op_text(op: OpDesc, types: Mapping[str, VarDesc] | None = None) -> str:
     """One op's line, complete but for its uid and call stack; `types`: variables whose types to show."""
     return _op_line(op, dict(types or {}), {}, op.uid - 1)

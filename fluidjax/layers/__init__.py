@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from inspect import isfunction as _isfunction
 from typing import Any
 
+from ..loc import located as _located
 from . import (
     activation,
     control_flow,
@@ -52,7 +54,16 @@ _FAMILIES = (
 __all__ = sorted(
     {name for family in _FAMILIES for name in family.__all__} - {"ConditionalBlock", "ConditionalBlockGuard"}
 )
-globals().update({name: getattr(family, name) for family in _FAMILIES for name in family.__all__ if name in __all__})
+
+
+def _public(value: Any) -> Any:
+    """A layer as users see it: its errors name their line."""
+    return _located(value) if _isfunction(value) else value
+
+
+globals().update(
+    {name: _public(getattr(family, name)) for family in _FAMILIES for name in family.__all__ if name in __all__}
+)
 
 
 def __getattr__(name: str) -> Any:

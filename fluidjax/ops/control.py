@@ -9,12 +9,12 @@ def _attrs(**given: tuple[str, object]) -> dict[str, Attr]:
     return {name: Attr(name, *value) for name, value in given.items()}
 
 
-control_op("feed", ins="X", outs="Out", attrs=_attrs(col=("INT", 0)), doc="Out = the fed value number col.")
-control_op("fetch", ins="X", outs="Out", attrs=_attrs(col=("INT", 0)), doc="Out[col] = X, returned to the caller.")
+control_op("feed", ins="X", outs="Out", attrs={"col": Attr("col", "INT")}, doc="Out = the fed value number col.")
+control_op("fetch", ins="X", outs="Out", attrs={"col": Attr("col", "INT")}, doc="Out[col] = X, returned to the caller.")
 control_op(
     "conditional_block",
-    ins="Cond*? Input*?",
-    outs="Out*? Scope?",
+    ins="Cond* Input*",
+    outs="Out* Scope",
     attrs={
         "sub_block": Attr("sub_block", "BLOCK"),
         "is_scalar_condition": Attr("is_scalar_condition", "BOOLEAN", False),

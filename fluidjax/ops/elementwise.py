@@ -1,7 +1,7 @@
 """Elementwise arithmetic of two tensors, one laid along the other's dimensions from `axis` on (see broadcast.py).
 
-X and Y have one dtype. Gradients are summed over the dimensions that were broadcast. The gradients of gradients, too, are
-written as in Paddle: ``DDX`` is what flows back into the gradient of X.
+X and Y have one dtype. Gradients are summed over the dimensions that were broadcast. In the gradients of gradients
+``DDX`` is what flows back into the gradient of X.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ def infer_broadcast(X: Spec, Y: Spec, axis: int = -1) -> Spec:
     x, y = [1] * (rank - len(x)) + x, [1] * (rank - len(y)) + y
     for n, m in zip(x, y, strict=True):
         if n != m and 1 not in (n, m) and -1 not in (n, m):
-            raise ShapeError(f"X{list(X.shape)} and Y{list(Y.shape)} do not broadcast along axis {axis}: {n} is not {m}")
+            raise ShapeError(
+                f"X{list(X.shape)} and Y{list(Y.shape)} do not broadcast along axis {axis}: {n} is not {m}"
+            )
     return Spec(tuple(_wider(n, m) for n, m in zip(x, y, strict=True)), X.dtype)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from ..errors import ShapeError
 from .infer import Spec
@@ -103,13 +104,12 @@ def increment(X: Array, *, step: float = 1.0):
 def cumsum(X: Array, *, axis: int = -1, exclusive: bool = False, reverse: bool = False):
     """Out[i] = X[0] + ... + X[i] along `axis`; without X[i] if `exclusive`, from the end if `reverse`."""
     axis = axis % X.ndim
-    total = jnp.flip(jnp.cumsum(jnp.flip(X, axis), axis, dtype=X.dtype), axis) if reverse else jnp.cumsum(X, axis, dtype=X.dtype)
+    total = lax.cumsum(X, axis, reverse)
     if not exclusive:
         return total
     # shifted, not total - X: the difference would cancel digits
-    length, zero = X.shape[axis], jnp.zeros_like(jnp.take(total, np.array([0]), axis))
-    kept = jnp.take(total, np.arange(1, length) if reverse else np.arange(length - 1), axis)
-    return jnp.concatenate([kept, zero] if reverse else [zero, kept], axis)
+    shift = (-1, 1, 0) if reverse else (1, -1, 0)
+    return lax.pad(total, jnp.zeros((), X.dtype), [shift if i == axis else (0, 0, 0) for i in range(X.ndim)])
 
 
 @op(outs="Out")
@@ -222,7 +222,10 @@ def _infer_cos_sim(X: Spec, Y: Spec) -> tuple[Spec, Spec, Spec]:
 
 @op(outs="Out XNorm~ YNorm~", infer=_infer_cos_sim)
 def cos_sim(X: Array, Y: Array):
-    """Out[i, 0] = <X[i], Y[i]> / (XNorm[i] * YNorm[i]), XNorm[i, 0] = ||X[i]||, YNorm alike. Y may have one row for all."""
+    """Out[i, 0] = <X[i], Y[i]> / (XNorm[i] * YNorm[i]); XNorm[i, 0] = ||X[i]||, YNorm alike.
+
+    Y may have one row, which then serves all rows of X.
+    """
     x, y = _rows(X), _rows(Y)
     x_norm, y_norm = (jnp.sqrt(jnp.sum(v * v, 1, keepdims=True)) for v in (x, y))
     return jnp.sum(x * y, 1, keepdims=True) / (x_norm * y_norm), x_norm, y_norm

@@ -85,11 +85,11 @@ def matmul(
     """Out = alpha * X @ Y over the last two dimensions; leading ones count matrices.
 
     Where both have leading dimensions, their products are equal and Out has X's; one matrix serves all of the other's.
-    A vector X is one row and a vector Y one column; Out lacks that dimension unless they are transposed. Scale_x and Scale_y belong to
-    Paddle's int8 kernels.
+    A vector X is one row and a vector Y one column; Out lacks that dimension unless they are transposed.
+    Scale_x and Scale_y belong to Paddle's int8 kernels.
     """
     if head_number != 1 or fused_reshape_Out or fused_transpose_Out:
-        raise UnsupportedError("matmul's head_number and fused_*_Out belong to Paddle's MKL kernels; use reshape and transpose")
+        raise UnsupportedError("matmul's head_number and fused_*_Out are for Paddle's MKL kernels; use reshape, transpose")
     shape = matmul_shape(X.shape, Y.shape, transpose_X, transpose_Y)
     x, y = X.reshape(1, -1) if X.ndim == 1 else X, Y.reshape(-1, 1) if Y.ndim == 1 else Y
     if x.ndim > 2 and y.ndim > 2:
@@ -184,8 +184,8 @@ def trace(Input: Array, *, offset: int = 0, dim1: int = -2, dim2: int = -1):
 @op(outs="Out", grad="X Y")
 def conv_shift(X: Array, Y: Array):
     """Out[b, i] = sum over k of X[b, (i + k - (N - 1) / 2) mod M] * Y[b, k]; X [B, M], Y [B, N], N odd."""
+    if X.ndim != 2 or Y.ndim != 2 or Y.shape[1] % 2 == 0 or Y.shape[1] > X.shape[1]:
+        raise ShapeError(f"conv_shift takes [B, M] and [B, N], N odd and at most M, not {list(X.shape)}, {list(Y.shape)}")
     size, taps = X.shape[1], Y.shape[1]
-    if X.ndim != 2 or Y.ndim != 2 or taps % 2 == 0 or taps > size:
-        raise ShapeError(f"conv_shift takes [B, M] and [B, N] with N odd and at most M, not {list(X.shape)}, {list(Y.shape)}")
     at = (np.arange(size)[:, None] + np.arange(taps) - (taps - 1) // 2) % size
     return jnp.einsum("bmn,bn->bm", X[:, at], Y)

@@ -30,10 +30,13 @@ _DTYPE_ATTRS = ("dtype", "in_dtype", "out_dtype")
 
 def tree(change: Callable[[Any], Any], slots: Mapping[str, Any]) -> dict[str, Any]:
     """Every array of the slots changed; None stays."""
-    return {
-        s: None if v is None else [None if a is None else change(a) for a in v] if isinstance(v, list | tuple) else change(v)
-        for s, v in slots.items()
-    }
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return [changed(v) for v in value]
+        return None if value is None else change(value)
+
+    return {slot: changed(value) for slot, value in slots.items()}
 
 
 def widened(array: Any) -> np.ndarray:
@@ -78,11 +81,12 @@ class Run:
 
     @cached_property
     def compiled(self) -> Callable[[Mapping[str, Any]], tuple[dict[str, Any], dict[str, Any]]]:
-        """execute() under jit; integers that decide a shape are constants, and what else cannot be traced runs eagerly."""
+        """execute() under jit. Integers that decide a shape are constants; what still cannot be traced runs eagerly."""
         for traced in (list(self.inputs), [s for s, v in self.inputs.items() if _floats(v)]):
             fixed = {s: v for s, v in self.inputs.items() if s not in traced}
+            given = {s: self.inputs[s] for s in traced}
             try:
-                run = _compile(lambda given, fixed=fixed: self.execute({**fixed, **given}), {s: self.inputs[s] for s in traced})
+                run = _compile(lambda given, fixed=fixed: self.execute({**fixed, **given}), given)
             except NOT_TRACEABLE:
                 continue
             return lambda inputs, traced=traced, run=run: run({s: inputs[s] for s in traced})
@@ -142,14 +146,19 @@ class Gradient:
         if definition.reuse:
             return {k: v for r in definition.reuse for k, v in self._reused(r).items()}
         assert definition.grad is not None, f"{definition.type} has no gradient"
-        ins = {slot: self._origin(origin) for slot, origin in definition.grad.takes.items()}
+        ins = {slot: self._origin(origin) for slot, origin in definition.grad.taken(self._attrs).items()}
         counts = {slot: self._count(origin) for slot, origin in definition.grad.gives.items()}
-        outs = lookup(definition.grad.type)({s: v for s, v in ins.items() if v is not None}, self.run.attrs, wanted=counts)
+        given = {s: v for s, v in ins.items() if v is not None}
+        outs = lookup(definition.grad.type)(given, self.run.attrs, wanted=counts)
         return {origin: outs[slot] for slot, origin in definition.grad.gives.items()}
 
     @cached_property
     def _cotangents(self) -> dict[str, Any]:
         return tree(jnp.asarray, cotangents(self.run.sample, self.outputs))
+
+    @cached_property
+    def _attrs(self) -> dict[str, Any]:
+        return {**self.run.definition.defaults, **self.run.attrs}
 
     def _count(self, slot: str) -> int:
         value = self.inputs.get(slot)
@@ -164,7 +173,7 @@ class Gradient:
 
     def _reused(self, reuse: Reuse) -> dict[str, Any]:
         """The gradients that an ordinary op computes."""
-        made = reuse.attrs({**self.run.definition.defaults, **self.run.attrs})
+        made = reuse.attrs(self._attrs)
         ins = {slot: self._origin(origin) for slot, origin in reuse.ins.items()}
         result = lookup(reuse.type)({s: v for s, v in ins.items() if v is not None}, made)
         grads = {}

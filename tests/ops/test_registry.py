@@ -29,7 +29,11 @@ OTHER_GRADIENTS: dict[str, str] = {
     "data_norm": "1.8.5 also names the three sums as outputs, which its GPU kernel updates and its CPU kernel leaves",
 }
 
+# 1.8.5 shows an op's defaults only where no attribute is required; these have required ones.
+UNKNOWN_DEFAULTS = {"conditional_block", "feed", "fetch", "print"}
+
 FORWARD = sorted(k for k, d in REGISTRY.items() if d.forward is None)
+DIFFERENTIATED = {k for k, d in REGISTRY.items() if k in GRADS or d.grad}
 PADDLES = [k for k in FORWARD if k not in OURS]
 SAMPLED = {sample.op for _, _, sample in all_samples()}
 
@@ -61,6 +65,8 @@ def test_attributes_are_paddles(kind: str) -> None:
         assert name in definition.attrs, f"attribute {name} is missing"
         assert definition.attrs[name].type == type_name, name
         required = definition.attrs[name].default is REQUIRED
+        if kind in UNKNOWN_DEFAULTS:
+            continue
         assert ([] if required else [thawed(definition.defaults[name])]) == default, name
     assert set(definition.attrs) <= set(attrs)
 
@@ -71,7 +77,7 @@ def test_hints_have_paddles_types() -> None:
             assert HINTS[name] == PROTOS[kind]["attrs"][name][0], f"{kind}.{name}"
 
 
-@pytest.mark.parametrize("kind", sorted(k for k, d in REGISTRY.items() if (k in GRADS or d.grad) and k not in OTHER_GRADIENTS))
+@pytest.mark.parametrize("kind", sorted(DIFFERENTIATED - OTHER_GRADIENTS.keys()))
 def test_gradients_are_paddles(kind: str) -> None:
     """The gradient ops' types, slots and where these come from. A double gradient need not be there at all."""
     definition = lookup(kind)
@@ -82,7 +88,9 @@ def test_gradients_are_paddles(kind: str) -> None:
 
 def ours(definition: OpDef) -> list[dict[str, Any]]:
     if definition.reuse:
-        return [{"type": r.type, "in": dict(r.ins), "out": {s: bare(o) for s, o in r.outs.items()}} for r in definition.reuse]
+        return [
+            {"type": r.type, "in": dict(r.ins), "out": {s: bare(o) for s, o in r.outs.items()}} for r in definition.reuse
+        ]
     if definition.grad is None:
         return []
     gives = {s: origin + GRAD for s, origin in definition.grad.gives.items()}

@@ -5,7 +5,7 @@ The gradient ops run as they are written in a program: at the variables that the
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ RTOL, ATOL = 1e-5, 1e-6
 NUMERIC_RTOL = 1e-5
 
 
-@lru_cache(maxsize=None)
+@cache
 def run_of(name: str, wide: bool = False) -> Run:
     return Run(CASES[name][2], wide)
 

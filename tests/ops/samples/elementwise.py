@@ -65,7 +65,7 @@ def second(op, shapes):
     if op == "div":
         inputs["Out"], grad = f32(*out.shape), ["Y", "Out", "Out@GRAD"]
     skip = {"unknown": "X's first dimension lies along Y's second"} if axis == 1 and x.ndim < y.ndim else {}
-    return Sample("elementwise_%s_grad" % op, inputs, {"axis": axis}, outputs=["X@GRAD", "Y@GRAD"], grad=grad,
+    return Sample("elementwise_" + op + "_grad", inputs, {"axis": axis}, outputs=["X@GRAD", "Y@GRAD"], grad=grad,
                   paddle=False, skip=skip, note="the recorder knows ops with a proto only")
 
 
@@ -89,4 +89,5 @@ SAMPLES += [Sample("elementwise_mod", {"X": np.array([7, -7, 7.5, -7.5, 6], "flo
                    outputs=["Out"]),
             Sample("elementwise_pow", {"X": np.array([0, 0, -2], "float32"), "Y": np.array([2, 0, 2], "float32")},
                    outputs=["Out"], grad=["X"], skip={"numeric": "X is moved below 0"})]
-SAMPLES += [second(op, BROADCASTS[i]) for op in ("add", "sub", "mul", "div") for i in (0, 1, 2, 10) if (op, i) != ("div", 10)]
+SAMPLES += [second(op, BROADCASTS[i]) for op in ("add", "sub", "mul", "div") for i in (0, 1, 2, 10)
+            if (op, i) != ("div", 10)]

@@ -39,7 +39,7 @@ def binary(op, x, y, make=f32, skip=None, **attrs):
 
 def bilinear(**extra):
     inputs = dict({"X": f32(3, 2), "Y": f32(3, 4), "Weight": f32(5, 2, 4)}, **extra)
-    return Sample("bilinear_tensor_product", inputs, outputs=["Out"], grad=["X", "Y", "Weight"] + list(extra))
+    return Sample("bilinear_tensor_product", inputs, outputs=["Out"], grad=["X", "Y", "Weight", *extra])
 
 
 def second():

@@ -1,0 +1,37 @@
+"""Fetched values as NumPy arrays that old scripts can use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class OneElement(np.ndarray):
+    """An array with one element that float() and int() take, whatever its rank.
+
+    Fluid's losses have shape [1]; scripts write ``float(loss)`` and ``"%.3f" % loss``, which newer NumPy refuses for
+    arrays that have dimensions. Otherwise a plain array.
+    """
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __repr__(self) -> str:
+        return repr(np.asarray(self))
+
+    def __array_finalize__(self, obj: Any) -> None:
+        """Nothing to carry over."""
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        """Results of arithmetic are plain arrays."""
+        return array[()] if return_scalar else np.asarray(array)
+
+
+def to_numpy(value: Any) -> np.ndarray:
+    """A writable copy of a device array."""
+    array = np.array(value)
+    return array.view(OneElement) if array.size == 1 and array.ndim else array

@@ -1,0 +1,94 @@
+"""Shapes with unknown dimensions, as Paddle 1.8.5 infers them, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import fluidjax.ops  # noqa: F401  (fills the registry)
+from fluidjax.errors import FluidError, UnsupportedError
+from fluidjax.ir.desc import FrozenMap
+from fluidjax.ops.infer import Spec, infer
+from fluidjax.ops.registry import lookup
+
+INFERRED: list[tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any], tuple[int, ...]]] = [
+    ("elementwise_add", (-1, 4), (3, 4), {}, (3, 4)),
+    ("elementwise_add", (-1, 4), (1, 4), {}, (-1, 4)),
+    ("elementwise_add", (-1, 4), (-1, 1), {}, (-1, 4)),
+    ("elementwise_add", (1, 4), (-1, 4), {}, (-1, 4)),
+    ("elementwise_add", (2, 3, 4), (-1,), {"axis": 1}, (2, 3, 4)),
+    ("elementwise_add", (2, -1, 4), (3,), {"axis": 1}, (2, 3, 4)),
+    ("elementwise_add", (3,), (-1, 3), {}, (-1, 3)),
+    ("elementwise_add", (-1, 3, 4), (-1,), {"axis": 0}, (-1, 3, 4)),
+    ("elementwise_add", (-1, 1, 4), (-1, 3, 4), {}, (-1, 3, 4)),
+    ("mul", (-1, -1), (5, 3), {}, (-1, 3)),  # 1.8.5 refuses it, and takes it once the batch is fed
+    ("mul", (-1, 2, -1), (6, 3), {"x_num_col_dims": 2}, (-1, 2, 3)),
+    ("matmul", (-1, -1), (5, 3), {}, (-1, 3)),
+    ("matmul", (-1, 2, 4), (5, 4, 3), {}, (-1, 2, 3)),
+    ("matmul", (-1, 8, -1, 16), (-1, 8, -1, 16), {"transpose_Y": True}, (-1, 8, -1, -1)),
+    ("matmul", (2, -1, 2, 4), (4, 4, 3), {}, (2, -1, 2, 3)),
+    ("matmul", (-1,), (4,), {}, (1,)),
+    ("matmul", (4,), (3,), {"transpose_X": True, "transpose_Y": True}, (4, 3)),
+    ("bmm", (-1, 2, 3), (-1, 3, 4), {}, (-1, 2, 4)),
+    ("dot", (-1, 4), (-1, 4), {}, (-1, 1)),
+    ("kron", (-1, 4), (3, 4), {}, (-1, 16)),
+    ("cross", (-1, 3), (-1, 3), {}, (-1, 3)),
+    ("dist", (-1, 4), (3, 4), {}, (1,)),
+]
+REFUSED: list[tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any], str]] = [
+    ("elementwise_add", (2, 3), (4, 3), {}, "2 is not 4"),
+    ("elementwise_add", (2, 3, 4), (3, 2), {"axis": 2}, "axis 2"),
+    ("mul", (-1, 4), (5, 3), {}, r"sums over \[4\] of X and \[5\] of Y"),
+    ("mul", (4,), (4, 3), {}, "splits"),
+    ("matmul", (-1, 4), (5, 3), {}, "sums over 4 of X"),
+    ("matmul", (2, 2, 3), (3, 3, 4), {}, "as many matrices"),
+    ("bmm", (2, 3), (3, 4), {}, "bmm takes"),
+    ("minus", (2, 3), (2, 4), {}, "one shape"),
+    ("cross", (2, 4), (2, 4), {}, "size 3"),
+]
+
+
+def specs(x: tuple[int, ...], y: tuple[int, ...], y_dtype: str = "float32") -> FrozenMap:
+    return FrozenMap({"X": Spec(x, "float32"), "Y": Spec(y, y_dtype)})
+
+
+@pytest.mark.parametrize(("kind", "x", "y", "attrs", "out"), INFERRED)
+def test_unknown_dimensions(kind: str, x: Any, y: Any, attrs: dict[str, Any], out: Any) -> None:
+    assert infer(lookup(kind), specs(x, y), attrs)["Out"] == Spec(out, "float32")
+
+
+@pytest.mark.parametrize(("kind", "x", "y", "attrs", "text"), REFUSED)
+def test_refusals(kind: str, x: Any, y: Any, attrs: dict[str, Any], text: str) -> None:
+    with pytest.raises(FluidError, match=text):
+        infer(lookup(kind), specs(x, y), attrs)
+
+
+def test_elementwise_ops_take_one_dtype() -> None:
+    with pytest.raises(FluidError, match="X is float32 and Y is int64"):
+        infer(lookup("elementwise_add"), specs((2,), (2,), "int64"), {})
+    with pytest.raises(FluidError, match="X is float32 and Y is int32"):
+        lookup("elementwise_mul")({"X": jnp.ones(2, "float32"), "Y": jnp.ones(2, "int32")}, {})
+
+
+def test_matmul_refuses_what_only_mkl_has() -> None:
+    with pytest.raises(UnsupportedError, match="head_number"):
+        lookup("matmul")({"X": jnp.ones((2, 2)), "Y": jnp.ones((2, 2))}, {"head_number": 2})
+
+
+def test_second_gradient_of_a_broadcast_dividend_is_refused() -> None:
+    ones = {"Y": (2, 3), "Out": (2, 3), "DX": (3,), "DDX": (3,)}
+    with pytest.raises(UnsupportedError, match="expand"):
+        lookup("elementwise_div_grad_grad")({s: jnp.ones(shape) for s, shape in ones.items()}, {})
+
+
+@pytest.mark.parametrize(("kind", "slots"), [("elementwise_add", ""), ("elementwise_mul", "X Y"), ("mul", "X Y")])
+def test_second_gradients_where_little_flows_back(kind: str, slots: str) -> None:
+    """Without DDX and DDY everything is zero."""
+    given = {s: np.ones((2, 2), "float32") for s in ("X", "Y", "DOut")}
+    with jax.enable_x64(True):
+        out = lookup(kind + "_grad_grad")(given, {})
+    assert all(value.shape == (2, 2) and not value.any() for value in out.values())
