@@ -11,7 +11,7 @@ import pytest
 from fluidjax import cli
 from fluidjax.dataset.idx import MNIST, mnist, parse_idx, read_idx
 from fluidjax.demo import GOAL, run_demo
-from fluidjax.demo.digits import SIDE, load
+from fluidjax.demo.digits import SIDE, Digits, load
 from fluidjax.demo.lenet import build
 from fluidjax.demo.train import Trainer
 from fluidjax.errors import FluidValueError
@@ -128,15 +128,18 @@ def test_the_test_program_has_no_training_in_it():
     assert modes == [True] * 3
 
 
+@pytest.mark.slow
 def test_equal_seeds_give_equal_results():
     data = load()
-    losses = [Trainer(seed).fit(data, 1, 700, quiet=True).loss for seed in (5, 5, 6)]
+    few = Digits("few", data.train_images[:96], data.train_labels[:96], data.test_images[:32], data.test_labels[:32])
+    losses = [Trainer(seed).fit(few, 1, 32, quiet=True).loss for seed in (5, 5, 6)]
     assert losses[0] == losses[1] != losses[2]
 
 
 # -- the whole demo ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_demo_on_mnist_files(folder, tmp_path, capsys):
     """Noise cannot be learnt: the demo says so by its exit code."""
     assert run_demo(folder, epochs=1, batch=32, out=tmp_path / "a" / "b", quiet=True) == 1

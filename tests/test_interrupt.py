@@ -28,7 +28,8 @@ def counters(count=6):
         for _ in range(6):
             h = layers.tanh(layers.matmul(h, x))
         for i in range(count):
-            layers.increment(layers.create_global_var([2], 0.0, "float32", persistable=True, name=f"v{i}"))
+            v = layers.create_global_var([2], 0.0, "float32", persistable=True, name=f"v{i}")
+            main.global_block().append_op(type="scale", inputs={"X": v}, outputs={"Out": v}, attrs={"bias": 1.0})
         out = layers.mean(h)
     return main, startup, out
 

@@ -56,14 +56,21 @@ __all__ = sorted(
 )
 
 
-def _public(value: Any) -> Any:
-    """A layer as users see it: its errors name their line."""
-    return _located(value) if _isfunction(value) else value
+def _locate_errors() -> None:
+    """Have the errors of every layer name the user's line, whichever module it is taken from."""
+    for family in _FAMILIES:
+        for name in family.__all__:
+            layer = getattr(family, name)
+            if not _isfunction(layer):
+                continue
+            public = _located(layer)
+            for module in (*_FAMILIES, nn, ops):
+                if vars(module).get(name) is layer:
+                    setattr(module, name, public)
 
 
-globals().update(
-    {name: _public(getattr(family, name)) for family in _FAMILIES for name in family.__all__ if name in __all__}
-)
+_locate_errors()
+globals().update({name: getattr(family, name) for family in _FAMILIES for name in family.__all__ if name in __all__})
 
 
 def __getattr__(name: str) -> Any:

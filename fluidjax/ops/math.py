@@ -127,7 +127,7 @@ def _bounds(X: Array, Min: Array | None, Max: Array | None, low: float, high: fl
 def clip_grad(X: Array, Min: Array | None, Max: Array | None, d_Out: Array, *, min: float, max: float):
     """X@GRAD = Out@GRAD where min < X < max, else 0."""
     low, high = _bounds(X, Min, Max, min, max)
-    return jnp.where((X > low) & (X < high), d_Out, jnp.zeros((), d_Out.dtype))
+    return jnp.where((low < X) & (high > X), d_Out, jnp.zeros((), d_Out.dtype))
 
 
 @op(outs="Out", infer=_same)

@@ -71,7 +71,7 @@ def _spread(value: Array, x: Array, dim: Sequence[int], reduce_all: bool) -> Arr
 def _extreme_grad(X: Array, Out: Array, d_Out: Array, *, dim: Ints, reduce_all: bool):
     """X@GRAD = Out@GRAD wherever X equals Out, at every one of several equal extremes."""
     out, d = (_spread(v, X, dim, reduce_all) for v in (Out, d_Out))
-    return jnp.where(X == out, d, jnp.zeros((), d.dtype))
+    return jnp.where(out == X, d, jnp.zeros((), d.dtype))
 
 
 grad_of("reduce_max", "X Out")(_extreme_grad)
