@@ -56,7 +56,8 @@ def calls() -> None:
     """Per-call overhead and small state arrays."""
     t = overhead.fit_a_line()
     print("\nPer-call overhead")
-    print(f"fit-a-line: Executor.run {t.ours * 1e6:.1f} us, bare jitted call {t.theirs * 1e6:.1f} us, added {(t.ours - t.theirs) * 1e6:.1f} us")
+    added = t.ours - t.theirs
+    print(f"fit-a-line: Executor.run {t.ours * 1e6:.1f} us, bare jitted call {t.theirs * 1e6:.1f} us, added {added * 1e6:.1f} us")
     t = overhead.small_arrays()
     print(f"1,000 small state arrays: {t.ours * 1e6:.1f} us a call; one array of the same size: {t.theirs * 1e6:.1f} us")
 

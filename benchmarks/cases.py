@@ -38,8 +38,10 @@ CASES = (
     Case("MLP 784-512-512-10, Adam, batch 256", fluid_models.mlp, flax_models.MLP, adam, lambda: data.vectors(256, 784, 10)),
     Case("LeNet + batch_norm, Adam, batch 64", fluid_models.lenet, flax_models.LeNet, adam, lambda: data.images(64, 28, 1)),
     Case("ResNet-18, 32x32, Momentum, batch 32", fluid_models.resnet18, flax_models.ResNet18, momentum, lambda: data.images(32, 32, 3)),
-    Case("transformer, 2 layers, Adam, batch 8", fluid_models.transformer, flax_models.Encoder, adam, lambda: data.sequences(8, 128, 256, 10)),
-    Case("embedding + softmax words, Adam, batch 64", fluid_models.word_model, flax_models.WordModel, adam, lambda: data.words(64, 4, 2000)),
+    Case("transformer, 2 layers, Adam, batch 8", fluid_models.transformer, flax_models.Encoder, adam,
+         lambda: data.sequences(8, 128, 256, 10)),
+    Case("embedding + softmax words, Adam, batch 64", fluid_models.word_model, flax_models.WordModel, adam,
+         lambda: data.words(64, 4, 2000)),
 )
 
 

@@ -234,7 +234,7 @@ def _op_path(block: Block, targets: set[str], inputs: set[str], no_grad: set[str
 def _unused(block: Block, path: Sequence[OpDesc], targets: set[str], no_grad: set[str]) -> set[str]:
     """Outputs on the path that nothing on the path reads: their gradient is zero."""
     used = set(targets)
-    unused = set()
+    unused: set[str] = set()
     for op in reversed(path):
         reads = set(op.reads)
         unused.update(n for n in op.writes if n not in used and n not in reads and not block._var_recursive(n).stop_gradient)
@@ -358,7 +358,8 @@ def _refuse_blocks(path: Sequence[OpDesc]) -> None:
     for op in path:
         if op.blocks:
             raise UnsupportedError(
-                f"the gradient of op '{op.type}' ({op.loc}) is not there yet: keep control flow off the path from the parameters to the loss"
+                f"the gradient of op '{op.type}' ({op.loc}) is not there yet: keep control flow off the path from the "
+                "parameters to the loss"
             )
 
 

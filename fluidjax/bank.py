@@ -146,7 +146,7 @@ class Bank:
 
     def dissolve(self) -> None:
         """Give every variable its own array back."""
-        values = {}
+        values: dict[str, Any] = {}
         for layout, arrays in zip(self.layouts, self.arrays, strict=True):
             values.update(zip(layout.singles, arrays[len(layout.packs) :], strict=True))
             for pack, flat in zip(layout.packs, arrays, strict=False):

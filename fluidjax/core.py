@@ -13,7 +13,7 @@ from .roles import OpRole
 from .scope import Scope as Scope
 
 
-class EOFException(Exception):  # noqa: N818 - Paddle's name
+class EOFException(Exception):
     """A reader has no more batches."""
 
 
@@ -23,17 +23,17 @@ class VarDesc:
     VarType = VarType
 
 
-class op_proto_and_checker_maker:  # noqa: N801 - Paddle's name
+class op_proto_and_checker_maker:
     """Paddle's name space for op roles."""
 
     OpRole = OpRole
 
     @staticmethod
-    def kOpRoleAttrName() -> str:  # noqa: N802
+    def kOpRoleAttrName() -> str:
         return "op_role"
 
     @staticmethod
-    def kOpRoleVarAttrName() -> str:  # noqa: N802
+    def kOpRoleVarAttrName() -> str:
         return "op_role_var"
 
 

@@ -36,7 +36,9 @@ class Range:
         if self.also is None:
             bad = values[(values < self.low) | (values >= self.high)]
         if bad.size:
-            raise FeedError(f"feed {name!r} is the {self.what}, which expects {self.low} <= value < {self.high}, but it holds {bad.ravel()[0]}")
+            raise FeedError(
+                f"feed {name!r} is the {self.what}, which expects {self.low} <= value < {self.high}, but it holds {bad.ravel()[0]}"
+            )
 
 
 @dataclass(frozen=True)

@@ -401,7 +401,8 @@ def _slots(definition: OpDef, what: str, known: frozenset[str], given: Any) -> F
         if value is None:
             continue
         if slot not in known:
-            raise UnknownOpError(f"op '{definition.type}' has no {what} slot {slot!r}{near(slot, known)}; it has {', '.join(sorted(known))}")
+            there = ", ".join(sorted(known))
+            raise UnknownOpError(f"op '{definition.type}' has no {what} slot {slot!r}{near(slot, known)}; it has {there}")
         names = _names(value)
         if names:
             result[slot] = names
@@ -551,7 +552,9 @@ class Program:
             elif isinstance(t, Variable | str):
                 names.append(t if isinstance(t, str) else t.name)
             else:
-                raise FluidValueError(f"All targets of Program._prune_with_input() can only be Variable or Operator, but received {type(t)}.")
+                raise FluidValueError(
+                    f"All targets of Program._prune_with_input() can only be Variable or Operator, but received {type(t)}."
+                )
         for name in [*names, *feeded_var_names]:
             self.global_block()._var_recursive(name)
         return self._copy(edit.prune(self.desc, names, tuple(feeded_var_names)))

@@ -29,6 +29,25 @@ def as_shape(shape: Any) -> tuple[int, ...]:
 class Variable:
     """A named value of a program: shape (-1 where unknown), dtype, and whether it outlives a run (persistable)."""
 
+    if TYPE_CHECKING:  # what variable_ops.install gives it
+        __add__: Any
+        __radd__: Any
+        __sub__: Any
+        __rsub__: Any
+        __mul__: Any
+        __rmul__: Any
+        __truediv__: Any
+        __rtruediv__: Any
+        __floordiv__: Any
+        __mod__: Any
+        __pow__: Any
+        __rpow__: Any
+        __neg__: Any
+        __lt__: Any
+        __le__: Any
+        __gt__: Any
+        __ge__: Any
+
     def __init__(self, block: Block, desc: VarDesc) -> None:
         self.block = block
         self.desc = desc
@@ -116,7 +135,8 @@ class Variable:
     def __str__(self) -> str:
         d = self.desc
         what = d.kind if d.shape is None else f"{d.dtype}{list(d.shape)}"
-        flags = [n for n in ("persistable", "stop_gradient", "is_data", "trainable") if getattr(d, n) and (n != "trainable" or d.is_parameter)]
+        flags = [n for n in ("persistable", "stop_gradient", "is_data") if getattr(d, n)]
+        flags += ["trainable"] if d.is_parameter and d.trainable else []
         return f"{type(self).__name__}({d.name!r}, {', '.join([what, *flags])})"
 
     __repr__ = __str__

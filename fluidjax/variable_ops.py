@@ -112,7 +112,7 @@ def install() -> None:
     """Give Variable its operators."""
     for method, kind in _BINARY.items():
         setattr(Variable, method, _operator(method, kind))
-    Variable.__neg__ = _negate  # type: ignore[attr-defined]
+    Variable.__neg__ = _negate
 
 
 def getitem(var: Variable, item: Any) -> Variable:
@@ -125,7 +125,11 @@ def getitem(var: Variable, item: Any) -> Variable:
         items[at : at + 1] = [slice(None)] * (var.ndim - len(items) + 1)
     if len(items) > var.ndim:
         raise FluidValueError(f"variable {var.name!r} has {var.ndim} dimensions, not {len(items)}")
-    axes, starts, ends, steps, decrease = [], [], [], [], []
+    axes: list[int] = []
+    starts: list[Any] = []
+    ends: list[Any] = []
+    steps: list[Any] = []
+    decrease: list[int] = []
     for axis, part in enumerate(items):
         if isinstance(part, slice):
             if part == slice(None):

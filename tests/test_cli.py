@@ -14,7 +14,6 @@ import fluidjax
 from fluidjax import cli
 from fluidjax.errors import FluidValueError
 
-
 ROOT = Path(__file__).parents[1]
 
 
@@ -140,5 +139,7 @@ def test_a_script_trains(tmp_path, capsys):
         "costs = [exe.run(feed={'x': np.ones((4, 3), 'float32')}, fetch_list=[loss])[0] for _ in range(3)]\n"
         "print(costs[0] > costs[1] > costs[2])\n",
     )
-    done = subprocess.run([sys.executable, "-m", "fluidjax", "run", script], capture_output=True, text=True, cwd=ROOT, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-m", "fluidjax", "run", script], capture_output=True, text=True, cwd=ROOT, timeout=120
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "[ True]\n", "")

@@ -93,7 +93,9 @@ def own(module: str) -> list[Import]:
 
 @pytest.mark.parametrize("module", modules())
 def test_imports_go_down(module):
-    upward = [f"line {i.line}: {i.target} (level {level(i.target)})" for i in own(module) if level(i.target) > level(module)]
+    upward = [
+        f"line {i.line}: {i.target} (level {level(i.target)})" for i in own(module) if level(i.target) > level(module)
+    ]
     assert not upward, f"{module} is of level {level(module)} and imports from above: {'; '.join(upward)}"
 
 
@@ -116,13 +118,21 @@ def test_every_pattern_fits_a_module():
 
 @pytest.mark.parametrize("module", modules())
 def test_only_public_jax(module):
-    private = [f"line {i.line}: {i.target}" for i in imports(module) if (i.target + ".").startswith(tuple(f + "." for f in FORBIDDEN_JAX))]
+    private = [
+        f"line {i.line}: {i.target}"
+        for i in imports(module)
+        if (i.target + ".").startswith(tuple(f + "." for f in FORBIDDEN_JAX))
+    ]
     assert not private, f"{module} imports what jax does not promise to keep: {'; '.join(private)}"
 
 
 @pytest.mark.parametrize("module", [m for m in modules() if m.startswith(f"{PACKAGE}.ir")])
 def test_the_ir_is_pure_python(module):
-    heavy = [f"line {i.line}: {i.target}" for i in imports(module) if i.target.split(".")[0] in ("jax", "jaxlib", "numpy", "flax", "optax")]
+    heavy = [
+        f"line {i.line}: {i.target}"
+        for i in imports(module)
+        if i.target.split(".")[0] in ("jax", "jaxlib", "numpy", "flax", "optax")
+    ]
     assert not heavy, f"{module} imports {'; '.join(heavy)}"
 
 

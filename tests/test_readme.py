@@ -1,6 +1,6 @@
 """The README's examples run, and print what it says: equal texts, and numbers within a few per cent.
 
-    python -m tests.test_readme     puts what they print now into the README
+python -m tests.test_readme     puts what they print now into the README
 """
 
 from __future__ import annotations

@@ -63,11 +63,15 @@ def _module(name: str):  # type: ignore[no-untyped-def]  # a module with `add_ar
 
 def _parser(chosen: str | None) -> argparse.ArgumentParser:
     """The parser; only the chosen command's arguments are filled in."""
-    parser = argparse.ArgumentParser(prog="fluidjax", description="Fluid's static-graph programs on JAX.", allow_abbrev=False)
+    parser = argparse.ArgumentParser(
+        prog="fluidjax", description="Fluid's static-graph programs on JAX.", allow_abbrev=False
+    )
     parser.add_argument("--version", action="version", version=f"fluidjax {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for name, command in COMMANDS.items():
-        sub = commands.add_parser(name, help=command.help, description=command.help[:1].upper() + command.help[1:] + ".")
+        sub = commands.add_parser(
+            name, help=command.help, description=command.help[:1].upper() + command.help[1:] + "."
+        )
         if name == chosen:
             _module(name).add_arguments(sub)
     return parser

@@ -49,7 +49,9 @@ def run_demo(
     prediction = trainer.predict(data.test_images)
     pictures = draw_loss(history, out / "loss.png"), draw_mistakes(data, prediction, out / "mistakes.png")
     accuracy = history.accuracy[-1]
-    print(f"test accuracy {accuracy:.2%} after {time.perf_counter() - began:.0f} s; pictures: {', '.join(map(str, pictures))}")
+    print(
+        f"test accuracy {accuracy:.2%} after {time.perf_counter() - began:.0f} s; pictures: {', '.join(map(str, pictures))}"
+    )
     if accuracy < GOAL:
         print(f"that is less than the {GOAL:.0%} that this network should reach; train for more epochs (--epochs)")
         return 1

@@ -50,12 +50,17 @@ class Trainer:
         steps = len(data.train_images) // batch
         for epoch in range(1, epochs + 1):
             # a bar only where there is a terminal (None)
-            with tqdm(total=steps, desc=f"epoch {epoch:2}/{epochs}", unit=" steps", leave=False, disable=quiet or None) as bar:
+            with tqdm(
+                total=steps, desc=f"epoch {epoch:2}/{epochs}", unit=" steps", leave=False, disable=quiet or None
+            ) as bar:
                 # fetched values stay on the device until the epoch ends, so that no step waits for another
                 losses = [self._step(data, rows, bar) for rows in self._batches(len(data.train_images), batch)]
             history.loss += [v.item() for v in losses]
             history.accuracy.append(self.test(data))
-            print(f"epoch {epoch:2}: loss {np.mean(history.loss[-steps:]):.4f}, test accuracy {history.accuracy[-1]:.2%}", flush=True)
+            print(
+                f"epoch {epoch:2}: loss {np.mean(history.loss[-steps:]):.4f}, test accuracy {history.accuracy[-1]:.2%}",
+                flush=True,
+            )
         return history
 
     def _batches(self, count: int, batch: int) -> Iterator[np.ndarray]:

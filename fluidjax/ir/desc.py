@@ -17,11 +17,12 @@ class FrozenMap(dict):
     """A dict that cannot change and hashes by value; the order of keys is kept but does not compare."""
 
     __slots__ = ("_hash",)
+    _hash: int
 
     def _frozen(self, *_: Any, **__: Any) -> NoReturn:
         raise TypeError("a FrozenMap does not change; make a new one with .set(...)")
 
-    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _frozen  # type: ignore[assignment]
+    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _frozen
 
     def __hash__(self) -> int:  # type: ignore[override]
         try:

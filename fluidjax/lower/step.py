@@ -91,7 +91,8 @@ class Step:
         """Variables that must be fed."""
         first, written = self._uses
         names = [n for n in (*first, *(f for f in self.fetches if f not in written)) if not self._outlives(n)]
-        return {n: v for n in names if (v := self.desc.blocks[0].vars.get(n)) is not None and GRAD not in n or self._seeded(n)}
+        vars = self.desc.blocks[0].vars
+        return {n: vars[n] for n in names if (n in vars and GRAD not in n) or self._seeded(n)}
 
     def _seeded(self, name: str) -> bool:
         """A gradient is fed only where a user says so: it is a data variable."""
@@ -191,7 +192,8 @@ def _run_plain(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) 
         graddef = lookup(definition.forward or "").grad
         assert graddef is not None
         cotangents = read_slots(op, definition, env)
-        write_slots(op, definition, stored({o.removesuffix(GRAD): cotangents.get(s) for s, o in graddef.takes.items() if o.endswith(GRAD)}), env)
+        given = {o.removesuffix(GRAD): cotangents.get(s) for s, o in graddef.takes.items() if o.endswith(GRAD)}
+        write_slots(op, definition, stored(given), env)
         return
     inputs = read_slots(op, definition, env)
     key = op_key(op, ctx) if definition.random else None

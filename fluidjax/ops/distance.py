@@ -120,7 +120,7 @@ def modified_huber_loss_grad(IntermediateVal: Array, Y: Array, d_Out: Array) -> 
 
 @op(outs="Out Total_weight", grad="X Label Weight Total_weight", nograd="Label Weight", grad_outs="Out")
 def nll_loss(
-    X: Array, Label: Array, Weight: Array | None, *, ignore_index: Int64 = -100, reduction: str = "mean"  # type: ignore[assignment]
+    X: Array, Label: Array, Weight: Array | None, *, ignore_index: Int64 = -100, reduction: str = "mean"
 ) -> Any:
     """Out = -Weight[label] * X[label], 0 where ignored; reduced by mean (over the weights), sum or not (none).
 

@@ -59,7 +59,7 @@ TABLE: dict[str, tuple[Reuse, ...]] = {
             {
                 "Input": "Input@GRAD@GRAD", "StartsTensor": "StartsTensor", "EndsTensor": "EndsTensor",
                 "StartsTensorList": "StartsTensorList", "EndsTensorList": "EndsTensorList",
-            },  # fmt: skip
+            },
             {"Out": "Out@GRAD@GRAD"},
         ),
     ),

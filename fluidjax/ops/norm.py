@@ -46,14 +46,15 @@ def channels_of(x: Array, data_layout: str) -> Channels:
 
 
 def _moments(x: Array, ch: Channels) -> tuple[jax.Array, jax.Array]:
-    """Mean and variance of each channel in one pass, E[d^2] - E[d]^2 with d = x - the first sample's mean.
+    """Mean and variance of each channel in one pass: E[x], and E[(x - a)^2] - (E[x] - a)^2 with a the first sample's mean.
 
-    Unlike E[x^2] - E[x]^2 this keeps its digits where the mean is large; a second pass would cost more on a GPU.
+    Unlike E[x^2] - E[x]^2 this keeps its digits where the mean is large; a second pass would read x once more. Only the
+    square is shifted: subtracting in both averages keeps XLA:CPU from fusing them (ResNet-18 step: 2,987 against 2,830 MB).
     """
-    first = lax.stop_gradient(jnp.mean(lax.slice_in_dim(x, 0, 1, axis=0), ch.others, keepdims=True))
-    d = x - first
-    shift, square = jnp.mean(d, ch.others), jnp.mean(d * d, ch.others)
-    return shift + first.reshape(-1), jnp.maximum(square - shift * shift, 0)
+    near = lax.stop_gradient(jnp.mean(lax.slice_in_dim(x, 0, 1, axis=0), ch.others))
+    mean = jnp.mean(x, ch.others)
+    shift = mean - near
+    return mean, jnp.maximum(jnp.mean(jnp.square(x - ch.spread(near)), ch.others) - shift * shift, 0)
 
 
 def _affine(x: Array, mean: Array, inverse: Array, scale: Array, bias: Array, ch: Channels) -> jax.Array:

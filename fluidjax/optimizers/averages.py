@@ -116,7 +116,7 @@ class ModelAverage(_Average, Optimizer):
         inputs: dict[str, Any] = {"param": param}
         outputs: dict[str, Any] = {}
         for a in self._accumulator_specs():
-            count = {"dtype": "int64", "shape": [1]} if a.scalar else {}
+            count: dict[str, Any] = {"dtype": "int64", "shape": [1]} if a.scalar else {}
             var = self._add_accumulator(a.name, param, **count)
             inputs[a.slot] = var
             outputs[str(a.out)] = var

@@ -151,7 +151,7 @@ class Optimizer:
             )
         return float(np.asarray(held.value).ravel()[0])
 
-    def _create_param_lr(self, param_and_grad: tuple[Parameter, Variable]) -> Variable:
+    def _create_param_lr(self, param_and_grad: tuple[Parameter, Variable | None]) -> Variable:
         """The rate of one parameter: the global one, scaled where ``ParamAttr(learning_rate=...)`` is not 1."""
         factor = param_and_grad[0].optimize_attr["learning_rate"]
         if isinstance(factor, Variable):
@@ -208,7 +208,7 @@ class Optimizer:
     def _create_accumulators(self, block: Block, parameters: Iterable[Parameter]) -> None:
         for param in parameters:
             for a in self._accumulator_specs():
-                scalar = {"shape": [1], "type": VarType.LOD_TENSOR} if a.scalar else {}
+                scalar: dict[str, Any] = {"shape": [1], "type": VarType.LOD_TENSOR} if a.scalar else {}
                 self._add_accumulator(a.name, param, fill_value=a.fill, **scalar)
 
     # the update

@@ -99,7 +99,7 @@ class Optax(Optimizer):
 
     def _create_state(self, params: Sequence[Parameter], attrs: Mapping[str, Any]) -> list[Variable]:
         """A variable for every leaf of the state, and the op that initialises them."""
-        leaves = state_leaves(self._transformation, {p.name: (p.shape, p.desc.dtype) for p in params})
+        leaves = state_leaves(self._transformation, {p.name: (p.shape, p.desc.dtype or "float32") for p in params})
         if not leaves:
             return []
         start = default_startup_program().global_block()
@@ -110,7 +110,7 @@ class Optax(Optimizer):
             )
         made = []
         for leaf in leaves:
-            given = {"name": unique_name.generate(self._variable_name(leaf)), "shape": leaf.shape, "dtype": leaf.dtype}
+            given: dict[str, Any] = {"name": unique_name.generate(self._variable_name(leaf)), "shape": leaf.shape, "dtype": leaf.dtype}
             made.append(default_main_program().global_block().create_var(**given, persistable=True, stop_gradient=True))
             start.create_var(**given, persistable=True)
             self._opti_name_list.append(made[-1].name)
