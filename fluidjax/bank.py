@@ -162,7 +162,8 @@ class Bank:
 def _put(value: Any, device: Any) -> Any:
     """A device array that owns its memory (a donated one must not be a view of the caller's)."""
     with jax.enable_x64(True):
-        if isinstance(value, jax.Array) and device in value.devices():
+        # Committed to the device, as the step's results will be: else the second call would compile anew.
+        if isinstance(value, jax.Array) and value.committed and device in value.devices():
             return value
         return jax.device_put(np.array(value) if not isinstance(value, jax.Array) else value, device, may_alias=False)
 

@@ -45,8 +45,10 @@ def get_cuda_device_count() -> int:
 
 
 def grad_var_suffix() -> str:
+    """What a gradient's name ends in."""
     return "@GRAD"
 
 
 def empty_var_name() -> str:
+    """The name that means no variable."""
     return "@EMPTY@"

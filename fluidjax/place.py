@@ -67,6 +67,7 @@ def is_compiled_with_cuda() -> bool:
 
 
 def default_place() -> Place:
+    """The first GPU that JAX sees, or the CPU."""
     return CUDAPlace(0) if is_compiled_with_cuda() else CPUPlace()
 
 
@@ -94,4 +95,5 @@ def cuda_places(device_ids: list[int] | int | None = None) -> list[CUDAPlace]:
 
 
 def cuda_pinned_places(device_count: int | None = None) -> list[CUDAPinnedPlace]:
+    """`device_count` CUDAPinnedPlaces; by default as many as the environment variable CPU_NUM says, or one."""
     return [CUDAPinnedPlace()] * (device_count or int(os.environ.get("CPU_NUM", "1")))

@@ -116,7 +116,7 @@ def test_scope_reads_and_writes_go_to_the_state(scope):
 
 
 def test_two_programs_share_a_scope(scope):
-    main, startup, loss, prediction = line()
+    main, startup, _, prediction = line()
     test = main.clone(for_test=True)
     exe = fluid.Executor()
     exe.run(startup)
