@@ -171,7 +171,8 @@ class GeneratorLoader:
         if not self._to_device:
             return feed
         with jax.enable_x64(True):
-            return {n: jax.device_put(v, device, may_alias=False) for n, v in feed.items()}
+            # A copy of our own: on the CPU a transfer may go on reading the generator's array after it returns.
+            return {n: jax.device_put(np.array(v), device) for n, v in feed.items()}
 
     def _shown(self, group: list[Feed]) -> list[Any]:
         return [[feed[v.name] for v in self._feed_list] for feed in group] if self._return_list else group

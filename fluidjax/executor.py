@@ -72,6 +72,9 @@ class Executor:
         for reader in program._readers:  # what is read wins over what is fed, as in Fluid
             feed = {**(feed or {}), **reader._next_feed()}
         values = compiled.check_feed(feed or {})
+        if not (return_numpy and compiled.fetches):
+            # Nobody waits for the results, so the step may still read a fed array after the caller has filled it anew.
+            values = {n: v.copy() if isinstance(v, np.ndarray) else v for n, v in values.items()}
         fetched = self._execute(compiled, program, scope, values)
         return _results(compiled, fetched, return_numpy)
 

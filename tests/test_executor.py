@@ -91,6 +91,25 @@ def test_a_seeded_startup_program_repeats(scope):
     np.testing.assert_array_equal(scope.get("w"), first)
 
 
+@pytest.mark.parametrize("fetch", [True, False])
+def test_a_fed_array_may_be_filled_anew_at_once(fetch, scope):
+    """Results are not waited for, but what was fed is what the step sees."""
+    with fresh() as (main, startup):
+        x, y = fluid.data("x", [500, 500]), fluid.data("y", [500, 500])
+        total = layers.create_global_var([1], 0.0, "float32", persistable=True, name="total")
+        slow = layers.matmul(layers.matmul(y, y), y)
+        seen = layers.reduce_sum(layers.elementwise_add(x, layers.scale(slow, 0.0)))
+        layers.assign(layers.elementwise_add(total, seen), total)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(startup)
+    buffer, y = np.empty((500, 500), np.float32), np.ones((500, 500), np.float32)
+    for i in range(8):
+        buffer[:] = i
+        exe.run(main, feed={"x": buffer, "y": y}, fetch_list=[seen] if fetch else [], return_numpy=False)
+        buffer[:] = 1000
+    assert scope.get("total")[0] == sum(range(8)) * 500 * 500
+
+
 def test_fetched_parameters_survive_later_steps(scope):
     main, startup, _, _ = line()
     exe = fluid.Executor()

@@ -55,8 +55,8 @@ def interrupt_many_runs():
     for trial in range(40):
         if trial % 4 == 0:
             exe = fluid.Executor()  # first calls too: they compile
-        thread = send_interrupt(float(rng.uniform(0.0, 0.02)))
         try:
+            thread = send_interrupt(float(rng.uniform(0.0, 0.02)))
             for _ in range(50):
                 exe.run(main, feed=feed, fetch_list=[out], scope=scope)
             thread.join()
