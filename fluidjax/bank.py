@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 SMALL = 8192  # elements: an array up to this size may be packed
 WORTHWHILE = 16  # packing fewer arrays than this gains nothing
+CALL_SECONDS = 1.4e-6  # what an array that travels by itself adds to a call (measured, CPU)
+BYTES_A_SECOND = 10e9  # a step reads and writes its large state at about this speed, or does more
+NOTICED = 0.05  # share of the step's time below which the cost of the calls does not matter
 
 
 @dataclass(frozen=True)
@@ -62,21 +65,31 @@ class Layout:
         return [p.join(values) for p in self.packs] + [values[n] for n in self.singles]
 
 
-def plan(values: Mapping[str, Any], packing: bool = True) -> Layout:
-    """A layout for arrays of these shapes and dtypes."""
+def plan(values: Mapping[str, Any]) -> Layout:
+    """A layout for arrays of these shapes and dtypes.
+
+    Packed arrays take longer to compile (every use has its own offset), so they are packed only where the calls would
+    otherwise be noticed beside the large arrays that the step moves.
+    """
     by_dtype: dict[Any, list[str]] = {}
+    moved = 0
     for name, v in values.items():
-        if packing and v.size <= SMALL:
+        if v.size <= SMALL:
             by_dtype.setdefault(np.dtype(v.dtype), []).append(name)
-    packs, packed = [], set()
-    for names in by_dtype.values():
-        if len(names) < WORTHWHILE:
-            continue
-        sizes = [int(values[n].size) for n in names]
-        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist()
-        packs.append(Pack(tuple(names), tuple(tuple(values[n].shape) for n in names), tuple(starts), sum(sizes)))
-        packed.update(names)
+        else:
+            moved += 2 * v.size * np.dtype(v.dtype).itemsize
+    small = sum(len(names) for names in by_dtype.values())
+    packs: list[Pack] = []
+    if small * CALL_SECONDS > NOTICED * moved / BYTES_A_SECOND:
+        packs = [_pack(names, values) for names in by_dtype.values() if len(names) >= WORTHWHILE]
+    packed = {n for p in packs for n in p.names}
     return Layout(tuple(packs), tuple(n for n in values if n not in packed))
+
+
+def _pack(names: Sequence[str], values: Mapping[str, Any]) -> Pack:
+    sizes = [int(values[n].size) for n in names]
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist()
+    return Pack(tuple(names), tuple(tuple(values[n].shape) for n in names), tuple(starts), sum(sizes))
 
 
 class Bank:
