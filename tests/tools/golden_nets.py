@@ -157,10 +157,9 @@ CONVS = net(
     L("adaptive_pool2d", "p5", input="$c3", pool_size=2, pool_type="max"),
     data("v", [2, 4, 6, 6]), L("conv3d", "c4", input="$v", num_filters=2, filter_size=3, padding=1),
     L("pool3d", "p6", input="$c4", pool_size=2, pool_stride=2),
-    L("image_resize", "r1", input="$c3", out_shape=[6, 6], resample="BILINEAR"),
-    L("resize_nearest", "r2", input="$c3", scale=2.0), L("pixel_shuffle", "ps", x="$c3", upscale_factor=2),
+    L("pixel_shuffle", "ps", x="$c3", upscale_factor=2),
     L("maxout", "mo", x="$c3", groups=2), L("space_to_depth", "sd", x="$c3", blocksize=2),
-    *total("p1", "p2", "p3", "p4", "p5", "p6", "r1", "r2", "ps", "mo", "sd"))
+    *total("p1", "p2", "p3", "p4", "p5", "p6", "ps", "mo", "sd"))
 
 SHAPES = net(
     fixed("x", [4, 6]), L("fc", "h", input="$x", size=8),
