@@ -113,7 +113,7 @@ def described(module: str, seen: dict[int, str]) -> Iterator[str]:
             bases = ", ".join(b.__name__ for b in value.__bases__)
             yield f"class {name}{'' if plain else arguments(value)}" + ("" if bases == "object" else f" < {bases}")
             yield from (f"    {line}" for line in members(value))
-        elif inspect.isclass(value) or not callable(value):
+        elif not inspect.isroutine(value):
             yield f"{name}: {'type' if inspect.isclass(value) else type(value).__name__}"
         else:
             yield f"{name}{arguments(value)}"

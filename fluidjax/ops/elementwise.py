@@ -27,6 +27,7 @@ def one_dtype(x: Any, y: Any) -> None:
 def infer_broadcast(X: Spec, Y: Spec, axis: int = -1) -> Spec:
     """Shape of an elementwise op. A dimension is unknown unless one of the two is known to be greater than 1."""
     one_dtype(X, Y)
+    _check_axis(X, Y, axis)
     x, y = (list(s.shape) for s in align(_Shaped(X.shape), _Shaped(Y.shape), axis))
     rank = max(len(x), len(y))
     x, y = [1] * (rank - len(x)) + x, [1] * (rank - len(y)) + y
@@ -36,6 +37,13 @@ def infer_broadcast(X: Spec, Y: Spec, axis: int = -1) -> Spec:
                 f"X{list(X.shape)} and Y{list(Y.shape)} do not broadcast along axis {axis}: {n} is not {m}"
             )
     return Spec(tuple(_wider(n, m) for n, m in zip(x, y, strict=True)), X.dtype)
+
+
+def _check_axis(X: Spec, Y: Spec, axis: int) -> None:
+    """Where the ranks are equal only axis 0 (or -1) fits, though Paddle 1.8.5 does not look at it if the shapes are too."""
+    differ = any(n != m and -1 not in (n, m) for n, m in zip(X.shape, Y.shape, strict=False))
+    if axis < -1 or (axis > 0 and X.ndim == Y.ndim and differ):
+        raise ShapeError(f"axis {axis} does not lay Y{list(Y.shape)} along X{list(X.shape)}")
 
 
 def _wider(n: int, m: int) -> int:

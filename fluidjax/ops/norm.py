@@ -66,16 +66,17 @@ def _batch_norm(
     trainable_statistics,
 ) -> tuple:  # fmt: skip
     ch = channels_of(X, data_layout)
+    x = X.astype(Variance.dtype)  # float16 is averaged in float32
     if use_global_stats or (is_test and not trainable_statistics):
         inverse = lax.rsqrt(Variance + epsilon)
-        return _affine(X, Mean, inverse, Scale, Bias, ch), Mean, Variance, Mean, inverse, None
+        return _affine(x, Mean, inverse, Scale, Bias, ch).astype(X.dtype), Mean, Variance, Mean, inverse, None
     if ch.count == 1:  # Paddle passes a single value a channel through
         return X, Mean, Variance, Mean, lax.rsqrt(Variance + epsilon), None
-    mean, variance = _moments(X, ch)
+    mean, variance = _moments(x, ch)
     inverse = lax.rsqrt(variance + epsilon)
     keep = momentum if MomentumTensor is None else MomentumTensor.reshape(())
     new_mean, new_variance = (old * keep + now * (1 - keep) for old, now in ((Mean, mean), (Variance, variance)))
-    return _affine(X, mean, inverse, Scale, Bias, ch), new_mean, new_variance, mean, inverse, None
+    return _affine(x, mean, inverse, Scale, Bias, ch).astype(X.dtype), new_mean, new_variance, mean, inverse, None
 
 
 _BN_OUTS = "Y MeanOut VarianceOut SavedMean~ SavedVariance~ ReserveSpace?"
@@ -137,8 +138,9 @@ def batch_norm_grad(
     if ch.count == 1 and not fixed:
         return d_Y, jnp.zeros_like(Scale), jnp.zeros_like(Bias)
     mean, inverse = _used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon, use_global_stats)
-    n = (X - ch.spread(mean)) * ch.spread(inverse)
-    return _batch_norm_grad(n, d_Y, Scale, inverse, fixed, ch)
+    n = (X.astype(mean.dtype) - ch.spread(mean)) * ch.spread(inverse)
+    d_x, d_scale, d_bias = _batch_norm_grad(n, d_Y.astype(mean.dtype), Scale, inverse, fixed, ch)
+    return d_x.astype(X.dtype), d_scale, d_bias
 
 
 # name: (function, its derivative in terms of its value, its inverse)
@@ -192,9 +194,11 @@ def inplace_abn_grad(
     _, slope, inverse_of = _activation(activation)
     ch = channels_of(Y, data_layout)
     _, inverse = _used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon, use_global_stats)
-    n = (inverse_of(Y, alpha) - ch.spread(Bias)) / ch.spread(Scale)
+    y = Y.astype(Scale.dtype)
+    n = (inverse_of(y, alpha) - ch.spread(Bias)) / ch.spread(Scale)
     fixed = use_global_stats or (is_test and not trainable_statistics)
-    return _batch_norm_grad(n, d_Y * slope(Y, alpha), Scale, inverse, fixed, ch)
+    d_x, d_scale, d_bias = _batch_norm_grad(n, d_Y.astype(y.dtype) * slope(y, alpha), Scale, inverse, fixed, ch)
+    return d_x.astype(Y.dtype), d_scale, d_bias
 
 
 def _normalise(x: Array, axes: Sequence[int], epsilon: float) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:

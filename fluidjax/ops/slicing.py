@@ -112,8 +112,9 @@ def _strided_spec(
     Input: Spec, StartsTensor: Any, EndsTensor: Any, StridesTensor: Any, StartsTensorList: Any, EndsTensorList: Any,
     StridesTensorList: Any, *, axes: Ints, starts: Ints, ends: Ints, strides: Ints, infer_flags: Ints, decrease_axis: Ints,
 ) -> Spec:  # fmt: skip
-    tensors = any((StartsTensor, EndsTensor, StridesTensor, StartsTensorList, EndsTensorList, StridesTensorList))
-    dims = list(Input.shape)
+    whole = any((StartsTensor, EndsTensor, StridesTensor))
+    tensors = whole or any((StartsTensorList, EndsTensorList, StridesTensorList))
+    dims = [-1] * Input.ndim if whole else list(Input.shape)  # as in 1.8.5: tensors of bounds leave no dim known
     for i, axis in enumerate(axes):
         if _open(i, infer_flags, tensors):
             dims[axis] = -1

@@ -25,6 +25,7 @@ INFERRED: list[tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any], tupl
     ("elementwise_add", (3,), (-1, 3), {}, (-1, 3)),
     ("elementwise_add", (-1, 3, 4), (-1,), {"axis": 0}, (-1, 3, 4)),
     ("elementwise_add", (-1, 1, 4), (-1, 3, 4), {}, (-1, 3, 4)),
+    ("elementwise_add", (2, 3), (2, 3), {"axis": 5}, (2, 3)),  # 1.8.5 does not look at it
     ("mul", (-1, -1), (5, 3), {}, (-1, 3)),  # 1.8.5 refuses it, and takes it once the batch is fed
     ("mul", (-1, 2, -1), (6, 3), {"x_num_col_dims": 2}, (-1, 2, 3)),
     ("matmul", (-1, -1), (5, 3), {}, (-1, 3)),
@@ -42,6 +43,8 @@ INFERRED: list[tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any], tupl
 REFUSED: list[tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any], str]] = [
     ("elementwise_add", (2, 3), (4, 3), {}, "2 is not 4"),
     ("elementwise_add", (2, 3, 4), (3, 2), {"axis": 2}, "axis 2"),
+    ("elementwise_add", (2, 3), (2, 1), {"axis": 1}, "axis 1"),
+    ("elementwise_add", (2, 3), (2, 3), {"axis": -2}, "axis -2"),
     ("mul", (-1, 4), (5, 3), {}, r"sums over \[4\] of X and \[5\] of Y"),
     ("mul", (4,), (4, 3), {}, "splits"),
     ("matmul", (-1, 4), (5, 3), {}, "sums over 4 of X"),
