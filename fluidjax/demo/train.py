@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+import jax
 import numpy as np
 from tqdm import tqdm
 
@@ -48,30 +49,29 @@ class Trainer:
         """Train for `epochs` rounds; a batch that the images do not fill is left out."""
         history = History()
         steps = len(data.train_images) // batch
-        for epoch in range(1, epochs + 1):
-            # a bar only where there is a terminal (None)
-            with tqdm(
-                total=steps, desc=f"epoch {epoch:2}/{epochs}", unit=" steps", leave=False, disable=quiet or None
-            ) as bar:
-                # fetched values stay on the device until the epoch ends, so that no step waits for another
-                losses = [self._step(data, rows, bar) for rows in self._batches(len(data.train_images), batch)]
-            history.loss += [v.item() for v in losses]
-            history.accuracy.append(self.test(data))
-            print(
-                f"epoch {epoch:2}: loss {np.mean(history.loss[-steps:]):.4f}, test accuracy {history.accuracy[-1]:.2%}",
-                flush=True,
-            )
+        # a bar only where there is a terminal (None)
+        with tqdm(total=epochs * steps, unit="step", leave=False, disable=quiet or None) as bar:
+            for epoch in range(1, epochs + 1):
+                bar.set_description(f"epoch {epoch}/{epochs}")
+                history.loss += self._epoch(data, batch, bar)
+                history.accuracy.append(self.test(data))
+                loss = np.mean(history.loss[-steps:])
+                bar.write(f"epoch {epoch:2}: loss {loss:.4f}, test accuracy {history.accuracy[-1]:.2%}")
         return history
+
+    def _epoch(self, data: Digits, batch: int, bar: tqdm) -> list[float]:
+        """The losses of one round over the training images."""
+        losses: list[jax.Array] = []
+        for rows in self._batches(len(data.train_images), batch):
+            feed = {"image": shifted(data.train_images[rows], self._random), "label": data.train_labels[rows]}
+            losses += self.exe.run(self.net.train, feed, [self.net.loss], scope=self.scope, return_numpy=False)
+            losses[max(0, len(losses) - 2)].block_until_ready()  # the next feed is made while a step runs
+            bar.update()
+        return [v.item() for v in losses]
 
     def _batches(self, count: int, batch: int) -> Iterator[np.ndarray]:
         order = self._random.permutation(count)
         return (order[at : at + batch] for at in range(0, count - batch + 1, batch))
-
-    def _step(self, data: Digits, rows: np.ndarray, bar: tqdm) -> np.ndarray:
-        feed = {"image": shifted(data.train_images[rows], self._random), "label": data.train_labels[rows]}
-        (loss,) = self.exe.run(self.net.train, feed, [self.net.loss], scope=self.scope, return_numpy=False)
-        bar.update()
-        return loss
 
     def test(self, data: Digits) -> float:
         """The accuracy on the test images."""
