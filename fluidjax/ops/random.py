@@ -114,14 +114,15 @@ def keep_mask(key: jax.Array, shape: tuple[int, ...], drop: float) -> Array:
     """True with probability 1 - drop, independent; never for drop 1, always for drop 0.
 
     Random bits are the cost of a dropout. One draw of 64 serves four elements, or two where 16 bits are too coarse for
-    `drop`: 16 bits make its error at most 2^-17.
+    `drop`: 16 bits make its error at most 2^-17. The draws are the data of split keys, for jax.random.bits of uint64 can
+    not be lowered by a caller's jit without x64, and of uint32 throws half of the generator's bits away.
     """
     if drop <= 0.0 or drop >= 1.0:
         return jnp.full(shape, drop <= 0.0)
     width = 16 if 2**-6 <= drop <= 1 - 2**-6 else 32
     unit = jnp.uint16 if width == 16 else jnp.uint32
     total = math.prod(shape)
-    draws = jax.random.bits(key, (-(-total * width // 64),), jnp.uint64)
+    draws = jax.random.key_data(jax.random.split(key, -(-total * width // 64)))  # uint32 [n, 2]
     bits = lax.bitcast_convert_type(draws, unit).reshape(-1)[:total].reshape(shape)
     threshold = min(round(drop * 2**width), 2**width - 1)
     return bits >= np.asarray(threshold, unit)
