@@ -22,6 +22,7 @@ from .compiler import ExecutionStrategy as ExecutionStrategy
 from .compiler import ParallelExecutor as ParallelExecutor
 from .data_feeder import DataFeeder as DataFeeder
 from .errors import FluidError as FluidError
+from .errors import near as _near
 from .executor import Executor as Executor
 from .flags import get_flags as get_flags
 from .flags import set_flags as set_flags
@@ -54,3 +55,9 @@ __version__ = "0.1.0"
 Tensor = LoDTensor
 
 _variable_ops.install()
+
+
+def __getattr__(name: str) -> object:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    raise AttributeError(f"fluidjax has no {name!r}{_near(name, (n for n in globals() if not n.startswith('_')))}")

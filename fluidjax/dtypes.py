@@ -42,6 +42,12 @@ class VarType(enum.IntEnum):
     INT8 = 21
     BF16 = 22
 
+    def __str__(self) -> str:
+        return f"VarType.{self.name}"
+
+    def __format__(self, spec: str) -> str:
+        return format(int(self), spec) if spec else str(self)
+
 
 _ENUM = {
     "bool": VarType.BOOL,

@@ -14,7 +14,9 @@ from .errors import FeedError, near
 from .ir.desc import OpDesc, ProgramDesc, VarDesc
 from .lod_tensor import LoDTensor
 
-PASSED_ON = frozenset({"reshape", "reshape2", "squeeze", "squeeze2", "unsqueeze", "unsqueeze2", "flatten", "flatten2", "assign"})
+PASSED_ON = frozenset(
+    "reshape reshape2 squeeze squeeze2 unsqueeze unsqueeze2 flatten flatten2 transpose transpose2 expand assign cast".split()
+)
 
 
 @dataclass(frozen=True)
@@ -82,10 +84,14 @@ class FeedRule:
 
     def _from_python(self, value: Any) -> np.ndarray:
         """Numbers and lists, exactly: an integer that does not fit the dtype is refused."""
+        if value is None:
+            raise FeedError(f"feed {self.name!r} is None, but the program declares {self.dtype.name} {list(self.shape)}")
         try:
             plain = np.asarray(value)
         except (ValueError, OverflowError):
             plain = np.asarray(None)
+        if plain.dtype == object and plain.ndim and all(isinstance(v, int) for v in plain.ravel()):
+            raise FeedError(f"feed {self.name!r} holds integers that do not fit {self.dtype.name}")
         if plain.dtype == object:
             raise FeedError(f"feed {self.name!r} is no array of numbers: {type(value).__name__} with rows of different lengths or kinds")
         if self.dtype.kind in "iu":
@@ -108,7 +114,10 @@ def rule_for(var: VarDesc, ranges: tuple[Range, ...] = ()) -> FeedRule:
     return FeedRule(var.name, numpy_dtype(var.dtype), var.shape, ranges)
 
 
-def unknown_feed(name: str, desc: ProgramDesc) -> FeedError:
+def unknown_feed(name: Any, desc: ProgramDesc) -> FeedError:
+    if not isinstance(name, str):
+        hint = f"; use {name.name!r}" if hasattr(name, "name") else ""
+        return FeedError(f"the keys of a feed are the names of variables, not {type(name).__name__}{hint}")
     data = [v.name for v in desc.blocks[0].vars.values() if v.is_data]
     hint = near(name, data) or (f"; it takes {', '.join(map(repr, data))}" if data else "")
     return FeedError(f"feed {name!r}: var {name} not in this block: the program has no such variable{hint}")
@@ -140,6 +149,25 @@ def _depth(op: OpDesc, find: Callable[[str], VarDesc | None]) -> tuple[int, int 
     return (int(op.attrs.get("depth", -1)) if bounded else -1), None
 
 
+def _dim(slot: str, axis: str | int) -> Callable[..., tuple[int, int | None]]:
+    """The size of one dimension of a slot's variable; axis: its number, or the attribute that holds it."""
+
+    def bound(op: OpDesc, find: Callable[[str], VarDesc | None]) -> tuple[int, int | None]:
+        var = find(op.input(slot)[0])
+        at = axis if isinstance(axis, int) else int(op.attrs.get(axis, 0))
+        return (var.shape[at] if var is not None and var.shape and at < len(var.shape) else -1), None
+
+    return bound
+
+
+def _places(op: OpDesc, find: Callable[[str], VarDesc | None]) -> tuple[int, int | None]:
+    """Index [..., k] of gather_nd: bounded where all of the k dimensions are of one size."""
+    x, index = find(op.input("X")[0]), find(op.input("Index")[0])
+    depth = _last(index)
+    sizes = set(x.shape[:depth]) if x is not None and x.shape and depth > 0 else set()
+    return (sizes.pop() if len(sizes) == 1 else -1), None
+
+
 # op type -> (slot that holds the integers, their name, bound and exception from the op)
 BOUNDED: Mapping[str, tuple[str, str, Callable[..., tuple[int, int | None]]]] = {
     "cross_entropy": ("Label", "label", lambda op, find: _label(op, find, "X")),
@@ -149,6 +177,15 @@ BOUNDED: Mapping[str, tuple[str, str, Callable[..., tuple[int, int | None]]]] = 
     "lookup_table_v2": ("Ids", "ids", _table),
     "one_hot": ("X", "index", _depth),
     "one_hot_v2": ("X", "index", _depth),
+    "bpr_loss": ("Label", "label", _dim("X", -1)),
+    "center_loss": ("Label", "label", _dim("Centers", 0)),
+    "gather": ("Index", "index", _dim("X", 0)),
+    "gather_nd": ("Index", "index", _places),
+    "scatter": ("Ids", "ids", _dim("X", 0)),
+    "scatter_nd_add": ("Index", "index", _places),
+    "index_select": ("Index", "index", _dim("X", "dim")),
+    "index_sample": ("Index", "index", _dim("X", 1)),
+    "multiplex": ("Ids", "ids", lambda op, find: (len(op.input("X")), None)),
 }
 
 

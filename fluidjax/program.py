@@ -219,13 +219,30 @@ class Block:
         return None if self.parent_idx < 0 else self.program.blocks[self.parent_idx]
 
     def create_var(self, *_: Any, name: str | None = None, **kwargs: Any) -> Variable:
-        """A variable of this block; the existing one when `name` is taken."""
+        """A variable of this block; the existing one when `name` is taken.
+
+        Raises FluidValueError when that one has another shape or dtype than is asked for here.
+        """
         if name is None:
             name = unique_name.generate("_generated_var")
-        if name in self.vars:
-            return self.vars[name]
         kwargs.pop("initializer", None)
+        if name in self.vars:
+            return self._same(self.vars[name], kwargs)
         return self._adopt(Variable(self, var_desc(name, **kwargs)))
+
+    @staticmethod
+    def _same(var: Variable, kwargs: Mapping[str, Any]) -> Variable:
+        """`var`, where a second declaration of its name says nothing else."""
+        wanted = var_desc(var.name, kwargs.get("shape"), kwargs.get("dtype"))
+        for what in ("shape", "dtype"):
+            old, new = getattr(var.desc, what), getattr(wanted, what)
+            if None not in (old, new) and old != new:
+                old, new = (list(v) if what == "shape" else v for v in (old, new))
+                raise FluidValueError(
+                    f"variable {var.name!r} exists with {what} {old}; it cannot be made again with {new} "
+                    f"(at {user_line()}); give the second one another name"
+                )
+        return var
 
     def create_parameter(self, name: str, shape: Sequence[int], dtype: Any, **kwargs: Any) -> Parameter:
         """A Parameter of the global block.

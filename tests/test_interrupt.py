@@ -46,6 +46,7 @@ def send_interrupt(after):
 
 def interrupt_many_runs():
     """Run with Ctrl-C arriving at random moments; the counters always agree."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background is started with SIGINT ignored
     main, startup, out = counters()
     scope, exe = fluid.Scope(), fluid.Executor()
     exe.run(startup, scope=scope)

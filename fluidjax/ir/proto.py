@@ -164,6 +164,8 @@ def from_bytes(data: bytes) -> ProgramDesc:
 
     Raises ParseError, naming the field, for bytes that hold no program and for what only a newer Paddle has.
     """
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise ParseError(f"a program in protobuf is bytes, not {type(data).__name__}; read the file in mode 'rb'")
     message = wire.ProgramDesc()
     try:
         message.ParseFromString(bytes(data))

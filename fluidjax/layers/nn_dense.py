@@ -232,9 +232,10 @@ def dropout(
 
     dropout_implementation: "downgrade_in_infer" (train x * mask, test x * (1 - p)) or "upscale_in_train" (train
     x * mask / (1 - p), test x). seed: None or 0 means the program's random_seed; any seed gives the same mask each run.
-    Raises FluidTypeError for integers, FluidValueError for another implementation.
+    Raises FluidTypeError for integers, FluidValueError for another implementation and a probability outside 0 to 1.
     """
     variable(x, "x", "dropout", HALF)
+    require(0 <= dropout_prob <= 1, f"dropout_prob is between 0 and 1, not {dropout_prob}")
     known = ("downgrade_in_infer", "upscale_in_train")
     require(
         dropout_implementation in known,

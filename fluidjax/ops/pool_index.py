@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from ..errors import UnsupportedError
 from .registry import Array, Ints, grad_of, op
@@ -18,7 +19,7 @@ def _max_and_place(x: Array, tables: Sequence[tuple[np.ndarray, np.ndarray]]) ->
     """The maximum of each window of [N, C, ...] and the place of the first one in its plane, int32."""
     values, places, valid = gathered(x, tables)
     values = jnp.where(valid, values, -jnp.inf)
-    which = jnp.argmax(values, -1, keepdims=True).astype(jnp.int32)
+    which = lax.argmax(values, values.ndim - 1, np.int32)[..., None]
     mask = jnp.take_along_axis(jnp.broadcast_to(places.astype(np.int32), values.shape), which, -1)
     return jnp.take_along_axis(values, which, -1)[..., 0], mask[..., 0]
 
