@@ -10,8 +10,10 @@ from . import layers as layers
 from . import metrics as metrics
 from . import nets as nets
 from . import optimizer as optimizer
+from . import passes as passes
 from . import program as framework
 from . import regularizer as regularizer
+from . import transpiler as transpiler
 from . import unique_name as unique_name
 from . import variable_ops as _variable_ops
 from .backward import append_backward as append_backward
@@ -50,6 +52,7 @@ from .program import program_guard as program_guard
 from .scope import Scope as Scope
 from .scope import global_scope as global_scope
 from .scope import scope_guard as scope_guard
+from .transpiler import InferenceTranspiler as InferenceTranspiler
 
 __version__ = "0.1.0"
 Tensor = LoDTensor

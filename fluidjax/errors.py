@@ -35,6 +35,10 @@ class VerifyError(FluidValueError):
     """A program that is not well formed."""
 
 
+class PassError(FluidError, RuntimeError):
+    """A pass that broke the program, or a promise that passes make."""
+
+
 class ParseError(FluidValueError):
     """Text or bytes that do not hold a program."""
 

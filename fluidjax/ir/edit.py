@@ -103,6 +103,14 @@ def drop_dead_vars(
     )
 
 
+def drop_forgotten(desc: ProgramDesc, before: ProgramDesc, keep: Iterable[str] = ()) -> ProgramDesc:
+    """`desc` without the variables that ops of `before` mention and none of its own does (parameters too)."""
+    gone = walk.mentions(before) - walk.mentions(desc) - set(keep)
+    return map_blocks(
+        desc, lambda block: replace(block, vars=FrozenMap({n: v for n, v in block.vars.items() if n not in gone}))
+    )
+
+
 def max_uid(desc: ProgramDesc) -> int:
     """The largest uid; -1 in a program without ops."""
     return max((op.uid for _, op in walk.ops(desc)), default=-1)

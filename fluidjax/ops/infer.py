@@ -68,13 +68,21 @@ def _infer(kind: str, definition: OpDef, inputs: FrozenMap, attrs: FrozenMap) ->
     if definition.infer is not None:
         given = {s.name: inputs.get(s.name) for s in definition.inputs}
         result = definition.infer(**given, **definition.arguments(attrs))
-        if len(definition.outputs) == 1:
-            return {definition.outputs[0].name: result}
-        return dict(zip((s.name for s in definition.outputs), result, strict=True))
+        results = (result,) if len(definition.outputs) == 1 else result
+        return {s.name: _plain(spec) for s, spec in zip(definition.outputs, results, strict=True)}
     first = _evaluate(definition, inputs, attrs, FILL[0])
     unknown = any(-1 in s.shape for spec in inputs.values() for s in (spec if isinstance(spec, tuple) else (spec,)))
     second = _evaluate(definition, inputs, attrs, FILL[1]) if unknown else first
     return {slot: _merge(first[slot], second[slot]) for slot in first}
+
+
+def _plain(spec: Any) -> Any:
+    """What a rule of an op's own says, with plain ints (sizes may come from LONG attributes or NumPy)."""
+    if spec is None:
+        return None
+    if isinstance(spec, list | tuple):
+        return tuple(map(_plain, spec))
+    return Spec(tuple(map(int, spec.shape)), spec.dtype)
 
 
 def _merge(a: Any, b: Any) -> Any:

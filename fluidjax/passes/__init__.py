@@ -1,1 +1,32 @@
-"""Rewrites of programs: functions from a frozen desc to a frozen desc, one pass a module. None is there yet."""
+"""Rewrites of programs: functions from a frozen desc to a frozen desc, one pass a module.
+
+``run("inference,fuse_batch_norm,dce", desc, params, keep=[...])`` runs passes by name; ``PASSES`` holds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+
+from ..ir.desc import ProgramDesc
+from . import base
+from .base import PASSES, Note, Params, Pass, PassResult, Pipeline, Rewrite, did, refused, register
+from .certificate import Certificate, Fold
+from .match import Refused, Values, chain
+from .pipeline import as_pass, parse
+
+# Importing a module registers its pass.
+PASS_MODULES = ("dce", "inference", "fold_constants", "fuse_batch_norm", "fuse_conv_affine")
+for _module in PASS_MODULES:
+    import_module(f".{_module}", __name__)
+
+
+def run(pas: Pass | str, desc: ProgramDesc, params: Params | None = None, keep: Iterable[str] = ()) -> PassResult:
+    """Run a pass, a pipeline, or the text of one, on a program; see base.run."""
+    return base.run(as_pass(pas), desc, params, keep)
+
+
+__all__ = [
+    "PASSES", "Certificate", "Fold", "Note", "Params", "Pass", "PassResult", "Pipeline", "Refused", "Rewrite", "Values",
+    "as_pass", "chain", "did", "parse", "refused", "register", "run",
+]  # fmt: skip

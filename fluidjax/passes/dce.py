@@ -1,0 +1,82 @@
+"""Dead code: ops whose values nobody sees, and the variables that only they mentioned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..ir import edit, walk
+from ..ir.desc import BlockDesc, OpDesc, ProgramDesc
+from .base import Note, Params, Pass, Rewrite, did, register
+
+# Run for what they do, not for what they compute.
+EFFECTS = frozenset({"feed", "fetch", "print", "delete_var"})
+
+
+def live_ops(desc: ProgramDesc, needed: Iterable[str]) -> list[bool]:
+    """For every op of block 0, whether a value in `needed` at the end, or an effect, depends on it.
+
+    A plain op that overwrites a name ends the need for what was there; one with sub-blocks, or one that writes into a
+    tensor array, may leave it in place.
+    """
+    block = desc.blocks[0]
+    live = set(needed)
+    alive = []
+    for op in reversed(block.ops):
+        writes = walk.writes_with_subblocks(desc, op) if op.blocks else tuple(op.writes)
+        used = op.type in EFFECTS or not writes or not live.isdisjoint(writes)
+        alive.append(used)
+        if used and op.type != "delete_var":
+            live.difference_update(n for n in op.writes if not _stays(block, op, n))
+            live.update(walk.reads_with_subblocks(desc, op) if op.blocks else op.reads)
+    return alive[::-1]
+
+
+def _stays(block: BlockDesc, op: OpDesc, name: str) -> bool:
+    var = block.vars.get(name)
+    return bool(op.blocks) or (var is not None and var.kind == "LOD_TENSOR_ARRAY")
+
+
+def without_dead(desc: ProgramDesc, needed: Iterable[str]) -> tuple[ProgramDesc, tuple[Note, ...]]:
+    """`desc` without the dead ops of block 0 and the blocks that were theirs; and notes on what went."""
+    alive = live_ops(desc, needed)
+    ops = desc.blocks[0].ops
+    if all(alive):
+        return desc, ()
+    notes = tuple(did(op, "removed: nothing needs what it computes") for op, a in zip(ops, alive, strict=True) if not a)
+    kept = edit.replace_ops(desc, 0, (op for op, a in zip(ops, alive, strict=True) if a))
+    return edit.drop_dead_blocks(kept), notes
+
+
+@register
+@dataclass(frozen=True)
+class Dce(Pass):
+    """Remove ops whose values reach no kept or persistable variable, and variables that no op mentions.
+
+    Persistable and data variables stay declared. Sub-blocks stay whole with the op that owns them.
+    """
+
+    name: ClassVar[str] = "dce"
+
+    def rewrite(self, desc: ProgramDesc, params: Params, keep: frozenset[str]) -> Rewrite:
+        needed = keep | set(walk.persistables(desc))
+        desc, notes = without_dead(desc, needed)
+        return Rewrite(edit.drop_dead_vars(desc, keep), notes=notes)
+
+
+@register
+@dataclass(frozen=True)
+class Prune(Pass):
+    """Keep only what the kept variables need: updates of persistable variables go too, and all unused variables.
+
+    What is left computes the kept variables as before; it no longer trains. With nothing to keep, nothing is pruned.
+    """
+
+    name: ClassVar[str] = "prune"
+
+    def rewrite(self, desc: ProgramDesc, params: Params, keep: frozenset[str]) -> Rewrite:
+        if not keep:
+            return Rewrite(desc, notes=(Note("program", "nothing is named to keep, so nothing is pruned", refused=True),))
+        desc, notes = without_dead(desc, keep)
+        return Rewrite(edit.drop_dead_vars(desc, keep, keep_persistable=False, keep_data=False), notes=notes)

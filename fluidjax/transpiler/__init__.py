@@ -1,0 +1,6 @@
+"""Fluid's transpilers: in-place names over the functional passes."""
+
+from __future__ import annotations
+
+from .apply import apply_passes as apply_passes
+from .inference import InferenceTranspiler as InferenceTranspiler

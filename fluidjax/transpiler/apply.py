@@ -1,0 +1,95 @@
+"""Passes on Programs and Scopes: the frozen result becomes a program again, new parameters go into the scope."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from .. import passes
+from ..errors import FluidTypeError
+from ..passes import Pass, PassResult
+from ..program import Program, Variable
+from ..scope import Scope, global_scope
+
+
+class ScopeParams(Mapping[str, Any]):
+    """The values of a scope and its ancestors, by name, read when they are asked for."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    def __getitem__(self, name: str) -> Any:
+        var = self._scope.find_var(name)
+        if var is None or var.value is None:
+            raise KeyError(name)
+        return var.value
+
+    def __contains__(self, name: object) -> bool:
+        """Also variables without a value: their names are taken."""
+        return isinstance(name, str) and self._scope.find_var(name) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        seen: set[str] = set()
+        scope: Scope | None = self._scope
+        while scope is not None:
+            for name in scope.local_var_names():
+                if name not in seen:
+                    seen.add(name)
+                    yield name
+            scope = scope._parent
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def apply_passes(
+    program: Program,
+    pas: Pass | str,
+    fetch_list: Sequence[Variable | str] = (),
+    scope: Scope | None = None,
+) -> tuple[Program, PassResult]:
+    """Run passes on a program: a new program, and the result with its notes, certificate and diff.
+
+    pas: a pass, a pipeline, or its text ("inference,fuse_batch_norm,dce"). fetch_list: what will be fetched, variables or
+    names; no pass changes their values. scope: where parameters live, default global_scope(); parameters that a pass makes
+    are added to it under new names, everything in it stays as it is.
+
+    Raises what passes.run raises; then the scope is as it was.
+    """
+    result = _run(program, pas, fetch_list, scope)
+    return program._copy(result.desc), result
+
+
+def apply_in_place(
+    program: Program,
+    pas: Pass | str,
+    fetch_list: Sequence[Variable | str] = (),
+    scope: Scope | None = None,
+) -> PassResult:
+    """As apply_passes, but the program itself becomes the result."""
+    result = _run(program, pas, fetch_list, scope)
+    if result.changed:
+        program._set_desc(result.desc)
+    return result
+
+
+def _run(program: Program, pas: Pass | str, fetch_list: Sequence[Variable | str], scope: Scope | None) -> PassResult:
+    if not isinstance(program, Program):
+        raise FluidTypeError(f"passes run on a Program, not on {type(program).__name__}")
+    scope = global_scope() if scope is None else scope
+    result = passes.run(pas, program.desc, ScopeParams(scope), names_of(fetch_list))
+    for name, value in result.params.items():
+        scope.var(name).set(value)
+    return result
+
+
+def names_of(targets: Iterable[Variable | str] | Variable | str) -> list[str]:
+    """The names of variables or names. Raises FluidTypeError for anything else."""
+    if isinstance(targets, Variable | str):
+        targets = [targets]
+    names = []
+    for target in targets:
+        if not isinstance(target, Variable | str):
+            raise FluidTypeError(f"a fetch target is a variable or its name, not {type(target).__name__}")
+        names.append(target if isinstance(target, str) else target.name)
+    return names

@@ -1,0 +1,173 @@
+"""What running a pass promises: verified, named in errors, kept names kept, new names for new values, pipelines as text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+import fluidjax as fluid
+from fluidjax import layers, passes
+from fluidjax.errors import FluidError, FluidTypeError, FluidValueError, PassError
+from fluidjax.ir import edit
+from fluidjax.ir.desc import FrozenMap, ProgramDesc
+from fluidjax.passes import PASSES, Pass, Pipeline, Rewrite, base, parse
+
+from .trained import Net, net
+
+
+@pytest.fixture(scope="module")
+def small() -> Net:
+    return net(lambda x: layers.batch_norm(layers.conv2d(x, 4, 3), act="relu"))
+
+
+@dataclass(frozen=True)
+class Custom(Pass):
+    """Does what the test says."""
+
+    name: ClassVar[str] = "custom"
+    what: str = "nothing"
+
+    def rewrite(self, desc, params, keep):
+        ops = desc.blocks[0].ops
+        if self.what == "undeclared":
+            bad = replace(ops[-1], inputs=FrozenMap({"X": ("nowhere",)}))
+            return Rewrite(edit.replace_ops(desc, 0, (*ops[:-1], bad)))
+        if self.what == "drops":
+            return Rewrite(edit.drop_dead_vars(edit.replace_ops(desc, 0, ops[:-1]), keep_persistable=False))
+        if self.what == "overwrites":
+            return Rewrite(desc, {"conv2d_0.w_0": np.zeros(1)})
+        if self.what == "raises":
+            raise FluidValueError("no")
+        return Rewrite(desc)
+
+
+def test_a_pass_that_changes_nothing(small: Net) -> None:
+    result = passes.run(Custom(), small.program.desc, small.params, [small.out])
+    assert not result.changed and result.diff() == "" and result.counts() == {} and result.seconds >= 0
+
+
+@pytest.mark.parametrize(
+    ("what", "text"),
+    [
+        ("undeclared", r"pass custom\(what='undeclared'\) broke the program: .*nowhere"),
+        ("drops", "removed '.*', which is to be kept"),
+        ("overwrites", "gives a new value to 'conv2d_0.w_0', which exists"),
+    ],
+)
+def test_broken_promises_are_found(small: Net, what: str, text: str) -> None:
+    with pytest.raises(PassError, match=text):
+        passes.run(Custom(what=what), small.program.desc, small.params, [small.out])
+
+
+def test_an_error_names_the_pass(small: Net) -> None:
+    with pytest.raises(FluidValueError, match="no") as caught:
+        passes.run(Custom(what="raises"), small.program.desc)
+    assert "in pass custom(what='raises')" in caught.value.__notes__
+
+
+def test_unknown_kept_name(small: Net) -> None:
+    with pytest.raises(FluidValueError, match=r"no variable 'batch_norm_0\.tmp_9' to keep .*did you mean"):
+        passes.run("dce", small.program.desc, keep=["batch_norm_0.tmp_9"])
+
+
+def test_result_says_what_happened(small: Net) -> None:
+    result = passes.run("fuse_batch_norm,dce", small.program.desc, small.params, [small.out])
+    assert result.counts() == {"batch_norm": (1, 0)}
+    assert [p.title for p in result.parts] == ["fuse_batch_norm", "dce"]
+    text = str(result)
+    assert "batch_norm: 1 -> 0" in text and "folded into the op before it" in text
+    assert "-    " in result.diff() and "conv2d_0.w_0_fuse_bn" in result.diff()
+    assert set(result.params) == {"conv2d_0.w_0_fuse_bn", "conv2d_0.b_0_fuse_bn"}
+    assert result.certificates[0].to_dict()["folds"][0]["layer"] == "conv2d+elementwise_add+batch_norm"
+
+
+def test_every_pass_is_known_and_explains_itself() -> None:
+    assert {"dce", "prune", "is_test", "inference", "fold_constants", "fuse_batch_norm", "fuse_conv_affine"} <= set(PASSES)
+    for name, cls in PASSES.items():
+        assert cls.name == name and cls.__doc__ and not cls.__doc__.startswith(cls.__name__ + "(")
+        assert parse(name).passes == (cls(),)
+
+
+def test_pipelines_as_text() -> None:
+    pipeline = parse("inference, fuse_batch_norm(probe=False),\n dce")
+    assert [p.name for p in pipeline.passes] == ["inference", "fuse_batch_norm", "dce"]
+    assert pipeline.passes[1].probe is False
+    assert parse(str(pipeline)) == pipeline
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is no pipeline"),
+        ("dce,,prune", "is no pipeline"),
+        ("dce prune", "is no pipeline"),
+        ("dse", "no pass 'dse'.*did you mean 'dce'"),
+        ("fuse_batch_norm(prob=1)", "no option 'prob'.*did you mean 'probe'"),
+        ("fuse_batch_norm(True)", "is no pass"),
+        ("fuse_batch_norm(probe=open('x'))", "is no plain value"),
+        ("__import__('os').system('true')", "is no pass"),
+        ("(" * 500, "is no pipeline"),
+        ("dce;prune", "is no pipeline"),
+        ("dce\x00", "is no pipeline"),
+    ],
+)
+def test_bad_pipelines(text: str, message: str) -> None:
+    with pytest.raises(FluidValueError, match=message):
+        parse(text)
+
+
+def test_wrong_types() -> None:
+    with pytest.raises(FluidTypeError):
+        parse(None)  # type: ignore[arg-type]
+    with pytest.raises(FluidTypeError, match="passes run on a Program"):
+        fluid.transpiler.apply_passes(ProgramDesc(), "dce")  # type: ignore[arg-type]
+    with pytest.raises(FluidTypeError, match="a fetch target"):
+        fluid.transpiler.apply_passes(fluid.Program(), "dce", [3])  # type: ignore[list-item]
+
+
+def test_registration_refuses_namesakes_and_nameless() -> None:
+    @dataclass(frozen=True)
+    class Dce2(Pass):
+        """Another dce."""
+
+        name: ClassVar[str] = "dce"
+
+    with pytest.raises(FluidValueError, match="there is a pass 'dce' already"):
+        passes.register(Dce2)
+    with pytest.raises(FluidValueError, match="needs a name"):
+        passes.register(Pipeline.__base__)
+    assert PASSES["dce"] is not Dce2
+
+
+def test_a_user_written_pass() -> None:
+    """The example of docs/passes.md."""
+    import re
+    from pathlib import Path
+
+    text = (Path(__file__).parents[2] / "docs/passes.md").read_text()
+    examples = re.findall(r"```python\n(.*?)```", text, re.S)
+    namespace: dict[str, object] = {}
+    try:
+        for example in examples:
+            exec(example, namespace)
+    finally:
+        PASSES.pop("relu6_to_relu", None)
+        from fluidjax.ops.registry import REGISTRY
+
+        for kind in ("mish_like", "mish_like_grad"):
+            REGISTRY.pop(kind, None)
+
+
+def test_failed_run_leaves_the_scope_alone(small: Net) -> None:
+    before = set(small.scope.local_var_names())
+    with pytest.raises(FluidError):
+        fluid.transpiler.apply_passes(small.program, Custom(what="drops"), [small.out], small.scope)
+    assert set(small.scope.local_var_names()) == before
+
+
+def test_new_names() -> None:
+    assert base.new_name("a", {}) == "a"
+    assert base.new_name("a", {"a": 0}, ["a_1"]) == "a_2"
