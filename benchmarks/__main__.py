@@ -1,4 +1,4 @@
-"""``python -m benchmarks [steady] [overhead] [building] [first]``: print the table of figures."""
+"""``python -m benchmarks [steady] [overhead] [building] [first] [fusing]``: print the table of figures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 
 import jax
 
-from . import building, overhead
+from . import building, fusing, overhead
 from .cases import CASES, Ours, Theirs
 from .timing import interleaved
 
@@ -71,7 +71,7 @@ def programs() -> None:
         print(f"{count:>7,} ops: {figures['build_per_op']:.1f} us an op  {shown}", flush=True)
 
 
-PARTS = {"steady": steady, "overhead": calls, "building": programs, "first": first}
+PARTS = {"steady": steady, "overhead": calls, "building": programs, "first": first, "fusing": fusing.table}
 
 
 def main(arguments: list[str]) -> None:

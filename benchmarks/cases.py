@@ -45,6 +45,14 @@ CASES = (
 )
 
 
+def cost(exe: fluid.Executor, program: fluid.Program, scope: fluid.Scope, feed: dict[str, Any]) -> dict[str, float]:
+    """flops and bytes accessed, as XLA counts them, of the one step that `exe` has compiled for `program`."""
+    (compiled,) = exe._compiled[program].values()
+    with jax.enable_x64(True):
+        args = (*compiled.bind(scope).arrays, compiled.check_feed(feed), 0, 0)
+        return compiled.function().lower(*args).compile().cost_analysis()
+
+
 class Ours:
     """A case as a Fluid program behind an Executor."""
 
@@ -59,11 +67,7 @@ class Ours:
         return self.exe.run(self.main, feed=self.feed, fetch_list=[self.loss], scope=self.scope, return_numpy=False)[0]
 
     def cost(self) -> dict[str, float]:
-        """flops and bytes accessed of the compiled step, as XLA counts them."""
-        (compiled,) = self.exe._compiled[self.main].values()
-        with jax.enable_x64(True):
-            args = (*compiled.bind(self.scope).arrays, compiled.check_feed(self.feed), 0, 0)
-            return compiled.function().lower(*args).compile().cost_analysis()
+        return cost(self.exe, self.main, self.scope, self.feed)
 
 
 class Theirs:

@@ -33,6 +33,8 @@ from .functional import step_fn as step_fn
 from .input import data as data
 from .input import embedding as embedding
 from .input import one_hot as one_hot
+from .io import load as load
+from .io import save as save
 from .lod_tensor import LoDTensor as LoDTensor
 from .param_attr import ParamAttr as ParamAttr
 from .param_attr import WeightNormParamAttr as WeightNormParamAttr

@@ -43,6 +43,10 @@ class ParseError(FluidValueError):
     """Text or bytes that do not hold a program."""
 
 
+class LoadError(FluidError, RuntimeError):
+    """Saved values that do not fit the program: missing, unexpected, of another shape or dtype."""
+
+
 class FeedError(FluidValueError):
     """A feed that is missing, misnamed, or of the wrong dtype, shape or range."""
 

@@ -1,12 +1,8 @@
-"""fluid.io: loaders and readers of data."""
+"""fluid.io: loaders and readers of data; saving and loading of programs and their values."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from .dataloader import DataLoader, PyReader
-from .errors import near
-from .layers.missing import Missing
 from .reader import (
     ComposeNotAligned,
     batch,
@@ -20,12 +16,22 @@ from .reader import (
     shuffle,
     xmap_readers,
 )
-
-_SAVING = {
-    "get_program_parameter", "get_program_persistable_vars", "load", "load_inference_model", "load_params",
-    "load_persistables", "load_program_state", "load_vars", "save", "save_inference_model", "save_params",
-    "save_persistables", "save_vars", "set_program_state",
-}  # fmt: skip
+from .saved.model import load_inference_model, save_inference_model
+from .saved.programs import load, load_program_state, save, set_program_state
+from .saved.safe import load_safetensors, save_safetensors
+from .saved.values import is_belong_to_optimizer, is_parameter, is_persistable
+from .saved.vars import (
+    get_parameter_value,
+    get_parameter_value_by_name,
+    get_program_parameter,
+    get_program_persistable_vars,
+    load_params,
+    load_persistables,
+    load_vars,
+    save_params,
+    save_persistables,
+    save_vars,
+)
 
 __all__ = [
     "ComposeNotAligned",
@@ -37,17 +43,29 @@ __all__ = [
     "chain",
     "compose",
     "firstn",
+    "get_parameter_value",
+    "get_parameter_value_by_name",
+    "get_program_parameter",
+    "get_program_persistable_vars",
+    "is_belong_to_optimizer",
+    "is_parameter",
+    "is_persistable",
+    "load",
+    "load_inference_model",
+    "load_params",
+    "load_persistables",
+    "load_program_state",
+    "load_safetensors",
+    "load_vars",
     "map_readers",
     "multiprocess_reader",
+    "save",
+    "save_inference_model",
+    "save_params",
+    "save_persistables",
+    "save_safetensors",
+    "save_vars",
+    "set_program_state",
     "shuffle",
     "xmap_readers",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name in _SAVING:
-        raise Missing(
-            f"fluid.io.{name} is not there; read values with scope.get(name) and keep them with numpy.savez, and programs "
-            "with serialize_to_string"
-        )
-    raise AttributeError(f"fluid.io has no {name!r}{near(name, __all__)}")

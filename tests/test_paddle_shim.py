@@ -80,7 +80,7 @@ MISSING = [
     ("paddle.fluid.optimizer", "Adamm", "(did you mean 'Adam'"),
     ("paddle.dataset", "cifar", "fluidjax has no paddle.dataset.cifar; the nearest there is"),
     ("paddle.fluid", "DistributeTranspiler", "distribution is not there yet"),
-    ("paddle.fluid.io", "save_params", "fluid.io.save_params is not there"),
+    ("paddle.fluid.io", "save_parms", "did you mean 'save_params'"),
 ]
 
 

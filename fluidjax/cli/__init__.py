@@ -26,6 +26,7 @@ class Command:
 
 COMMANDS: dict[str, Command] = {
     "run": Command("run", "run a script that imports paddle, with fluidjax in paddle's place"),
+    "passes": Command("passes", "list the passes and their options"),
     "demo": Command("demo", "train a LeNet on handwritten digits and draw how it went"),
 }
 

@@ -15,10 +15,10 @@ import jax
 import jax.numpy as jnp
 
 from ..dtypes import numpy_dtype
-from ..errors import EnforceNotMet, FeedError, FetchError, FluidError, near, note
+from ..errors import EnforceNotMet, FeedError, FetchError, FluidError, UnsupportedError, near, note
 from ..ir import text, walk
 from ..ir.desc import EMPTY, OpDesc, ProgramDesc, VarDesc
-from ..ops.registry import GRAD, HINTS, lookup, pullback
+from ..ops.registry import GRAD, HINTS, REGISTRY, lookup, pullback
 from . import control
 from .env import Context, Env, op_key, read_slots, requested, write_slots
 
@@ -34,6 +34,11 @@ class Step:
     desc: ProgramDesc
     fetches: tuple[str, ...] = ()
     literal: bool = False
+
+    def __post_init__(self) -> None:
+        unknown = unsupported(self.desc, self.ops)
+        if unknown:
+            raise UnsupportedError(f"the program needs {len(unknown)} op types that are not there: {', '.join(unknown)}")
 
     @cached_property
     def ops(self) -> tuple[OpDesc, ...]:
@@ -147,6 +152,14 @@ class Step:
     def _reader_of(self, name: str) -> str:
         op = self._uses[0].get(name)
         return "" if op is None else f": op '{op.type}'" + (f" ({op.loc})" if op.loc else "") + " reads it"
+
+
+def unsupported(desc: ProgramDesc, ops: Iterable[OpDesc] | None = None) -> list[str]:
+    """Op types that cannot run, of `ops` (default: all of block 0) and the blocks below them, sorted."""
+    top = tuple(desc.blocks[0].ops if ops is None else ops)
+    below = walk.nested(desc, [i for op in top for i in op.blocks])
+    used = {op.type for op in top} | {op.type for idx in below for op in desc.blocks[idx].ops}
+    return sorted(kind for kind in used if kind not in REGISTRY and kind not in control.IGNORED)
 
 
 def as_declared(value: Any, var: VarDesc) -> Any:

@@ -19,7 +19,6 @@ made, and touches nothing else; `keep` names what will be fetched, and a pass ma
 
 from __future__ import annotations
 
-import difflib
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -29,9 +28,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import FluidError, FluidValueError, PassError, near, note
-from ..ir import text, walk
+from ..ir import show, walk
 from ..ir.desc import OpDesc, ProgramDesc
-from ..ir.edit import renumber
 from ..ir.verify import verify
 from ..ops.registry import lookup
 
@@ -156,8 +154,7 @@ class PassResult:
 
     def diff(self) -> str:
         """The difference of the two printed programs, as unified diff lines."""
-        old, new = (text.to_text(renumber(d)).splitlines() for d in (self.before, self.desc))
-        return "\n".join(difflib.unified_diff(old, new, "before", "after", lineterm=""))
+        return show.diff(self.before, self.desc)
 
     def __str__(self) -> str:
         head = f"{self.title}: {'changed' if self.changed else 'no change'}, {self.seconds * 1e3:.1f} ms"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ... import io as _io
 from ...backward import append_backward as append_backward
 from ...backward import gradients as gradients
 from ...compiler import BuildStrategy as BuildStrategy
@@ -14,6 +13,10 @@ from ...compiler import ExecutionStrategy as ExecutionStrategy
 from ...compiler import ParallelExecutor as ParallelExecutor
 from ...executor import Executor as Executor
 from ...input import data as _data
+from ...io import load as load
+from ...io import load_program_state as load_program_state
+from ...io import save as save
+from ...io import set_program_state as set_program_state
 from ...layers import accuracy as accuracy
 from ...layers import auc as auc
 from ...layers import create_global_var as create_global_var
@@ -32,6 +35,8 @@ from ...scope import global_scope as global_scope
 from ...scope import scope_guard as scope_guard
 from ..names import MissingName, sentence
 from . import nn
+from .model import load_inference_model as load_inference_model
+from .model import save_inference_model as save_inference_model
 
 
 def data(name: str, shape: Any, dtype: Any = None, lod_level: int = 0) -> Variable:
@@ -51,8 +56,6 @@ class InputSpec:
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
-    if name.startswith(("save", "load", "set_program_state")):
-        return getattr(_io, name)
     raise MissingName(sentence("paddle.static", name))
 
 
@@ -60,5 +63,6 @@ __all__ = [
     "BuildStrategy", "CompiledProgram", "ExecutionStrategy", "Executor", "ExponentialMovingAverage", "InputSpec",
     "ParallelExecutor", "Program", "Variable", "WeightNormParamAttr", "accuracy", "append_backward", "auc", "cpu_places",
     "create_global_var", "create_parameter", "cuda_places", "data", "default_main_program", "default_startup_program",
-    "global_scope", "gradients", "name_scope", "nn", "program_guard", "scope_guard",
+    "global_scope", "gradients", "load", "load_inference_model", "load_program_state", "name_scope", "nn", "program_guard",
+    "save", "save_inference_model", "scope_guard", "set_program_state",
 ]  # fmt: skip

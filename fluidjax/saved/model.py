@@ -1,0 +1,185 @@
+"""Inference models: a pruned program with feed and fetch ops, and the values of its persistable variables."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from .. import layers
+from ..errors import FluidTypeError, FluidValueError, ParseError, near
+from ..ir import edit
+from ..ir.desc import FrozenMap, OpDesc, ProgramDesc, VarDesc, slots
+from ..passes.inference import in_test_mode
+from ..program import Program, Variable, program_guard
+from .files import Pieces, read_file, write_files
+from .values import Difference, as_program, collect, descs, filename, is_persistable, store
+from .vars import files_of, read_arrays
+
+MODEL = "__model__"
+
+
+def save_inference_model(
+    dirname: str, feeded_var_names: Sequence[str], target_vars: Sequence[Variable], executor: Any,
+    main_program: Program | None = None, model_filename: str | None = None, params_filename: str | None = None,
+    export_for_deployment: bool = True, program_only: bool = False,
+) -> list[str]:  # fmt: skip
+    """Prune a program to what computes `target_vars` from `feeded_var_names`, and save it with its persistable values.
+
+    dirname: a folder, made if it is not there. model_filename: default "__model__". params_filename: None writes a file for
+    each variable, else all go into this one. export_for_deployment: False saves the whole program instead, as
+    MODEL.main_program. program_only: no values. Returns the names of the saved targets: each target goes through a `scale`
+    of 1, as in Fluid. main_program itself stays as it is (Fluid appends the scales to it).
+
+    Raises FluidValueError for names that are no strings, targets that are no Variables, a feed that the targets do not
+    need; EnforceNotMet for values that are not there. A save that fails leaves older files as they were.
+    """
+    program = as_program(main_program)
+    feeds = [feeded_var_names] if isinstance(feeded_var_names, str) else list(feeded_var_names or [])
+    targets = [target_vars] if isinstance(target_vars, Variable) else list(target_vars or [])
+    if not all(isinstance(n, str) for n in feeds):
+        raise FluidValueError("'feed_var_names' should be a list of str.")
+    if not targets or not all(isinstance(v, Variable) for v in targets):
+        raise FluidValueError("'target_vars' should be a list of Variable.")
+    name = MODEL if model_filename is None else filename(model_filename)
+    if export_for_deployment:
+        exported, outputs = deployed(program, feeds, targets)
+    else:
+        exported, outputs, name = program, [t.name for t in targets], name + ".main_program"
+    data = exported.serialize_to_string()
+    files: dict[str, Pieces] = {name: lambda: [data]}
+    if program_only:
+        warnings.warn("save_inference_model specified the param `program_only` to True, It will not save params of Program.", stacklevel=2)
+    else:
+        wanted = descs(exported, filter(is_persistable, exported.list_vars()))
+        arrays = collect(sorted(wanted))
+        files |= files_of(arrays, params_filename) if arrays else {}
+    write_files(os.path.normpath(dirname), files)
+    return outputs
+
+
+def deployed(program: Program, feeds: Sequence[str], targets: Sequence[Variable]) -> tuple[Program, list[str]]:
+    """The pruned program with feed and fetch ops, and the names of its outputs."""
+    if any(op.type == "auc" for op in program.global_block().ops):
+        warnings.warn("please ensure that you have set the auc states to zeros before saving inference model", stacklevel=3)
+    clone = program.clone()
+    block = clone.global_block()
+    with program_guard(clone):
+        scaled = [layers.scale(block._var_recursive(t.name), 1.0, name=f"save_infer_model/scale_{i}") for i, t in enumerate(targets)]
+    outputs = [v.name for v in scaled]
+    desc = edit.replace_ops(clone.desc, 0, (op for op in clone.desc.blocks[0].ops if op.type not in ("feed", "fetch")))
+    desc = edit.map_ops(edit.prune(desc, outputs, feeds), in_test_mode)
+    known = desc.blocks[0].vars
+    for feed in feeds:
+        if feed not in known:
+            hint = near(feed, [n for n, v in known.items() if v.is_data])
+            raise FluidValueError(f"the targets do not need feed {feed!r}{hint}; leave it out")
+    return clone._copy(with_feed_and_fetch(desc, feeds, outputs)), outputs
+
+
+def with_feed_and_fetch(desc: ProgramDesc, feeds: Sequence[str], fetches: Sequence[str]) -> ProgramDesc:
+    """`desc` with a feed op for every feed in front (the last one first, as Fluid writes them) and a fetch op a fetch."""
+    uid = edit.max_uid(desc)
+    ops = list(desc.blocks[0].ops)
+    front = [
+        OpDesc(uid + 1 + i, "feed", slots({"X": "feed"}), slots({"Out": n}), FrozenMap(col=i, op_role=0)) for i, n in enumerate(feeds)
+    ]
+    back = [
+        OpDesc(uid + 1 + len(feeds) + i, "fetch", slots({"X": n}), slots({"Out": "fetch"}), FrozenMap(col=i, op_role=0))
+        for i, n in enumerate(fetches)
+    ]
+    holders = [VarDesc("feed", kind="FEED_MINIBATCH", persistable=True)] if feeds else []
+    holders += [VarDesc("fetch", kind="FETCH_LIST", persistable=True)] if fetches else []
+    return edit.add_vars(edit.replace_ops(desc, 0, [*front[::-1], *ops, *back]), 0, holders)
+
+
+def feeds_and_fetches(desc: ProgramDesc) -> tuple[list[str], list[str]]:
+    """The names that a saved program's feed ops give and its fetch ops take, by their `col`. Raises ParseError for gaps."""
+    found: dict[str, dict[int, str]] = {"feed": {}, "fetch": {}}
+    for op in desc.blocks[0].ops:
+        if op.type in found:
+            names = op.output("Out") if op.type == "feed" else op.input("X")
+            col = op.attrs.get("col", 0)
+            if len(names) != 1 or not isinstance(col, int) or col in found[op.type]:
+                raise ParseError(f"op '{op.type}' number {col!r} of the program names {len(names)} variables, or is there twice")
+            found[op.type][col] = names[0]
+    for kind, by_col in found.items():
+        if sorted(by_col) != list(range(len(by_col))):
+            raise ParseError(f"the program's {kind} ops are numbered {sorted(by_col)[:20]}; they should count from 0")
+        for name in by_col.values():
+            if name not in desc.blocks[0].vars:
+                raise ParseError(f"a {kind} op names {name!r}, which the program does not declare")
+    return ([found[kind][i] for i in range(len(found[kind]))] for kind in ("feed", "fetch"))  # type: ignore[return-value]
+
+
+def load_inference_model(
+    dirname: str | None, executor: Any, model_filename: str | bytes | None = None, params_filename: str | bytes | None = None,
+    pserver_endpoints: Any = None, partial: bool = False,
+) -> list[Any]:  # fmt: skip
+    """Load a program that was saved for inference, and its values into the global scope: [program, feed names, fetch variables].
+
+    dirname: the folder; None: model_filename and params_filename are the bytes themselves. model_filename: default
+    "__model__" or, where there is none, the only .pdmodel file. params_filename: None for a file each, or the .pdiparams file
+    that belongs to a .pdmodel. partial: values that are missing or do not fit are left out.
+
+    An op type that is not known does not keep a model from being loaded and printed; running it names all of them. Raises
+    FluidValueError for files that are not there, ParseError for files that are damaged, LoadError for values that do not
+    fit; then the scope is as it was.
+    """
+    if pserver_endpoints:
+        raise FluidValueError("a distributed lookup table cannot be loaded for inference: pserver_endpoints must be None")
+    if dirname is None:
+        if not isinstance(model_filename, bytes) or params_filename is None:
+            raise FluidValueError("The path of params cannot be None when the directory path is None.")
+        program, feeds, targets = read_program(model_filename, "the given bytes")
+        load_values(program, None, params_filename, partial)
+        return [program, feeds, targets]
+    if isinstance(model_filename, bytes) or isinstance(params_filename, bytes):
+        raise FluidTypeError("with a dirname, model_filename and params_filename are names of files, not bytes")
+    folder = Path(os.path.normpath(dirname))
+    path, beside = locate(folder, model_filename)
+    program, feeds, targets = read_program(read_file(path), str(path))
+    load_values(program, str(folder), params_filename if params_filename is not None else beside, partial)
+    return [program, feeds, targets]
+
+
+def locate(folder: Path, model_filename: str | None = None) -> tuple[Path, str | None]:
+    """The program's file in a folder, and the name of the file of all values beside it (None: a file each).
+
+    Raises FluidValueError saying what is in the folder where none or several could be meant.
+    """
+    if not folder.is_dir():
+        raise FluidValueError(f"There is no directory named {str(folder)!r}")
+    if model_filename is not None:
+        return folder / filename(model_filename), None
+    if (folder / MODEL).is_file():
+        return folder / MODEL, None
+    models = sorted(folder.glob("*.pdmodel"))
+    if len(models) != 1:
+        there = ", ".join(sorted(p.name for p in folder.iterdir())[:10]) or "nothing"
+        raise FluidValueError(f"no {MODEL} and {len(models)} .pdmodel files in {str(folder)!r}, which holds {there}; name model_filename")
+    values = models[0].with_suffix(".pdiparams")
+    return models[0], values.name if values.is_file() else None
+
+
+def read_program(data: bytes, source: str) -> tuple[Program, list[str], list[Variable]]:
+    """A saved program, what it is fed, and what it gives. Raises ParseError naming the source."""
+    try:
+        program = Program.parse_from_string(data)
+        feeds, fetches = feeds_and_fetches(program.desc)
+    except ParseError as error:
+        raise ParseError(f"{source}: {error}") from None
+    data_vars = [replace(program.desc.blocks[0].vars[n], is_data=True) for n in feeds]
+    program._set_desc(edit.add_vars(program.desc, 0, data_vars))
+    return program, feeds, [program.global_block().var(n) for n in fetches]
+
+
+def load_values(program: Program, dirname: str | None, params: str | bytes | None, partial: bool = False) -> Difference:
+    """Load a saved program's persistable values into the global scope: see load_inference_model."""
+    wanted = descs(program, filter(is_persistable, program.list_vars()))
+    found = read_arrays(wanted, dirname, params) if wanted else {}
+    source = "what is given as bytes" if dirname is None else repr(str(Path(dirname, params) if isinstance(params, str) else dirname))
+    return store(wanted, found, source, partial)

@@ -1,0 +1,164 @@
+"""Paddle's LoDTensor stream: how one tensor stands in a file of its own or, one after another, in a combined file.
+
+    uint32 version 0 | uint64 number of LoD levels | a level: uint64 bytes, uint64 offsets... |
+    uint32 version 0 | int32 bytes of a TensorDesc | TensorDesc (protobuf: data_type, dims) | the elements, row by row
+
+All numbers are little-endian. Nothing is allocated before it is known that the bytes are there.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from ..dtypes import enum_of, name_of, numpy_dtype
+from ..errors import FluidError, ParseError
+from ..ir import framework_pb2
+
+wire: Any = framework_pb2  # its classes are made when it is imported, which type checkers cannot see
+Lod = tuple[tuple[int, ...], ...]
+MAX_RANK = 64  # NumPy's
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """One tensor of a file: its elements, and the offsets of its sequences level by level."""
+
+    array: np.ndarray
+    lod: Lod = ()
+
+
+class Reader:
+    """Reads numbers from bytes; what goes wrong is named with the file and the offset."""
+
+    def __init__(self, data: bytes | memoryview, source: str) -> None:
+        self.data, self.source, self.at = memoryview(data), source, 0
+
+    @property
+    def left(self) -> int:
+        return len(self.data) - self.at
+
+    def fail(self, what: str, at: int | None = None) -> ParseError:
+        return ParseError(f"{self.source}, offset {self.at if at is None else at}: {what}")
+
+    def take(self, count: int, what: str) -> memoryview:
+        if count > self.left:
+            raise self.fail(f"{what} needs {count} bytes, but {self.left} are left")
+        self.at += count
+        return self.data[self.at - count : self.at]
+
+    def number(self, kind: str, what: str) -> int:
+        (value,) = struct.unpack("<" + kind, self.take(struct.calcsize("<" + kind), what))
+        return value
+
+    def version(self, what: str) -> None:
+        found = self.number("I", f"the version of {what}")
+        if found != 0:
+            raise self.fail(f"the version of {what} is {found}; 0 is what Paddle writes", self.at - 4)
+
+
+def read(reader: Reader) -> Tensor:
+    """The tensor at the reader's place. Raises ParseError naming file, offset and field."""
+    reader.version("the LoDTensor")
+    lod = _lod(reader)
+    reader.version("the tensor")
+    dtype, dims = _desc(reader)
+    count = math.prod(dims)
+    size = count * dtype.itemsize
+    raw = reader.take(size, f"a tensor {list(dims)} of {dtype.name}")
+    try:
+        array = np.frombuffer(raw, dtype).reshape(dims).copy()
+    except ValueError as error:  # a size of 0 beside one that no array can have
+        raise reader.fail(f"dims {list(dims)}: {error}") from None
+    if dtype == np.bool_ and array.size and array.view(np.uint8).max() > 1:
+        raise reader.fail("a boolean is neither 0 nor 1", reader.at - size)
+    if lod and lod[-1][-1] != (dims[0] if dims else 0):
+        raise reader.fail(f"the LoD ends at row {lod[-1][-1]}, but the tensor has shape {list(dims)}")
+    return Tensor(array, lod)
+
+
+def _lod(reader: Reader) -> Lod:
+    levels = reader.number("Q", "the number of LoD levels")
+    if levels > reader.left // 8:
+        raise reader.fail(f"there are {levels} LoD levels, more than the file has room for", reader.at - 8)
+    found: list[tuple[int, ...]] = []
+    for level in range(levels):
+        size = reader.number("Q", f"the size of LoD level {level}")
+        raw = reader.take(size, f"LoD level {level}")
+        if size % 8 or size < 8:
+            raise reader.fail(f"LoD level {level} has {size} bytes; offsets have 8 each", reader.at - size)
+        offsets = np.frombuffer(raw, "<u8")
+        if offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any():
+            raise reader.fail(f"the offsets of LoD level {level} do not rise from 0", reader.at - size)
+        if found and found[-1][-1] != len(offsets) - 1:
+            above = f"the level above it ends at {found[-1][-1]}"
+            raise reader.fail(f"LoD level {level} has {len(offsets) - 1} sequences; {above}", reader.at - size)
+        found.append(tuple(offsets.tolist()))
+    return tuple(found)
+
+
+def _desc(reader: Reader) -> tuple[np.dtype, tuple[int, ...]]:
+    size = reader.number("i", "the size of the TensorDesc")
+    if size < 0:
+        raise reader.fail(f"the size of the TensorDesc is {size}", reader.at - 4)
+    start = reader.at
+    desc = wire.VarType.TensorDesc()
+    try:
+        desc.ParseFromString(bytes(reader.take(size, "the TensorDesc")))
+        name = name_of(desc.data_type)
+        dtype = numpy_dtype(name)
+    except DecodeError as error:
+        raise reader.fail(f"these bytes are no TensorDesc: {error}", start) from None
+    except FluidError as error:
+        raise reader.fail(f"data_type: {error}", start) from None
+    dims = tuple(desc.dims)
+    if any(d < 0 for d in dims) or len(dims) > MAX_RANK:
+        raise reader.fail(f"dims: {list(dims[:MAX_RANK])} is no shape", start)
+    return dtype, dims
+
+
+def read_one(data: bytes, source: str) -> Tensor:
+    """The one tensor of a file. Raises ParseError, also for bytes behind it."""
+    reader = Reader(data, source)
+    tensor = read(reader)
+    if reader.left:
+        raise reader.fail(f"{reader.left} bytes follow the tensor; several tensors in one file are loaded by params_filename")
+    return tensor
+
+
+def read_many(data: bytes, names: Sequence[str], source: str) -> dict[str, Tensor]:
+    """The tensors of a combined file, which says nothing about names: they are given, in the file's order.
+
+    Raises ParseError for a file with another number of tensors.
+    """
+    reader = Reader(data, source)
+    found: dict[str, Tensor] = {}
+    for name in names:
+        if not reader.left:
+            raise reader.fail(f"the file ends after {len(found)} tensors; {name!r} and {len(names) - len(found) - 1} more should follow")
+        try:
+            found[name] = read(reader)
+        except ParseError as error:
+            raise ParseError(f"{error} (parameter {name!r}, number {len(found)} of {len(names)})") from None
+    if reader.left:
+        raise reader.fail(f"{reader.left} bytes follow the last of {len(names)} tensors; the program expects fewer than the file holds")
+    return found
+
+
+def write(tensor: Tensor) -> Iterator[bytes | memoryview]:
+    """The bytes of a tensor, in pieces (large arrays are not copied)."""
+    array = np.ascontiguousarray(tensor.array).reshape(tensor.array.shape)  # ascontiguousarray makes a scalar [1]
+    yield struct.pack("<IQ", 0, len(tensor.lod))
+    for level in tensor.lod:
+        offsets = np.asarray(level, "<u8").tobytes()
+        yield struct.pack("<Q", len(offsets)) + offsets
+    desc = wire.VarType.TensorDesc(data_type=int(enum_of(array.dtype.name)), dims=array.shape)
+    encoded = desc.SerializeToString()
+    yield struct.pack("<Ii", 0, len(encoded)) + encoded
+    yield array.view(np.uint8).reshape(-1).data if array.size and array.ndim else array.tobytes()

@@ -1,0 +1,166 @@
+"""``fluid.io.save_vars`` and its kin: values in Paddle's LoDTensor files, one file each or all in one."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import FluidTypeError, FluidValueError
+from ..ir.desc import VarDesc
+from ..program import Parameter, Program, Variable
+from . import stream
+from .files import Pieces, read_file, safe_name, write_files
+from .values import Difference, as_program, collect, descs, is_parameter, is_persistable, store
+from .values import filename as base_name
+
+Predicate = Callable[[Variable], bool]
+
+
+def _chosen(program: Program, vars: Iterable[Any] | None, predicate: Predicate | None) -> dict[str, VarDesc]:
+    if vars is None:
+        if predicate is None:
+            raise FluidValueError("give the variables as vars, or a predicate that chooses them")
+        vars = [v for v in program.list_vars() if predicate(v)]
+    return descs(program, vars)
+
+
+def save_vars(
+    executor: Any, dirname: str | None, main_program: Program | None = None, vars: Sequence[Variable] | None = None,
+    predicate: Predicate | None = None, filename: str | None = None,
+) -> bytes | None:  # fmt: skip
+    """Save variables' values from the global scope.
+
+    dirname: a folder, made if it is not there. vars: variables; None: those of main_program (default: the default main
+    program) that `predicate` accepts. filename: None writes one file for each variable, named as it is; else all go into
+    this one file, in sorted order of their names. With both dirname and filename None the combined bytes are returned.
+    executor: as in Fluid; values are read from the scope without it.
+
+    Raises EnforceNotMet for variables without a value, FluidValueError for names that would leave the folder. A save that
+    fails leaves older files as they were.
+    """
+    wanted = _chosen(as_program(main_program), vars, predicate)
+    if not wanted:
+        warnings.warn("no variable in your model, please ensure there are any variables in your model to save", stacklevel=2)
+        return None
+    arrays = collect(sorted(wanted))
+    if dirname is None:
+        if filename is not None:
+            raise FluidValueError("save_vars with a filename needs a dirname")
+        return b"".join(bytes(piece) for piece in _combined(arrays)())
+    write_files(os.path.normpath(dirname), files_of(arrays, filename))
+    return None
+
+
+def files_of(arrays: Mapping[str, np.ndarray], filename: str | None) -> dict[str, Pieces]:
+    """File name -> how its bytes are made: a file an array, or one for all in sorted order."""
+    if filename is not None:
+        return {base_name(filename): _combined(arrays)}
+    return {safe_name(name): _single(array) for name, array in arrays.items()}
+
+
+def _single(array: np.ndarray) -> Pieces:
+    return lambda: stream.write(stream.Tensor(array))
+
+
+def _combined(arrays: Mapping[str, np.ndarray]) -> Pieces:
+    return lambda: (piece for name in sorted(arrays) for piece in stream.write(stream.Tensor(arrays[name])))
+
+
+def save_params(executor: Any, dirname: str | None, main_program: Program | None = None, filename: str | None = None) -> bytes | None:
+    """Save all Parameters of a program: see save_vars."""
+    return save_vars(executor, dirname, main_program, None, is_parameter, filename)
+
+
+def save_persistables(
+    executor: Any, dirname: str | None, main_program: Program | None = None, filename: str | None = None
+) -> bytes | None:
+    """Save all persistable variables of a program, optimizer state included: see save_vars."""
+    return save_vars(executor, dirname, main_program, None, is_persistable, filename)
+
+
+def load_vars(
+    executor: Any, dirname: str | None, main_program: Program | None = None, vars: Sequence[Variable] | None = None,
+    predicate: Predicate | None = None, filename: str | bytes | None = None, partial: bool = False,
+) -> Difference | None:  # fmt: skip
+    """Load variables' values into the global scope: see save_vars.
+
+    Raises LoadError listing every variable that is missing or has another shape or dtype, ParseError for a file that is no
+    tensor; then the scope is as it was. partial: load what fits, and return the Difference.
+    """
+    wanted = _chosen(as_program(main_program), vars, predicate)
+    found = read_arrays(wanted, dirname, filename)
+    source = "what is given as bytes" if dirname is None else repr(str(Path(dirname, filename) if isinstance(filename, str) else dirname))
+    difference = store(wanted, found, source, partial)
+    return difference if partial else None
+
+
+def read_arrays(wanted: Mapping[str, VarDesc], dirname: str | None, filename: str | bytes | None) -> dict[str, np.ndarray]:
+    """The saved arrays of these variables; those whose file is not there are left out.
+
+    Raises FluidValueError if there is no such folder or combined file, ParseError for files that hold no tensors.
+    """
+    if dirname is None:
+        if not isinstance(filename, bytes | bytearray):
+            raise FluidValueError("The directory path and params cannot be None at the same time.")
+        return _arrays(stream.read_many(bytes(filename), sorted(wanted), "the given bytes"))
+    folder = Path(os.path.normpath(dirname))
+    if not folder.is_dir():
+        raise FluidValueError(f"There is no directory named {str(dirname)!r}")
+    if filename is not None:
+        if not isinstance(filename, str):
+            raise FluidTypeError(f"filename is a string, not {type(filename).__name__}")
+        path = folder / base_name(filename)
+        return _arrays(stream.read_many(read_file(path), sorted(wanted), str(path)))
+    paths = {name: folder / safe_name(name) for name in wanted}
+    return _arrays({n: stream.read_one(read_file(p), str(p)) for n, p in paths.items() if p.is_file()})
+
+
+def _arrays(tensors: Mapping[str, stream.Tensor]) -> dict[str, np.ndarray]:
+    return {name: tensor.array for name, tensor in tensors.items()}
+
+
+def load_params(
+    executor: Any, dirname: str | None, main_program: Program | None = None, filename: str | None = None, partial: bool = False
+) -> Difference | None:
+    """Load all Parameters of a program: see load_vars."""
+    return load_vars(executor, dirname, main_program, None, is_parameter, filename, partial)
+
+
+def load_persistables(
+    executor: Any, dirname: str | None, main_program: Program | None = None, filename: str | None = None, partial: bool = False
+) -> Difference | None:
+    """Load all persistable variables of a program: see load_vars."""
+    return load_vars(executor, dirname, main_program, None, is_persistable, filename, partial)
+
+
+def get_program_parameter(program: Program) -> list[Parameter]:
+    """The Parameters of a program."""
+    return [v for v in as_program(program).list_vars() if isinstance(v, Parameter)]
+
+
+def get_program_persistable_vars(program: Program) -> list[Variable]:
+    """The persistable variables of a program, those that have values to save."""
+    return [v for v in as_program(program).list_vars() if is_persistable(v)]
+
+
+def get_parameter_value(para: Variable, executor: Any) -> np.ndarray:
+    """The value of a Parameter in the global scope, as a copy. Raises FluidTypeError for another variable."""
+    if not is_parameter(para):
+        raise FluidTypeError("The input variable is not parameter.")
+    return np.array(collect([para.name])[para.name])
+
+
+def get_parameter_value_by_name(name: str, executor: Any, program: Program | None = None) -> np.ndarray:
+    """The value of a Parameter by its name in a program (default: the default main program)."""
+    return get_parameter_value(as_program(program).global_block().var(name), executor)
+
+
+__all__ = [
+    "get_parameter_value", "get_parameter_value_by_name", "get_program_parameter", "get_program_persistable_vars",
+    "load_params", "load_persistables", "load_vars", "save_params", "save_persistables", "save_vars",
+]  # fmt: skip

@@ -1,0 +1,167 @@
+"""Hostile files: 10,000 mutations of every format; only our own errors come out, and memory stays near the file's size."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import re
+import struct
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fluidjax as fluid
+from fluidjax.errors import FluidError, ParseError
+from fluidjax.saved import model, pickled, safe, stream
+
+DATA = Path(__file__).parents[1] / "data/saved"
+NAMES = sorted(p.name for p in (DATA / "separate").iterdir() if p.name != "__model__")
+
+
+def _safetensors() -> bytes:
+    from safetensors.numpy import save
+
+    return save({"a": np.arange(12, dtype="float32").reshape(3, 4), "b": np.ones(5, "int64")})
+
+
+# format -> (a good file, how it is read, mutations)
+FORMATS: dict[str, tuple[bytes, Callable[[bytes], object], int]] = {
+    "program": ((DATA / "combined/model").read_bytes(), lambda d: model.read_program(d, "FILE"), 1500),
+    "tensor": ((DATA / "separate/conv2d_0.w_0").read_bytes(), lambda d: stream.read_one(d, "FILE"), 2500),
+    "ragged": ((DATA / "lod/ragged").read_bytes(), lambda d: stream.read_one(d, "FILE"), 2000),
+    "combined": ((DATA / "combined/params").read_bytes(), lambda d: stream.read_many(d, NAMES, "FILE"), 1500),
+    "pickle": ((DATA / "prefix.pdparams").read_bytes(), lambda d: pickled.read(d, "FILE"), 2500),
+    "safetensors": (_safetensors(), lambda d: safe.read_safetensors(d, "FILE"), 1000),
+}
+LARGE = [struct.pack("<q", n) for n in (-1, 2**31, 2**40, 2**62)] + [struct.pack("<i", n) for n in (-1, 2**30)] + [b"\xff" * 9]
+
+
+def mutated(data: bytes, rng: random.Random) -> bytes:
+    """The file with one to four faults: flipped bits, cut off, huge numbers, pieces repeated or taken out."""
+    out = bytearray(data)
+    for _ in range(rng.randint(1, 4)):
+        at = rng.randrange(len(out) + 1)
+        kind = rng.randrange(6)
+        if kind == 0:
+            out = out[:at]
+        elif kind == 1 and at < len(out):
+            out[at] ^= 1 << rng.randrange(8)
+        elif kind == 2:
+            new = rng.choice(LARGE)
+            out[at : at + len(new)] = new
+        elif kind == 3:
+            out[at:at] = rng.randbytes(rng.randint(1, 12))
+        elif kind == 4:
+            out[at:at] = out[at : at + rng.randint(1, 40)]
+        else:
+            del out[at : at + rng.randint(1, 40)]
+    return bytes(out)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_mutations(name: str) -> None:
+    data, read, count = FORMATS[name]
+    rng, refused = random.Random(name), 0
+    read(data)
+    for number in range(count):
+        bad = mutated(data, rng)
+        try:
+            read(bad)
+        except FluidError as error:
+            refused += 1
+            assert "FILE" in str(error) and len(str(error)) < 2000, f"mutation {number}: {error}"
+    assert refused > count // 4
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_memory_is_bounded_by_the_file(name: str) -> None:
+    data, read, _ = FORMATS[name]
+    rng = random.Random(name + "memory")
+    read(data)
+    tracemalloc.start()
+    try:
+        for _ in range(150):
+            bad = mutated(data, rng)
+            tracemalloc.reset_peak()
+            before = tracemalloc.get_traced_memory()[0]
+            with contextlib.suppress(FluidError):
+                read(bad)
+            peak = tracemalloc.get_traced_memory()[1] - before
+            assert peak < 64 * len(bad) + (1 << 20)
+    finally:
+        tracemalloc.stop()
+
+
+def test_mutations_number_ten_thousand() -> None:
+    assert sum(count for _, _, count in FORMATS.values()) >= 10_000
+
+
+def _tensor(dims: list[int], data: bytes = b"", dtype: int = 5, version: int = 0, levels: int = 0) -> bytes:
+    desc = stream.wire.VarType.TensorDesc(data_type=dtype, dims=dims).SerializeToString()
+    return struct.pack("<IQ", version, levels) + struct.pack("<Ii", 0, len(desc)) + desc + data
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"", r"FILE, offset 0: the version of the LoDTensor needs 4 bytes, but 0 are left"),
+        (_tensor([2**40, 2**40]), r"a tensor \[1099511627776, 1099511627776\] of float32 needs"),
+        (_tensor([-1, 2]), r"dims: \[-1, 2\] is no shape"),
+        (_tensor([1] * 65), r"is no shape"),
+        (_tensor([0, 2**62, 2**62]), r"FILE, offset \d+: dims"),
+        (_tensor([1], b"1234", dtype=99), r"data_type: 99 is not the number"),
+        (_tensor([1], b"1234", version=7), r"the version of the LoDTensor is 7"),
+        (_tensor([1], b"1234", levels=2**50), r"LoD levels, more than the file has room for"),
+        (_tensor([1], b"12345678"), r"4 bytes follow the tensor"),
+        (_tensor([1], b"\x05", dtype=0), r"a boolean is neither 0 nor 1"),
+    ],
+)
+def test_hostile_tensors(data: bytes, text: str) -> None:
+    with pytest.raises(ParseError, match=text):
+        stream.read_one(data, "FILE")
+
+
+class Evil:
+    """What a pickle could do."""
+
+    def __init__(self, *call: object) -> None:
+        self.call = call
+
+    def __reduce__(self) -> tuple:
+        return self.call[0], self.call[1:]
+
+
+def test_pickles_run_nothing(tmp_path: Path) -> None:
+    import os
+    import pickle
+
+    flag = tmp_path / "flag"
+    for value in (Evil(os.mkdir, str(flag)), {"a": Evil(os.mkdir, str(flag))}, {"a": Evil(eval, "1")}, {"a": object()}, [1], 3, {1: 2}):
+        for protocol in range(5):
+            with pytest.raises(ParseError, match="FILE, offset"):
+                pickled.read(pickle.dumps(value, protocol), "FILE")
+    assert not flag.exists()
+
+
+def test_a_pickle_that_doubles_stays_small() -> None:
+    """Tuples of tuples by reference: small in the file and here."""
+    bomb = b"\x80\x02)q\x00" + b"".join(b"h%ch%c\x86q%c" % (i, i, i + 1) for i in range(200)) + b"."
+    with pytest.raises(ParseError):
+        pickled.read(bomb, "FILE")
+
+
+def test_a_program_with_wrong_feed_ops(tmp_path: Path) -> None:
+    program = fluid.Program.parse_from_string((DATA / "combined/model").read_bytes())
+    program.global_block().ops[0]._set_attr("col", 5)
+    with pytest.raises(ParseError, match="FILE: the program's feed ops are numbered"):
+        model.read_program(program.serialize_to_string(), "FILE")
+
+
+def test_saved_text_has_no_stray_paths() -> None:
+    """Recorded models hold no file names of the machine that wrote them."""
+    for path in DATA.rglob("*"):
+        if path.is_file():
+            assert not re.search(rb"/(home|root|work|tmp)/", path.read_bytes()), path
