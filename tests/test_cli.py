@@ -143,3 +143,67 @@ def test_a_script_trains(tmp_path, capsys):
         [sys.executable, "-m", "fluidjax", "run", script], capture_output=True, text=True, cwd=ROOT, timeout=120
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "[ True]\n", "")
+
+
+MODEL = ROOT / "tests/data/saved/combined"
+FILES = ["--model-file", "model", "--params-file", "params"]
+
+
+def test_show_forms(capsys):
+    assert cli.main(["show", str(MODEL), *FILES]) == 0
+    assert " = batch_norm(" in capsys.readouterr().out
+    assert cli.main(["show", str(MODEL / "model"), "--dot"]) == 0
+    assert capsys.readouterr().out.startswith("digraph")
+    assert cli.main(["show", str(ROOT / "tests/data/saved/separate"), "--html"]) == 0
+    assert capsys.readouterr().out.startswith("<!doctype html>")
+    assert cli.main(["show", str(MODEL), *FILES, "--counts"]) == 0
+    assert "     1  conv2d\n" in capsys.readouterr().out
+
+
+def test_passes_lists_and_explains(capsys):
+    assert cli.main(["passes"]) == 0
+    assert "fuse_batch_norm(probe=True)" in capsys.readouterr().out
+    assert cli.main(["passes", "dce", "dze"]) == 1
+    assert "there is no pass 'dze' (did you mean 'dce'?)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["combined", "separate"])
+def test_optimize_then_infer(form, capsys, tmp_path):
+    import json
+
+    import numpy as np
+
+    reference = np.load(ROOT / "tests/data/saved/ref.npz")
+    np.savez(tmp_path / "in.npz", x=reference["x"])
+    files = FILES if form == "combined" else []
+    model = str(ROOT / "tests/data/saved" / form)
+    assert cli.main(["optimize", model, str(tmp_path / "out"), *files, "--json", str(tmp_path / "c.json"), "--check"]) == 0
+    out = capsys.readouterr().out
+    assert "batch_norm: 1 -> 0" in out and "fuse_batch_norm: 1 folded, 0 refused" in out and "largest difference" in out
+    assert json.loads((tmp_path / "c.json").read_text())[0]["folds"][0]["layer"] == "conv2d+elementwise_add+batch_norm"
+    for path in (model, str(tmp_path / "out")):
+        command = ["infer", path, *files, "--input", str(tmp_path / "in.npz"), "--output", str(tmp_path / "y.npz"), "--repeat", "2"]
+        assert cli.main(command) == 0
+        assert "float32[4, 5]" in capsys.readouterr().out
+        np.testing.assert_allclose(np.load(tmp_path / "y.npz")["out0"], reference["y"], rtol=1e-5, atol=1e-6)
+
+
+def test_mistakes_on_the_command_line(capsys, tmp_path):
+    model = str(ROOT / "tests/data/saved/separate")
+    (tmp_path / "bad.npz").write_bytes(b"PK\x03\x04 nothing")
+    cases = [
+        (["optimize", model, model], "name another one"),
+        (["optimize", model, str(tmp_path), "--passes", "fuse_batchnorm"], "did you mean 'fuse_batch_norm'"),
+        (["infer", model, "--shape", "y=1"], "has no such input; it has x"),
+        (["infer", model, "--shape", "x=a"], "should look like"),
+        (["infer", model, "--batch", "0"], "is a positive number"),
+        (["infer", model, "--input", str(tmp_path / "no.npz")], "is no .npz file"),
+        (["infer", model, "--input", str(tmp_path / "bad.npz")], "is no .npz file"),
+        (["show", str(tmp_path)], "name model_filename"),
+        (["show", str(tmp_path / "bad.npz")], "no Paddle program"),
+    ]
+    for command, text in cases:
+        assert cli.main(command) == 1, command
+        err = capsys.readouterr().err
+        assert text in err and "Traceback" not in err, (command, err)
+    assert [p.name for p in tmp_path.iterdir()] == ["bad.npz"]

@@ -26,6 +26,10 @@ class Command:
 
 COMMANDS: dict[str, Command] = {
     "run": Command("run", "run a script that imports paddle, with fluidjax in paddle's place"),
+    "show": Command("show", "print a saved model's program"),
+    "optimize": Command("optimize", "rewrite a saved model by passes, and say what was done"),
+    "memory": Command("memory", "show what a saved model holds in memory, op by op"),
+    "infer": Command("infer", "run a saved model on arrays, and time it"),
     "passes": Command("passes", "list the passes and their options"),
     "demo": Command("demo", "train a LeNet on handwritten digits and draw how it went"),
 }

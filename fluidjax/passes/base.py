@@ -61,8 +61,8 @@ def refused(op: OpDesc, why: str) -> Note:
 
 
 def _short(op: OpDesc) -> str:
-    out = next(iter(op.writes), None)
-    return f"op '{op.type}'" + (f" -> {out}" if out is not None else "")
+    main = next((op.output(slot)[0] for slot in ("Out", "Output", "Y") if op.output(slot)), next(iter(op.writes), None))
+    return f"op '{op.type}'" + (f" -> {main}" if main is not None else "")
 
 
 @dataclass(frozen=True)

@@ -166,7 +166,7 @@ class Folder:
     def _certify(self, found: Found, after: Sequence[OpDesc], weight: str) -> None:
         before = [self.values.ops[at] for at in found.ops]
         vars, arrays = ChainMap(self.vars, self._declared), ChainMap(self.made, values_of(self.params, before))
-        error = measure(vars, arrays, before, after) if self.probe else None
+        error = measure(vars, arrays, before, after, _result(before[-1])) if self.probe else None
         self.folds.append(Fold.of(before, after, found.affine, weight, error))
 
     def result(self) -> ProgramDesc:

@@ -36,11 +36,11 @@ class Error:
 
 
 def measure(
-    vars: Mapping[str, VarDesc], values: Mapping[str, Any], before: Sequence[OpDesc], after: Sequence[OpDesc]
+    vars: Mapping[str, VarDesc], values: Mapping[str, Any], before: Sequence[OpDesc], after: Sequence[OpDesc], result: str
 ) -> Error:
     """Run two chains of ops on one standard normal input, and compare what they give.
 
-    values: the parameters of both. The chains read one further variable, the input, and their last op's first output is
+    values: the parameters of both. The chains read one further variable, the input; `result`, which both write, is
     compared. Equal chains of equal shapes share one compiled comparison.
     """
     made = {n for op in (*before, *after) for n in op.writes}
@@ -48,44 +48,46 @@ def measure(
     (source,) = free
     params = [n for n in dict.fromkeys(n for op in (*before, *after) for n in op.reads) if n in values]
     shape = _probe_shape(vars[source], before[0], [np.shape(values[n]) for n in before[0].reads if n in values])
-    x = np.random.RandomState(0).standard_normal(shape).astype(numpy_dtype(vars[source].dtype or "float32"))
+    x = _input(tuple(shape), vars[source].dtype or "float32")
     arrays = [np.asarray(values[n]) for n in params]
-    chains = [_canonical(ops, source, params, vars) for ops in (before, after)]
+    chains = [_canonical(ops, source, params, result, vars) for ops in (before, after)]
     with jax.enable_x64(True):
-        absolute, largest = (float(v) for v in _comparison(*chains)(x, arrays))
+        absolute, largest = np.asarray(_comparison(*chains)(x, arrays)).tolist()
     return Error(absolute, absolute / largest if largest else absolute, tuple(shape))
 
 
-def _canonical(ops: Sequence[OpDesc], source: str, params: Sequence[str], vars: Mapping[str, VarDesc]) -> ProgramDesc:
+@lru_cache(maxsize=64)
+def _input(shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    return np.random.RandomState(0).standard_normal(shape).astype(numpy_dtype(dtype))
+
+
+def _canonical(
+    ops: Sequence[OpDesc], source: str, params: Sequence[str], result: str, vars: Mapping[str, VarDesc]
+) -> ProgramDesc:
     """The ops as a program whose names say only their part, so that equal chains compare equal."""
     names = {source: "x", **{n: f"p{i}" for i, n in enumerate(params)}}
+    names.setdefault(result, "y")  # an inplace_abn may give its result the input's name
     for op in ops:
         for n in op.writes:
             names.setdefault(n, f"t{len(names)}")
-    block = BlockDesc(
-        FrozenMap({new: _shapeless(vars[old], new, old in params) for old, new in names.items() if old in vars}),
-        tuple(edit.rename_op(op, names) for op in ops),
-    )
-    return edit.renumber(ProgramDesc((block,)))
-
-
-def _shapeless(var: VarDesc, name: str, known: bool) -> VarDesc:
-    return replace(var, name=name, persistable=known, is_data=name == "x")
+    # Shapes are left to jit: one comparison serves chains that differ in them alone.
+    known = {new: VarDesc(new, persistable=old in params, is_data=old == source) for old, new in names.items() if old in vars}
+    return ProgramDesc((BlockDesc(FrozenMap(known), tuple(replace(edit.rename_op(op, names), uid=i) for i, op in enumerate(ops))),))
 
 
 @lru_cache(maxsize=256)
 def _comparison(before: ProgramDesc, after: ProgramDesc) -> Any:
     """A jitted function of the input and the parameters: largest difference, and largest value."""
-    first, second = (Step(d, (next(iter(d.blocks[0].ops[-1].writes)),)) for d in (before, after))
+    first, second = (Step(d, ("y",) if "y" in d.blocks[0].vars else ("x",)) for d in (before, after))
 
     def run(step: Step, x: Any, params: Mapping[str, Any]) -> Any:
         _, (y,) = step({n: params[n] for n in step.reads}, {"x": x})
         return y.astype(jnp.float32)
 
-    def compare(x: Any, arrays: Sequence[Any]) -> tuple[Any, Any]:
+    def compare(x: Any, arrays: Sequence[Any]) -> Any:
         params = {f"p{i}": a for i, a in enumerate(arrays)}
         a, b = run(first, x, params), run(second, x, params)
-        return jnp.max(jnp.abs(a - b)), jnp.max(jnp.abs(a))
+        return jnp.stack([jnp.max(jnp.abs(a - b)), jnp.max(jnp.abs(a))])
 
     return jax.jit(compare)
 

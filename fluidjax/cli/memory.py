@@ -1,0 +1,29 @@
+"""``fluidjax memory MODEL``: what a saved model holds in memory, before it is run."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from .models import add_model, add_sizes, open_program, shapes
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """MODEL, --batch, --shape, --picture."""
+    add_model(parser)
+    add_sizes(parser)
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw the timeline (.png or .svg)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the report. Raises FluidValueError where a size is not known."""
+    from ..saved.model import feeds_and_fetches
+
+    program = open_program(args)
+    feeds, fetches = feeds_and_fetches(program.desc)
+    sizes = shapes(args, program, feeds)
+    report = program.memory_report(batch_size=args.batch, fetch_list=fetches, feed_shapes=sizes)  # type: ignore[attr-defined]
+    print(report)
+    if args.picture:
+        report.save_picture(args.picture)
+    return 0

@@ -1,0 +1,110 @@
+"""What the commands on saved models share: finding one, loading it, and making an input for it."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import numpy_dtype
+from ..errors import FluidValueError
+from ..program import Program, Variable
+from ..saved.files import read_file
+from ..saved.model import load_values, locate, read_program
+from ..scope import Scope, scope_guard
+
+
+@dataclass
+class Model:
+    """A loaded model: its program, a scope of its own with the values, what it is fed and what it gives."""
+
+    path: Path
+    values_file: str | None
+    program: Program
+    scope: Scope
+    feeds: list[str]
+    targets: list[Variable]
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """MODEL, --model-file, --params-file."""
+    parser.add_argument("model", type=Path, metavar="MODEL", help="a folder that a model was saved in, or the file of a program")
+    parser.add_argument("--model-file", metavar="NAME", help="the program's file in the folder (default: __model__ or the one *.pdmodel)")
+    parser.add_argument("--params-file", metavar="NAME", help="the one file of all values (default: beside a .pdmodel, else a file each)")
+
+
+def find(args: argparse.Namespace) -> tuple[Path, str | None]:
+    """The program's file, and the name of the file of all values beside it (None: a file each)."""
+    path: Path = args.model
+    if path.is_file():
+        values = path.with_suffix(".pdiparams")
+        found, beside = path, values.name if path.suffix == ".pdmodel" and values.is_file() else None
+    else:
+        found, beside = locate(path, args.model_file)
+        if beside is None and found.suffix == ".pdmodel" and found.with_suffix(".pdiparams").is_file():
+            beside = found.with_suffix(".pdiparams").name
+    return found, args.params_file or beside
+
+
+def open_program(args: argparse.Namespace) -> Program:
+    """The program alone."""
+    path, _ = find(args)
+    return read_program(read_file(path), str(path))[0]
+
+
+def open_model(args: argparse.Namespace) -> Model:
+    """The program and its values."""
+    path, values = find(args)
+    program, feeds, targets = read_program(read_file(path), str(path))
+    scope = Scope()
+    with scope_guard(scope):
+        load_values(program, str(path.parent), values)
+    return Model(path, values, program, scope, feeds, targets)
+
+
+def add_sizes(parser: argparse.ArgumentParser) -> None:
+    """--batch, --shape."""
+    parser.add_argument("--batch", type=int, default=1, metavar="N", help="size of an unknown first dimension (default: 1)")
+    parser.add_argument("--shape", action="append", default=[], metavar="NAME=2,3,32,32", help="the whole shape of an input")
+
+
+def shapes(args: argparse.Namespace, program: Program, feeds: list[str]) -> dict[str, tuple[int, ...]]:
+    """The shape of every input. Raises FluidValueError naming an input whose dimensions are not all known."""
+    given = dict(_parsed(text) for text in args.shape)
+    for name in given:
+        if name not in feeds:
+            raise FluidValueError(f"--shape {name}: the model has no such input; it has {', '.join(feeds) or 'none'}")
+    if args.batch < 1:
+        raise FluidValueError(f"--batch is a positive number, not {args.batch}")
+    found = {}
+    for name in feeds:
+        declared = program.global_block().var(name).shape
+        shape = given.get(name) or tuple(args.batch if i == 0 and n < 0 else n for i, n in enumerate(declared))
+        if any(n < 0 for n in shape):
+            raise FluidValueError(f"input {name!r} is declared as {list(declared)}; give its sizes with --shape {name}=...")
+        found[name] = shape
+    return found
+
+
+def _parsed(text: str) -> tuple[str, tuple[int, ...]]:
+    name, _, sizes = text.rpartition("=")
+    try:
+        shape = tuple(int(n) for n in sizes.split(","))
+    except ValueError:
+        shape = ()
+    if not name or not shape or any(n < 1 for n in shape):
+        raise FluidValueError(f"--shape {text!r} should look like image=1,3,640,640")
+    return name, shape
+
+
+def random_feed(program: Program, sizes: dict[str, tuple[int, ...]], seed: int = 0) -> dict[str, Any]:
+    """Standard normal numbers for float inputs, zeros for integers (an id of 0 is always in range)."""
+    rng = np.random.RandomState(seed)
+    feed = {}
+    for name, shape in sizes.items():
+        dtype = numpy_dtype(program.global_block().var(name).desc.dtype or "float32")
+        feed[name] = rng.standard_normal(shape).astype(dtype) if dtype.kind == "f" else np.zeros(shape, dtype)
+    return feed
