@@ -15,6 +15,7 @@ OPS_MODULES = (
     "slicing",
     "layout",
     "index",
+    "interp",
     "conv",
     "pool",
     "pool_index",

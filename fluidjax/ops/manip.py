@@ -170,6 +170,31 @@ for _kind, _nograd in (
     grad_of(_kind, "XShape", nograd=_nograd)(_like_xshape)
 
 
+def _flatten_range_spec(X: Spec, *, start_axis: int, stop_axis: int) -> tuple[Spec, Spec]:
+    start, stop = _range_of(X.ndim, start_axis, stop_axis)
+    inner = X.shape[start : stop + 1]
+    size = -1 if -1 in inner else math.prod(inner)
+    return Spec((*X.shape[:start], size, *X.shape[stop + 1 :]), X.dtype), Spec((0, *X.shape), X.dtype)
+
+
+def _range_of(rank: int, start_axis: int, stop_axis: int) -> tuple[int, int]:
+    start, stop = (a + rank if a < 0 else a for a in (start_axis, stop_axis))
+    if not 0 <= start <= stop < max(rank, 1):
+        raise ShapeError(f"flatten_contiguous_range of {rank} dimensions cannot go from axis {start_axis} to {stop_axis}")
+    return start, stop
+
+
+@op(outs="Out XShape", infer=_flatten_range_spec)
+def flatten_contiguous_range(X: Array, *, start_axis: int = 1, stop_axis: int = 1):
+    """Out = X with the dimensions from start_axis to stop_axis as one; XShape [0, *X.shape] only carries the shape."""
+    start, stop = _range_of(X.ndim, start_axis, stop_axis)
+    size = math.prod(X.shape[start : stop + 1])
+    return X.reshape(*X.shape[:start], size, *X.shape[stop + 1 :]), xshape(X)
+
+
+grad_of("flatten_contiguous_range", "XShape", grad_outs="Out")(_like_xshape)
+
+
 def _concat_spec(X: tuple[Spec, ...], AxisTensor: Spec | None, *, axis: int) -> Spec:
     rank = X[0].ndim
     if any(x.ndim != rank for x in X):

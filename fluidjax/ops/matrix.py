@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -189,3 +190,35 @@ def conv_shift(X: Array, Y: Array):
     size, taps = X.shape[1], Y.shape[1]
     at = (np.arange(size)[:, None] + np.arange(taps) - (taps - 1) // 2) % size
     return jnp.einsum("bmn,bn->bm", X[:, at], Y)
+
+
+def _infer_matmul_v2(X: Spec, Y: Spec, *, trans_x: bool, trans_y: bool) -> Spec:
+    x, y = (list(s.shape) for s in (X, Y))
+    if trans_x and len(x) > 1:
+        x[-2:] = x[:-3:-1]
+    if trans_y and len(y) > 1:
+        y[-2:] = y[:-3:-1]
+    if not fits(x[-1], y[-2] if len(y) > 1 else y[0]):
+        raise ShapeError(f"matmul_v2 cannot multiply X{list(X.shape)} by Y{list(Y.shape)}")
+    batch = [_broadcast(n, m) for n, m in itertools.zip_longest(x[-3::-1], y[-3::-1], fillvalue=1)][::-1]
+    return Spec((*batch, *(x[-2:-1] if len(x) > 1 else []), *(y[-1:] if len(y) > 1 else [])), X.dtype)
+
+
+def _broadcast(n: int, m: int) -> int:
+    """One dimension of two that are broadcast; -1 is unknown."""
+    if 1 in (n, m):
+        return m if n == 1 else n
+    if not fits(n, m):
+        raise ShapeError(f"matmul_v2 cannot broadcast {n} matrices with {m}")
+    return max(n, m)
+
+
+@op(outs="Out", grad="X Y", infer=_infer_matmul_v2)
+def matmul_v2(X: Array, Y: Array, *, trans_x: bool = False, trans_y: bool = False):
+    """Out = X @ Y over the last two dimensions, leading ones broadcast as in NumPy; trans_x, trans_y swap the last two.
+
+    A vector X is one row and a vector Y one column, and Out lacks that dimension.
+    """
+    x = jnp.swapaxes(X, -1, -2) if trans_x and X.ndim > 1 else X
+    y = jnp.swapaxes(Y, -1, -2) if trans_y and Y.ndim > 1 else Y
+    return jnp.matmul(x, y)

@@ -144,3 +144,6 @@ def casts():
 
 
 SAMPLES = [*reshapes(), *transposes(), *squeezes(), *joins(), *splits(), *repeats(), *casts()]
+
+for _attrs in ({"start_axis": 1, "stop_axis": 2}, {"start_axis": 0, "stop_axis": -1}, {"start_axis": -2, "stop_axis": -1}):
+    SAMPLES.append(Sample("flatten_contiguous_range", {"X": f32(2, 3, 4, 2)}, _attrs, ["Out", "XShape"], grad=["X"], of=["Out"], paddle=False, note="an op of Paddle 2.x"))

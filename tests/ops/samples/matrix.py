@@ -71,3 +71,13 @@ SAMPLES += [binary("bmm", (4, 2, 3), (4, 3, 5)),
             bilinear(), bilinear(Bias=f32(1, 5)),
             trace(3, 4), trace(4, 3, 5), trace(3, 4, 2, offset=1, dim1=0, dim2=1), trace(4, 3, offset=-1),
             binary("conv_shift", (2, 7), (2, 3)), binary("conv_shift", (3, 5), (3, 5), make=positive)]
+
+for _x, _y, _attrs in (
+    ((2, 3), (3, 4), {}),
+    ((2, 1, 3, 4), (5, 4, 2), {}),
+    ((2, 4, 3), (2, 5, 4), {"trans_x": True, "trans_y": True}),
+    ((4,), (2, 4, 3), {}),
+    ((2, 3, 4), (4,), {}),
+    ((4,), (4,), {}),
+):
+    SAMPLES.append(Sample("matmul_v2", {"X": f32(*_x), "Y": f32(*_y)}, _attrs, ["Out"], grad=["X", "Y"], paddle=False, note="an op of Paddle 2.x"))
