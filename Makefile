@@ -12,13 +12,14 @@ PYTHON ?= $(shell for p in $(CANDIDATES); do if $$p -c '$(CHECK)' >/dev/null 2>&
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .NOTPARALLEL:
-.PHONY: help demo test test-fast bench lint format api clean
+.PHONY: help models demo test test-fast bench lint format api clean
 
 help:
 	@echo 'make demo       train a LeNet on handwritten digits, under two minutes'
 	@echo 'make test       the whole test suite'
 	@echo 'make test-fast  the test suite without the slow tests'
 	@echo 'make bench      compare with hand-written JAX'
+	@echo 'make models     fetch the OCR models that some tests run (make test does it)'
 	@echo 'make lint       ruff and the type checker'
 	@echo 'make format     let ruff lay the code out'
 	@echo 'make api        write the public surface anew (tests/data/public_api.txt)'
@@ -27,13 +28,17 @@ help:
 demo: $(VENV)/.with-demo
 	$(VENV)/bin/python -m fluidjax demo $(ARGS)
 
-test: $(VENV)/.with-test
+test: $(VENV)/.with-test models
 	$(VENV)/bin/python -m pytest -q -n $(JOBS) $(ARGS)
 
-test-fast: $(VENV)/.with-test
+test-fast: $(VENV)/.with-test models
 	$(VENV)/bin/python -m pytest -q -n $(JOBS) -m 'not slow' $(ARGS)
 
-bench: $(VENV)/.with-demo
+# Real models that some tests and benchmarks run; without a network those are skipped.
+models: $(VENV)/.with-test
+	$(VENV)/bin/python tests/tools/fetch_models.py
+
+bench: $(VENV)/.with-demo models
 	$(VENV)/bin/python -m benchmarks $(ARGS)
 
 lint: $(VENV)/.with-lint

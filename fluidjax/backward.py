@@ -65,8 +65,9 @@ def _has_grad(kind: str) -> bool:
 
 def _origin(op: OpDesc, origin: str) -> list[str]:
     """The names that a slot's origin stands for: a forward slot's own, or the gradients of an output slot's."""
-    if origin in op.inputs or origin in op.outputs:
-        return list(op.inputs.get(origin) or op.outputs[origin])
+    for slots in (op.inputs, op.outputs):
+        if origin in slots:
+            return list(slots[origin])
     return [grad_name(n) for n in op.output(origin.removesuffix(GRAD)) if n != EMPTY]
 
 

@@ -125,7 +125,9 @@ class LayerHelper:
             if not name_of(dtype).startswith("float"):
                 raise FluidTypeError(f"a parameter of dtype {name_of(dtype)} has no default initializer; give one")
             default_initializer = ConstantInitializer(0.0) if is_bias else XavierInitializer()
-        name = attr.name if attr.name is not None else unique_name.generate(f"{self.name}.{'b' if is_bias else 'w'}")
+        key = f"{self.name}.{'b' if is_bias else 'w'}"
+        block = self.main_program.global_block()
+        name = attr.name if attr.name is not None else block._new_name(lambda: unique_name.generate(key))
         attr = attr.with_defaults(name, default_initializer)
         if isinstance(attr, WeightNormParamAttr):
             from .weight_norm import normalized_weight
@@ -140,9 +142,9 @@ class LayerHelper:
 
     def create_variable_for_type_inference(self, dtype: Any, stop_gradient: bool = False) -> Variable:
         """A temporary ``<layer>.tmp_k`` of the current block, for an op's output."""
-        return self.main_program.current_block().create_var(
-            name=unique_name.generate_with_ignorable_key(f"{self.name}.tmp"), dtype=dtype, stop_gradient=stop_gradient
-        )
+        block = self.main_program.current_block()
+        name = block._new_name(lambda: unique_name.generate_with_ignorable_key(f"{self.name}.tmp"))
+        return block.create_var(name=name, dtype=dtype, stop_gradient=stop_gradient)
 
     create_tmp_variable = create_variable_for_type_inference
 

@@ -7,7 +7,7 @@ compiler and the printers work on.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -230,6 +230,16 @@ class Block:
             return self._same(self.vars[name], kwargs)
         return self._adopt(Variable(self, var_desc(name, **kwargs)))
 
+    def _new_name(self, generate: Callable[[], str]) -> str:
+        """A generated name; in a program that was loaded, one that no variable has.
+
+        The generator only knows the names that it made, and a name met by chance would silently be the other variable.
+        """
+        name = generate()
+        while self.program._loaded and self._find_var_recursive(name) is not None:
+            name = generate()
+        return name
+
     @staticmethod
     def _same(var: Variable, kwargs: Mapping[str, Any]) -> Variable:
         """`var`, where a second declaration of its name says nothing else."""
@@ -451,6 +461,7 @@ class Program:
         self._uid = 0
         self._version = 0
         self._grad_calls = 0  # how often the program was differentiated: names of higher gradients depend on it
+        self._loaded = False  # it came from a file, so names in it may be those that are generated next
         self._desc: ProgramDesc | None = None
         self._readers: list[Any] = []  # loaders that feed every run (DataLoader with iterable=False)
 
@@ -553,6 +564,7 @@ class Program:
         copy._uid = max(copy._uid, self._uid)
         copy.current_block_idx = min(self.current_block_idx, len(copy.blocks) - 1)
         copy._grad_calls, copy._readers = self._grad_calls, list(self._readers)
+        copy._loaded = self._loaded
         copy._op_role, copy._op_role_var = self._op_role, list(self._op_role_var)
         return copy
 
@@ -601,7 +613,9 @@ class Program:
         """The program in Paddle's ProgramDesc protobuf. Raises ParseError, and nothing else, for bytes that hold none."""
         from .ir.proto import from_bytes
 
-        return Program.from_desc(from_bytes(data))
+        program = Program.from_desc(from_bytes(data))
+        program._loaded = True
+        return program
 
     @contextlib.contextmanager
     def _role(self, role: int, role_var: Iterable[Any] = ()) -> Iterator[None]:

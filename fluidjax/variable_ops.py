@@ -18,7 +18,7 @@ _INTS = ("uint8", "int8", "int16", "int32", "int64")
 def new_tmp(var: Variable, dtype: Any, stop_gradient: bool = False) -> Variable:
     """A fresh variable ``tmp_k`` in the block that ops are being appended to."""
     block = var.block.program.current_block()
-    return block.create_var(name=unique_name.generate("tmp"), dtype=dtype, stop_gradient=stop_gradient)
+    return block.create_var(name=block._new_name(lambda: unique_name.generate("tmp")), dtype=dtype, stop_gradient=stop_gradient)
 
 
 def _append(var: Variable, kind: str, inputs: dict[str, Any], dtype: Any, attrs: dict[str, Any] | None = None) -> Variable:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import layers
+from ..dtypes import is_float
 from ..errors import FluidTypeError, FluidValueError, ParseError, near
 from ..ir import edit
 from ..ir.desc import FrozenMap, OpDesc, ProgramDesc, VarDesc, slots
@@ -117,13 +118,15 @@ def feeds_and_fetches(desc: ProgramDesc) -> tuple[list[str], list[str]]:
 
 def load_inference_model(
     dirname: str | None, executor: Any, model_filename: str | bytes | None = None, params_filename: str | bytes | None = None,
-    pserver_endpoints: Any = None, partial: bool = False,
+    pserver_endpoints: Any = None, partial: bool = False, trainable: bool = False,
 ) -> list[Any]:  # fmt: skip
     """Load a program that was saved for inference, and its values into the global scope: [program, feed names, fetch variables].
 
     dirname: the folder; None: model_filename and params_filename are the bytes themselves. model_filename: default
     "__model__" or, where there is none, the only .pdmodel file. params_filename: None for a file each, or the .pdiparams file
-    that belongs to a .pdmodel. partial: values that are missing or do not fit are left out.
+    that belongs to a .pdmodel. partial: values that are missing or do not fit are left out. trainable: make Parameters of the
+    stored float values, but for running statistics, so that an optimizer tunes them (a saved program does not say which
+    they were, and Fluid makes none).
 
     An op type that is not known does not keep a model from being loaded and printed; running it names all of them. Raises
     FluidValueError for files that are not there, ParseError for files that are damaged, LoadError for values that do not
@@ -136,14 +139,32 @@ def load_inference_model(
             raise FluidValueError("The path of params cannot be None when the directory path is None.")
         program, feeds, targets = read_program(model_filename, "the given bytes")
         load_values(program, None, params_filename, partial)
-        return [program, feeds, targets]
+        return _result(program, feeds, targets, trainable)
     if isinstance(model_filename, bytes) or isinstance(params_filename, bytes):
         raise FluidTypeError("with a dirname, model_filename and params_filename are names of files, not bytes")
     folder = Path(os.path.normpath(dirname))
     path, beside = locate(folder, model_filename)
     program, feeds, targets = read_program(read_file(path), str(path))
     load_values(program, str(folder), params_filename if params_filename is not None else beside, partial)
+    return _result(program, feeds, targets, trainable)
+
+
+def _result(program: Program, feeds: list[str], targets: list[Variable], trainable: bool) -> list[Any]:
+    if trainable:
+        program._set_desc(with_parameters(program.desc))
+        targets = [program.global_block().var(t.name) for t in targets]
     return [program, feeds, targets]
+
+
+def with_parameters(desc: ProgramDesc) -> ProgramDesc:
+    """`desc` with Parameters for the float persistables of block 0 that its ops read and that are no running statistics."""
+    ops = desc.blocks[0].ops
+    statistics = {n for op in ops for slot in ("Mean", "Variance") for n in op.input(slot)}
+    written = {n for op in ops for n in op.writes}
+    read = {n for op in ops for n in op.reads} - statistics - written
+    vars = desc.blocks[0].vars
+    chosen = [v for n, v in vars.items() if n in read and v.persistable and v.kind == "LOD_TENSOR" and is_float(v.dtype)]
+    return edit.add_vars(desc, 0, [replace(v, is_parameter=True, stop_gradient=False) for v in chosen])
 
 
 def locate(folder: Path, model_filename: str | None = None) -> tuple[Path, str | None]:

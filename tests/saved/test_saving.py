@@ -170,6 +170,22 @@ def test_set_program_state(net: Net) -> None:
         assert (net.predict(fluid.global_scope()) == net.predict(net.scope)).all()
 
 
+def test_new_layers_do_not_take_names_of_a_loaded_program(net: Net, tmp_path: Path) -> None:
+    """The generator of names starts anew in another process; what it makes must not meet what was loaded."""
+    with fluid.scope_guard(net.scope):
+        fluid.io.save_inference_model(str(tmp_path), ["x"], [net.out], net.exe, net.main)
+    with fluid.scope_guard(fluid.Scope()), fluid.unique_name.guard():
+        program, _, targets = fluid.io.load_inference_model(str(tmp_path), net.exe)
+        before = set(program.global_block().vars)
+        startup = fluid.Program()
+        with fluid.program_guard(program, startup):
+            out = layers.fc(targets[0], 3)
+        assert {v.name for v in startup.list_vars()}.isdisjoint(before) and out.name not in before
+        net.exe.run(startup)
+        got = net.exe.run(program, feed=net.feed, fetch_list=[targets[0], out])
+    assert (got[0] == net.predict(net.scope)).all() and got[1].shape == (3, 3)
+
+
 class Full(io.RawIOBase):
     """A file on a disk that gets full after some bytes."""
 
