@@ -118,13 +118,18 @@ def _affine_channel(values: Values, params: Params, op: OpDesc, place: Place) ->
     return Affine(a, b, (bias, scale))
 
 
+def refuse_training(op: OpDesc) -> None:
+    """Raises Refused for a norm that uses the statistics of each batch."""
+    if not fixed_statistics(op):
+        raise Refused("it is in training mode: it uses the statistics of each batch (clone the program with for_test=True)")
+
+
 def batch_norm(values: Values, params: Params, op: OpDesc, place: Place) -> Affine:
     """batch_norm by its running statistics: a = scale / sqrt(variance + epsilon), b = bias - mean * a.
 
     Raises Refused in training mode, where the statistics are those of the batch.
     """
-    if not fixed_statistics(op):
-        raise Refused("it is in training mode: it uses the statistics of each batch (clone the program with for_test=True)")
+    refuse_training(op)
     _same_axis(op, place)
     found = {slot: _vector(values, params, op, slot, place) for slot in ("Bias", "Scale", "Mean", "Variance")}
     bias, scale, mean, variance = (value for _, value in found.values())

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..ir.desc import ProgramDesc
-from .affine import AFFINE
+from .affine import AFFINE, refuse_training
 from .base import Note, Params, Pass, Rewrite, did, refused, register
 from .certificate import Certificate
 from .fold import Folder, examine
@@ -48,6 +48,7 @@ class FuseBatchNorm(Pass):
             if op.type not in NORMS or at in used:
                 continue
             try:
+                refuse_training(op)
                 positions = chain(values, at, {**_THROUGH, op.type: AFFINE[op.type][1]}, LINKS)
                 if not used.isdisjoint(positions):
                     raise Refused("what it follows is folded with another op")
