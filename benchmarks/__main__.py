@@ -1,4 +1,4 @@
-"""``python -m benchmarks [steady] [overhead] [building] [first] [fusing]``: print the table of figures."""
+"""``python -m benchmarks [steady] [overhead] [building] [first] [fusing] [passes] [memory]``: print the table of figures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 
 import jax
 
-from . import building, fusing, overhead
+from . import building, fusing, memory, overhead, passes
 from .cases import CASES, Ours, Theirs
 from .timing import interleaved
 
@@ -71,7 +71,10 @@ def programs() -> None:
         print(f"{count:>7,} ops: {figures['build_per_op']:.1f} us an op  {shown}", flush=True)
 
 
-PARTS = {"steady": steady, "overhead": calls, "building": programs, "first": first, "fusing": fusing.table}
+PARTS = {
+    "steady": steady, "overhead": calls, "building": programs, "first": first,
+    "fusing": fusing.table, "passes": passes.table, "memory": memory.table,
+}  # fmt: skip
 
 
 def main(arguments: list[str]) -> None:

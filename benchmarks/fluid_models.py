@@ -45,6 +45,10 @@ def _conv_bn(h: Any, filters: int, size: int, stride: int, act: str | None) -> A
     return layers.batch_norm(h, act=act, data_layout="NHWC")
 
 
+def _class_head(h: Any, classes: int) -> Any:
+    return _classify(layers.fc(layers.reduce_mean(h, dim=[1, 2]), classes), _label())
+
+
 def _residual(h: Any, filters: int, stride: int) -> Any:
     short = h if stride == 1 and h.shape[-1] == filters else _conv_bn(h, filters, 1, stride, None)
     h = _conv_bn(_conv_bn(h, filters, 3, stride, "relu"), filters, 3, 1, None)
@@ -56,7 +60,43 @@ def resnet18() -> Any:
     for stage, filters in enumerate((64, 128, 256, 512)):
         for block in range(2):
             h = _residual(h, filters, 2 if stage and not block else 1)
-    return _classify(layers.fc(layers.reduce_mean(h, dim=[1, 2]), 10), _label())
+    return _class_head(h, 10)
+
+
+def _bottleneck(h: Any, filters: int, stride: int) -> Any:
+    short = h if stride == 1 and h.shape[-1] == 4 * filters else _conv_bn(h, 4 * filters, 1, stride, None)
+    h = _conv_bn(_conv_bn(h, filters, 1, 1, "relu"), filters, 3, stride, "relu")
+    return layers.relu(layers.elementwise_add(_conv_bn(h, 4 * filters, 1, 1, None), short))
+
+
+def resnet50(side: int = 224, classes: int = 1000) -> Any:
+    h = _conv_bn(fluid.data("img", [None, side, side, 3]), 64, 7, 2, "relu")
+    h = layers.pool2d(h, 3, pool_stride=2, pool_padding=1, data_format="NHWC")
+    for stage, (filters, blocks) in enumerate(((64, 3), (128, 4), (256, 6), (512, 3))):
+        for block in range(blocks):
+            h = _bottleneck(h, filters, 2 if stage and not block else 1)
+    return _class_head(h, classes)
+
+
+def vgg16(side: int = 224, classes: int = 1000) -> Any:
+    h = fluid.data("img", [None, side, side, 3])
+    for filters, convolutions in ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3)):
+        for _ in range(convolutions):
+            h = layers.conv2d(h, filters, 3, padding=1, act="relu", data_format="NHWC")
+        h = layers.pool2d(h, 2, pool_stride=2, data_format="NHWC")
+    for _ in range(2):
+        h = layers.dropout(layers.fc(h, 4096, act="relu"), 0.5)
+    return _classify(layers.fc(h, classes), _label())
+
+
+def mobilenet_v1(side: int = 224, classes: int = 1000) -> Any:
+    h = _conv_bn(fluid.data("img", [None, side, side, 3]), 32, 3, 2, "relu")
+    rows = ((64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), *((512, 1),) * 5, (1024, 2), (1024, 1))
+    for filters, stride in rows:
+        channels = h.shape[-1]
+        h = layers.conv2d(h, channels, 3, stride, 1, groups=channels, bias_attr=False, data_format="NHWC")
+        h = _conv_bn(layers.batch_norm(h, act="relu", data_layout="NHWC"), filters, 1, 1, "relu")
+    return _class_head(h, classes)
 
 
 def _attention(x: Any, width: int, heads: int, length: int) -> Any:
@@ -69,9 +109,9 @@ def _attention(x: Any, width: int, heads: int, length: int) -> Any:
     return layers.fc(layers.reshape(mixed, [-1, length, width]), width, num_flatten_dims=2)
 
 
-def transformer(width: int = 256, length: int = 128, heads: int = 4) -> Any:
+def transformer(width: int = 256, length: int = 128, heads: int = 4, depth: int = 2) -> Any:
     h = fluid.data("x", [None, length, width])
-    for _ in range(2):
+    for _ in range(depth):
         h = layers.layer_norm(layers.elementwise_add(h, _attention(h, width, heads, length)), begin_norm_axis=2)
         f = layers.fc(h, 4 * width, num_flatten_dims=2, act="relu")
         h = layers.layer_norm(layers.elementwise_add(h, layers.fc(f, width, num_flatten_dims=2)), begin_norm_axis=2)

@@ -7,6 +7,7 @@ from . import core as core
 from . import initializer as initializer
 from . import io as io
 from . import layers as layers
+from . import memory as _memory
 from . import metrics as metrics
 from . import nets as nets
 from . import optimizer as optimizer
@@ -36,6 +37,9 @@ from .input import one_hot as one_hot
 from .io import load as load
 from .io import save as save
 from .lod_tensor import LoDTensor as LoDTensor
+from .lod_tensor import create_lod_tensor as create_lod_tensor
+from .lod_tensor import create_random_int_lodtensor as create_random_int_lodtensor
+from .ops.ragged import Ragged as Ragged
 from .param_attr import ParamAttr as ParamAttr
 from .param_attr import WeightNormParamAttr as WeightNormParamAttr
 from .place import CPUPlace as CPUPlace
@@ -51,15 +55,19 @@ from .program import default_main_program as default_main_program
 from .program import default_startup_program as default_startup_program
 from .program import name_scope as name_scope
 from .program import program_guard as program_guard
+from .ragged import bucketed as bucketed
 from .scope import Scope as Scope
 from .scope import global_scope as global_scope
 from .scope import scope_guard as scope_guard
 from .transpiler import InferenceTranspiler as InferenceTranspiler
+from .transpiler import memory_optimize as memory_optimize
+from .transpiler import release_memory as release_memory
 
 __version__ = "0.1.0"
 Tensor = LoDTensor
 
 _variable_ops.install()
+_memory.install()
 
 
 def __getattr__(name: str) -> object:

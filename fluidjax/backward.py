@@ -371,6 +371,15 @@ def _loss_op(loss: Variable) -> Operator:
     raise FluidValueError(f"no op computes the loss {loss.name!r}, so it has no gradient")
 
 
+def _refuse_shared(program: Program) -> None:
+    """Gradients go by name, so every name must mean one value."""
+    if program._reused:
+        raise FluidValueError(
+            "memory_optimize let variables of this program share names, so it cannot be differentiated any more; "
+            "call minimize or append_backward before memory_optimize"
+        )
+
+
 def append_backward(
     loss: Variable,
     parameter_list: Sequence[Variable | str] | None = None,
@@ -394,6 +403,7 @@ def append_backward(
     if callbacks is not None and not (isinstance(callbacks, list | tuple) and all(map(callable, callbacks))):
         raise FluidTypeError("append_backward's callbacks are a list of functions")
     program = loss.block.program
+    _refuse_shared(program)
     if program.current_block_idx != 0:
         raise UnsupportedError("append_backward inside a control-flow block is not supported; call it outside")
     names = _parameter_names(program, parameter_list)
@@ -489,6 +499,7 @@ def gradients(
     if len(given) != len(outs):
         raise FluidValueError(f"{len(outs)} targets need as many target_gradients, not {len(given)}")
     program, block = outs[0].block.program, outs[0].block.program.global_block()
+    _refuse_shared(program)
     if any(v.block.program is not program for v in [*outs, *ins]):
         raise FluidValueError("targets and inputs of gradients() belong to one program")
     no_grad = _stopped(program, no_grad_set)

@@ -11,13 +11,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from .bank import Bank, Layout, plan
-from .errors import EnforceNotMet, FeedError, FetchError, NanInfError, near
+from .errors import EnforceNotMet, FeedError, FetchError, MixesRows, NanInfError, near
 from .feeding import FeedRule, ranges, rule_for, unknown_feed
 from .flags import flag
 from .ir import text
 from .ir.desc import OpDesc, ProgramDesc
+from .lod_tensor import LoDTensor
 from .lower.step import Step
+from .ops.ragged import Ragged, filled
+from .ragged import bucketed
 from .scope import Scope
+
+# What makes XLA order a step for the least memory; it has the choice on the CPU alone.
+MEMORY_OPTIMIZED = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
 
 
 class Recompiles:
@@ -26,15 +32,16 @@ class Recompiles:
     def __init__(self) -> None:
         self.seen: dict[tuple[Any, ...], None] = {}
         self.warned = False
+        self.mixes = ""  # which op has ragged feeds run on exact sizes
 
     def add(self, feed: Mapping[str, Any]) -> None:
-        self.seen[tuple((n, tuple(v.shape), str(v.dtype)) for n, v in sorted(feed.items()))] = None
+        self.seen[tuple(trait for n, v in sorted(feed.items()) for trait in _traits(n, v))] = None
         limit = flag("FLAGS_recompile_warning")
         if len(self.seen) > limit and not self.warned:
             self.warned = True
             warnings.warn(
                 f"one program was compiled for more than {limit} different feeds: {self._changing()} keeps changing; "
-                "pad the feeds to a few sizes",
+                f"pad the feeds to a few sizes{self.mixes}",
                 RuntimeWarning,
                 stacklevel=6,
             )
@@ -45,19 +52,39 @@ class Recompiles:
             for name, shape, dtype in signature:
                 values.setdefault(name, set()).add((shape, dtype))
         name = max(values, key=lambda n: len(values[n]))
+        if name.startswith(_LENGTHS):
+            return name
         shapes = [s for s, _ in values[name]]
         if len({len(s) for s in shapes}) > 1:
-            return f"the rank of {name!r}"
+            return f"the rank of {name}"
         dims = [i for i in range(len(shapes[0])) if len({s[i] for s in shapes}) > 1]
-        return f"dimension {', '.join(map(str, dims))} of {name!r}" if dims else f"the dtype of {name!r}"
+        return f"dimension {', '.join(map(str, dims))} of {name}" if dims else f"the dtype of {name}"
+
+
+_LENGTHS = "the longest sequence of "
+
+
+def _traits(name: str, value: Any) -> list[tuple[str, tuple[Any, ...], str]]:
+    """What a compilation hangs on: (what it is, sizes, dtype)."""
+    if not isinstance(value, Ragged):
+        return [(repr(name), tuple(value.shape), str(value.dtype))]
+    sequences = tuple(level.shape[0] - 1 for level in value.offsets)
+    return [
+        (repr(name), tuple(value.rows.shape), str(value.dtype)),
+        (f"the sequences of {name!r}", sequences, ""),
+        (f"{_LENGTHS}{name!r}", (value.longest, value.key), ""),
+    ]
 
 
 class Compiled:
     """A jitted step over a bank of state arrays."""
 
-    def __init__(self, desc: ProgramDesc, fetches: tuple[str, ...], device: Any, recompiles: Recompiles) -> None:
+    def __init__(
+        self, desc: ProgramDesc, fetches: tuple[str, ...], device: Any, recompiles: Recompiles, memory_optimized: bool = False
+    ) -> None:
         self.step = Step(desc, fetches)
         self.device = device
+        self.options = MEMORY_OPTIMIZED if memory_optimized and device.platform == "cpu" else None
         self.recompiles = recompiles
         self.fetches = fetches
         self._check_fetches(desc)
@@ -66,7 +93,8 @@ class Compiled:
         self.creates = any(n not in self.step.reads for n in self.written)
         self.initialises = self.creates and not self.step.reads and not self.rules
         self.random = self.step.random
-        self.ready: set[Any] = set()  # signatures that are compiled
+        self.ready: dict[Any, str | None] = {}  # signatures that are compiled, and a fetch that has a LoD there
+        self._exact: set[Any] = set()  # forms of ragged feeds that some op must see without padding
         self.bank: Bank | None = None
         self._layouts: tuple[Layout, Layout] | None = None
         self._fresh: Any = None  # the types that the layouts were planned for
@@ -101,6 +129,21 @@ class Compiled:
             given = f"; fed are {', '.join(map(repr, feed))}" if feed else ""
             raise FeedError(f"{name!r} must be fed{self.step._reader_of(name)}{given}")
         return values
+
+    def packed(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Checked values with LoDTensors as a step takes them: padded up to a bucket unless an op mixes rows."""
+        form = _form(values)
+        return bucketed(values, exact=form in self._exact) if form else values
+
+    def remember(self, values: Mapping[str, Any], reason: MixesRows) -> bool:
+        """Have such feeds run on exact sizes from now on. False if they do already."""
+        form = _form(values)
+        if not form or form in self._exact:
+            return False
+        self._exact.add(form)
+        place = "".join(f" ({n})" for n in getattr(reason, "__notes__", ()) if n.startswith("in op: "))
+        self.recompiles.mixes = f"; ragged feeds run on exact sizes, because {reason}{place}"
+        return True
 
     # -- state -----------------------------------------------------------------------------------------------------
 
@@ -151,13 +194,17 @@ class Compiled:
         if kind not in self._jitted:
             body = self._many if many else self._checked if checked else self._one
             donate = () if checked else (0,)
-            self._jitted[kind] = jax.jit(body, donate_argnums=donate)
+            self._jitted[kind] = jax.jit(body, donate_argnums=donate, compiler_options=self.options)
         return self._jitted[kind]
 
     @staticmethod
     def signature(fn: Any, feed: Mapping[str, Any]) -> Any:
         """What a compiled function is particular to, beside the state's types."""
-        return (fn, *(v.shape for v in feed.values()))
+        return (fn, *(v.form if type(v) is Ragged else v.shape for v in feed.values()))
+
+    def with_lod(self, fetched: Sequence[Any]) -> str | None:
+        """The first fetch that has a LoD, given the fetched values or their types."""
+        return next((n for n, v in zip(self.fetches, fetched, strict=True) if isinstance(v, Ragged) and not v.bare), None)
 
     def _state(self, mutable: Any, constant: Any) -> dict[str, Any]:
         assert self._layouts is not None
@@ -181,8 +228,8 @@ class Compiled:
         return jax.random.fold_in(jax.random.key(seed), step) if self.random else None
 
     def _one(self, mutable: Any, constant: Any, feed: Any, seed: Any, step: Any) -> Any:
-        self.recompiles.add(feed)
         state, fetched = self.step(self._state(mutable, constant), feed, self._key(seed, step))
+        self.recompiles.add(feed)  # now that no op refused it
         return *self._split(state, constant), fetched
 
     def _many(self, mutable: Any, constant: Any, feeds: Any, seed: Any, step: Any) -> Any:
@@ -202,6 +249,7 @@ class Compiled:
         def watch(op: OpDesc, env: Mapping[str, Any]) -> None:
             for name in op.writes:
                 value = env.get(name)
+                value = filled(value, 0) if isinstance(value, Ragged) else value
                 if value is not None and getattr(value, "dtype", None) is not None and jnp.issubdtype(value.dtype, jnp.floating):
                     self.watched.append((op, name))
                     finite.append(jnp.isfinite(value).all())
@@ -215,3 +263,9 @@ class Compiled:
             if not bool(good):
                 place = f" ({op.loc})" if op.loc else ""
                 raise NanInfError(f"op '{op.type}'{place} wrote NaN or infinity to {name!r}: {text.op_text(op)}")
+
+
+def _form(values: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Which fed values have a LoD, of how many levels, and which have the same; () if none has."""
+    found: dict[Any, int] = {}
+    return tuple([(n, found.setdefault(v._lod, len(found)), len(v._lod)) for n, v in values.items() if isinstance(v, LoDTensor)])

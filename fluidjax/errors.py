@@ -63,6 +63,10 @@ class UnsupportedError(FluidError, NotImplementedError):
     """Something that Fluid had and fluidjax does not do; the text says what to use instead."""
 
 
+class MixesRows(UnsupportedError):
+    """An op would see padded rows of a ragged value and not leave them out; it needs exact sizes (docs/lod.md)."""
+
+
 def near(name: str, known: object) -> str:
     """``" (did you mean 'a' or 'b'?)"``, or an empty string when nothing in `known` resembles `name`."""
     import difflib

@@ -15,9 +15,10 @@ import numpy as np
 
 from .bank import Bank
 from .compiled import Compiled, Recompiles
-from .errors import FeedError, FetchError, FluidTypeError, FluidValueError
-from .fetched import to_numpy
+from .errors import FeedError, FetchError, FluidTypeError, FluidValueError, MixesRows, UnsupportedError
+from .fetched import refuse_lod, to_numpy, to_tensor
 from .flags import flag
+from .lod_tensor import LoDTensor
 from .place import Place, as_place
 from .program import Program, Variable, default_main_program
 from .scope import Scope, global_scope
@@ -57,7 +58,8 @@ class Executor:
 
         program: default the main program. feed: name -> array of exactly the declared dtype and shape (-1: any size).
         fetch_list: variables or names. scope: where persistable variables live; default global_scope().
-        return_numpy: True copies the results to NumPy arrays; False returns jax.Arrays and does not wait for them.
+        return_numpy: True copies the results to NumPy arrays; False returns jax.Arrays (LoDTensors of what has a LoD) and
+        does not wait for them.
         feed_var_name, fetch_var_name, use_program_cache, return_merged, use_prune: accepted as in Fluid; programs are
         always cached, and only what the fetches and persistable variables need is computed.
 
@@ -75,7 +77,12 @@ class Executor:
         if not (return_numpy and compiled.fetches):
             # Nobody waits for the results, so the step may still read a fed array after the caller has filled it anew.
             values = {n: v.copy() if isinstance(v, np.ndarray) else v for n, v in values.items()}
-        fetched = self._execute(compiled, program, scope, values)
+        try:
+            fetched = self._execute(compiled, program, scope, compiled.packed(values), numpy=return_numpy)
+        except MixesRows as reason:
+            if not compiled.remember(values, reason):
+                raise
+            fetched = self._execute(compiled, program, scope, compiled.packed(values), numpy=return_numpy)
         return _results(compiled, fetched, return_numpy)
 
     def run_steps(
@@ -89,7 +96,8 @@ class Executor:
         """Run a program K times in one call (jax.lax.scan), and return the fetches stacked on a new first dimension.
 
         feeds: K feed dicts of equal shapes, or one dict of arrays that have a leading dimension K.
-        Equal to K calls of run, random numbers included. Raises as run does; then no step has taken place.
+        Equal to K calls of run, random numbers included. Raises as run does, and UnsupportedError for a LoDTensor with
+        sequences; then no step has taken place.
         """
         program = self._program(program)
         scope = global_scope() if scope is None else scope
@@ -122,14 +130,17 @@ class Executor:
             self._recompiles[program] = Recompiles()
         found = cache.get((program._version, fetches))
         if found is None:
+            program._refuse_reused(fetches)
             for key in [k for k in cache if k[0] != program._version]:
                 del cache[key]
-            found = Compiled(program.desc, fetches, self._device, self._recompiles[program])
+            found = Compiled(program.desc, fetches, self._device, self._recompiles[program], program._memory_optimized)
             cache[program._version, fetches] = found
         return found
 
-    def _execute(self, compiled: Compiled, program: Program, scope: Scope, feed: Any, count: int = 0) -> list[Any]:
-        """One call of the jitted step; its result becomes the scope's state."""
+    def _execute(
+        self, compiled: Compiled, program: Program, scope: Scope, feed: Any, count: int = 0, numpy: bool = False
+    ) -> list[Any]:
+        """One call of the jitted step; its result becomes the scope's state. numpy: refuse fetches that have a LoD."""
         seed, step = 0, 0
         if compiled.random:
             seed = program._seed or _PROCESS_SEED
@@ -141,10 +152,11 @@ class Executor:
             if flag("FLAGS_check_nan_inf") and not count:
                 result = compiled.function(checked=True)(*args)
                 compiled.refuse_nan(result[3])
+                _refuse_lod(compiled.with_lod(result[2]) if numpy else None)
                 bank.cell.append(result)
                 _keep(bank, scope, result[1])
             else:
-                _advance(compiled, compiled.function(many=count > 0), bank, scope, args)
+                _advance(compiled, compiled.function(many=count > 0), bank, scope, args, numpy)
         result = bank.cell[-1]
         del bank.cell[:-1]
         if compiled.random:
@@ -152,7 +164,7 @@ class Executor:
         return result[2]
 
 
-def _advance(compiled: Compiled, fn: Any, bank: Bank, scope: Scope, args: tuple[Any, ...]) -> None:
+def _advance(compiled: Compiled, fn: Any, bank: Bank, scope: Scope, args: tuple[Any, ...], numpy: bool) -> None:
     """Call the donating step so that its result is kept even if Ctrl-C arrives during the call.
 
     list.extend appends the result before the interpreter looks for signals, and the call itself runs in C once it is
@@ -161,15 +173,26 @@ def _advance(compiled: Compiled, fn: Any, bank: Bank, scope: Scope, args: tuple[
     """
     signature = compiled.signature(fn, args[2])
     if signature in compiled.ready and not compiled.creates:
+        if numpy:
+            _refuse_lod(compiled.ready[signature])
         bank.cell.extend(map(fn, *((a,) for a in args)))
         if scope._bank is not bank:
             _keep(bank, scope, {})
         return
-    fn.lower(*args).compile()
+    lowered = fn.lower(*args)
+    ragged = compiled.with_lod(lowered.out_info[2])
+    if numpy:
+        _refuse_lod(ragged)
+    lowered.compile()
     with _uninterrupted():
         bank.cell.extend(map(fn, *((a,) for a in args)))
         _keep(bank, scope, bank.cell[-1][1])
-    compiled.ready.add(signature)
+    compiled.ready[signature] = ragged
+
+
+def _refuse_lod(name: str | None) -> None:
+    if name is not None:
+        raise refuse_lod(name)
 
 
 def _keep(bank: Bank, scope: Scope, created: Mapping[str, Any]) -> None:
@@ -232,8 +255,8 @@ def _results(compiled: Compiled, fetched: list[Any], return_numpy: bool) -> list
     if return_numpy:
         return [to_numpy(v) for v in fetched]
     for i in compiled.persistable_fetches:  # what the caller holds must not be donated by a later step
-        fetched[i] = fetched[i].copy()
-    return list(fetched)
+        fetched[i] = jax.tree.map(lambda a: a.copy(), fetched[i])
+    return [to_tensor(v) for v in fetched]
 
 
 def _stack(compiled: Compiled, feeds: Any) -> tuple[dict[str, Any], int]:
@@ -247,6 +270,9 @@ def _stack(compiled: Compiled, feeds: Any) -> tuple[dict[str, Any], int]:
     if not feeds:
         raise FeedError("run_steps needs at least one feed")
     checked = [compiled.check_feed(f) for f in feeds]
+    ragged = [n for f in checked for n, v in f.items() if isinstance(v, LoDTensor)]
+    if ragged:
+        raise UnsupportedError(f"run_steps takes arrays of equal shapes, but {ragged[0]!r} is fed with a LoD; call run for each step")
     first = {n: v.shape for n, v in checked[0].items()}
     for i, f in enumerate(checked):
         if {n: v.shape for n, v in f.items()} != first:

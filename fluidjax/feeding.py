@@ -12,7 +12,7 @@ import numpy as np
 from .dtypes import numpy_dtype
 from .errors import FeedError, near
 from .ir.desc import OpDesc, ProgramDesc, VarDesc
-from .lod_tensor import LoDTensor
+from .lod_tensor import LoDTensor, fault
 
 PASSED_ON = frozenset(
     "reshape reshape2 squeeze squeeze2 unsqueeze unsqueeze2 flatten flatten2 transpose transpose2 expand assign cast".split()
@@ -55,7 +55,7 @@ class FeedRule:
     def __call__(self, value: Any) -> Any:
         """The value as the step takes it. Raises FeedError saying what is wrong with it."""
         if isinstance(value, LoDTensor):
-            value = value._value()
+            return self._tensor(value)
         if not isinstance(value, np.ndarray | jax.Array):
             value = self._from_python(value)
         if value.dtype != self.dtype:
@@ -67,6 +67,17 @@ class FeedRule:
             for r in self.ranges:
                 r.check(self.name, value)
         return value
+
+    def _tensor(self, tensor: LoDTensor) -> Any:
+        """The array of a tensor, checked; or the tensor itself, if it has a LoD that fits."""
+        if not tensor._lod:
+            return self(tensor._value())
+        array = np.asarray(tensor._value())
+        wrong = fault(tensor._lod, array.shape[0] if array.ndim else 0)
+        if wrong:
+            raise FeedError(f"feed {self.name!r} has a LoD that does not fit its rows: {wrong}")
+        self(array)
+        return tensor
 
     def _hint(self, shape: tuple[int, ...]) -> str:
         want = self.shape
@@ -138,6 +149,10 @@ def _label(op: OpDesc, find: Callable[[str], VarDesc | None], slot: str) -> tupl
     return (-1 if op.attrs.get("soft_label") else classes), op.attrs.get("ignore_index")
 
 
+def _tags(op: OpDesc, find: Callable[[str], VarDesc | None]) -> tuple[int, int | None]:
+    return _last(find(op.input("Transition")[0])), None
+
+
 def _table(op: OpDesc, find: Callable[[str], VarDesc | None]) -> tuple[int, int | None]:
     var = find(op.input("W")[0])
     padding = int(op.attrs.get("padding_idx", -1))
@@ -175,6 +190,7 @@ BOUNDED: Mapping[str, tuple[str, str, Callable[..., tuple[int, int | None]]]] = 
     "softmax_with_cross_entropy": ("Label", "label", lambda op, find: _label(op, find, "Logits")),
     "lookup_table": ("Ids", "ids", _table),
     "lookup_table_v2": ("Ids", "ids", _table),
+    "linear_chain_crf": ("Label", "label", _tags),
     "one_hot": ("X", "index", _depth),
     "one_hot_v2": ("X", "index", _depth),
     "bpr_loss": ("Label", "label", _dim("X", -1)),

@@ -1,10 +1,14 @@
-"""Fetched values as NumPy arrays that old scripts can use."""
+"""Fetched values as NumPy arrays that old scripts can use, or as tensors with their LoD."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+
+from .errors import EnforceNotMet
+from .ops.ragged import Ragged
+from .ragged import StepTensor, true_rows
 
 
 class OneElement(np.ndarray):
@@ -32,6 +36,21 @@ class OneElement(np.ndarray):
 
 
 def to_numpy(value: Any) -> np.ndarray:
-    """A writable copy of a device array."""
-    array = np.array(value)
+    """A writable copy of a device array; of padded rows, the true ones."""
+    array = true_rows(value) if type(value) is Ragged else np.array(value)
     return array.view(OneElement) if array.size == 1 and array.ndim else array
+
+
+def to_tensor(value: Any) -> Any:
+    """What return_numpy=False gives: arrays as they are, ragged values as LoDTensors, their padding cut off."""
+    if type(value) is not Ragged:
+        return value
+    return true_rows(value) if value.bare else StepTensor(value)
+
+
+def refuse_lod(name: str) -> EnforceNotMet:
+    """The error for a ragged result that is asked for as an array."""
+    return EnforceNotMet(
+        f"Some of your fetched tensors hold LoD information: {name!r} can not be completely cast to Python ndarray; set the "
+        "parameter 'return_numpy' as 'False' to get it as a LoDTensor"
+    )

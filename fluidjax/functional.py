@@ -56,6 +56,7 @@ def step_fn(
     """
     program = default_main_program() if main is None else _program(main)
     names = tuple(v if isinstance(v, str) else v.name for v in fetch_list)
+    program._refuse_reused(names)
     for name in names:
         if program.desc.find_var(name) is None:
             raise FetchError(f"fetch target {name!r} is not in the program{near(name, program.desc.blocks[0].vars)}")

@@ -1,25 +1,31 @@
-"""LoDTensor: an array on the host with Fluid's accessors, and the tensor that a scope variable shows."""
+"""LoDTensor: an array on the host with Fluid's accessors and sequence offsets, and the tensor that a scope variable shows."""
 
 from __future__ import annotations
 
+import numbers
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from .errors import FluidTypeError, UnsupportedError
+from .errors import EnforceNotMet, FluidTypeError, FluidValueError
+
+Lod = tuple[tuple[int, ...], ...]
 
 
 class LoDTensor:
-    """A dense array with Fluid's methods.
+    """A dense array whose rows may be cut into sequences, on one level or several.
 
-    Sequence offsets (``lod``) other than none are not supported yet and are refused where they are set.
+    The LoD holds offsets: ``[[0, 2, 5]]`` is two sequences, of rows 0 to 1 and 2 to 4. With several levels the offsets of
+    one count the sequences of the next: ``[[0, 1, 2], [0, 2, 5]]``. The same as lengths: ``[[1, 1], [2, 3]]``.
     """
 
     def __init__(self, value: Any = None) -> None:
         self._array: Any = None if value is None else np.asarray(value)
+        self._lod: Lod = ()
 
     def set(self, array: Any, place: Any = None) -> None:
-        """Hold a copy of `array`. `place` says nothing here: the executor moves data where it is needed."""
+        """Hold a copy of `array`; the LoD stays. `place` says nothing here: the executor moves data where it is needed."""
         self._write(np.array(array))
 
     def _read(self) -> Any:
@@ -41,25 +47,41 @@ class LoDTensor:
         return self._value().dtype.name
 
     def lod(self) -> list[list[int]]:
-        return []
+        """The offsets of each level; [] without sequences."""
+        return [list(level) for level in self._lod]
 
-    recursive_sequence_lengths = lod
+    def set_lod(self, lod: Sequence[Sequence[int]]) -> None:
+        """Set the offsets of each level. Raises EnforceNotMet for offsets that do not fit each other or the rows."""
+        self._set_lod(lod_of(lod, "lod"), f"lod {_shown(lod)}")
 
-    def set_lod(self, lod: list[list[int]]) -> None:
-        if lod:
-            raise UnsupportedError("ragged tensors (LoD) are not supported yet; pad the sequences and feed an array")
+    def recursive_sequence_lengths(self) -> list[list[int]]:
+        """The lengths of the sequences of each level; [] without sequences."""
+        return [[b - a for a, b in zip(level, level[1:], strict=False)] for level in self._lod]
 
-    set_recursive_sequence_lengths = set_lod
+    def set_recursive_sequence_lengths(self, recursive_sequence_lengths: Sequence[Sequence[int]]) -> None:
+        """Set the LoD by lengths. Raises EnforceNotMet for lengths that do not fit each other or the rows."""
+        lengths = lod_of(recursive_sequence_lengths, "recursive_sequence_lengths")
+        offsets = tuple(tuple(int(n) for n in np.cumsum((0, *level))) for level in lengths)
+        self._set_lod(offsets, f"recursive_sequence_lengths {_shown(recursive_sequence_lengths)}")
+
+    def _set_lod(self, lod: Lod, given: str) -> None:
+        value = self._read()
+        wrong = fault(lod, None if value is None else _rows(value))
+        if wrong:
+            raise EnforceNotMet(f"{given} is no LoD for this tensor: {wrong}")
+        self._lod = lod
 
     def has_valid_recursive_sequence_lengths(self) -> bool:
-        return True
+        """Whether the LoD fits the rows; without a LoD it does."""
+        return fault(self._lod, _rows(self._value())) is None
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self._value(), dtype=dtype)
 
     def __repr__(self) -> str:
         value = self._read()
-        return "LoDTensor(empty)" if value is None else f"LoDTensor({value.dtype.name}{list(value.shape)})"
+        lod = f", lod={self.lod()}" if self._lod else ""
+        return "LoDTensor(empty)" if value is None else f"LoDTensor({value.dtype.name}{list(value.shape)}{lod})"
 
 
 class ScopeTensor(LoDTensor):
@@ -73,3 +95,95 @@ class ScopeTensor(LoDTensor):
 
     def _write(self, array: Any) -> None:
         self._var.value = array
+
+    @property
+    def _lod(self) -> Lod:  # type: ignore[override]
+        return self._var.lod
+
+    @_lod.setter
+    def _lod(self, lod: Lod) -> None:
+        self._var.lod = lod
+
+
+def _rows(array: Any) -> int:
+    shape = np.shape(array)
+    return shape[0] if shape else 0
+
+
+def _shown(levels: Any) -> str:
+    text = str(levels)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def lod_of(levels: Any, what: str) -> Lod:
+    """Levels of non-negative integers, as tuples. Raises FluidTypeError for anything else."""
+    ok = isinstance(levels, list | tuple) and all(isinstance(level, list | tuple | np.ndarray) for level in levels)
+    if not ok or not all(isinstance(n, numbers.Integral) and n >= 0 for level in levels for n in level):
+        raise FluidTypeError(f"{what} is a list of lists of integers from 0, a list for each level, not {_shown(levels)}")
+    return tuple(tuple(int(n) for n in level) for level in levels)
+
+
+def fault(lod: Lod, rows: int | None) -> str | None:
+    """What is wrong with offsets, in words; None if they are right. rows: None if there is no array yet."""
+    for i, level in enumerate(lod):
+        if len(level) < 2:
+            return f"level {i} has no sequences"
+        if level[0] != 0 or any(b < a for a, b in zip(level, level[1:], strict=False)):
+            return f"the offsets of level {i} do not rise from 0"
+        below = len(lod[i + 1]) - 1 if i + 1 < len(lod) else rows
+        if below is not None and level[-1] != below:
+            unit = "sequences below it" if i + 1 < len(lod) else "rows"
+            return f"level {i} ends at {level[-1]}, but there are {below} {unit}"
+    return None
+
+
+def create_lod_tensor(data: Any, recursive_seq_lens: Sequence[Sequence[int]], place: Any = None) -> LoDTensor:
+    """A LoDTensor of `data` with sequences of these lengths, level by level: ``[[2, 3]]``.
+
+    data: an array or LoDTensor of packed rows; or a list with a list for each sequence, whose items then are rows of shape
+    [..., 1]. place: accepted as in Fluid.
+
+    Raises EnforceNotMet for lengths that do not fit, FluidValueError where the lists of `data` have other lengths,
+    FluidTypeError for data of another type.
+    """
+    if isinstance(data, LoDTensor):
+        data = data._value()
+    if isinstance(data, list):
+        data = _packed(data, recursive_seq_lens)
+    if not isinstance(data, np.ndarray):
+        raise FluidTypeError(f"data should be either a LoDTensor, a Numpy array or a list, not {type(data).__name__}")
+    tensor = LoDTensor()
+    tensor.set(data, place)
+    tensor.set_recursive_sequence_lengths(recursive_seq_lens)
+    return tensor
+
+
+def _packed(data: list[Any], lengths: Any) -> np.ndarray:
+    if not all(isinstance(seq, list | tuple | np.ndarray) for seq in data):
+        raise FluidTypeError("data, if it is a list, has a list for each sequence")
+    found = [len(seq) for seq in data]
+    if [found] != [list(level) for level in lod_of(lengths, "recursive_seq_lens")]:
+        raise FluidValueError(f"data and recursive_seq_lens do not match: the lists of data are {_shown([found])} long, not {_shown(lengths)}")
+    try:
+        rows = np.array([row for seq in data for row in seq])
+    except ValueError:
+        rows = np.empty(0, object)
+    if rows.dtype == object:
+        raise FluidValueError("data has rows of different shapes or kinds")
+    return rows.reshape(*rows.shape, 1)
+
+
+def create_random_int_lodtensor(
+    recursive_seq_lens: Sequence[Sequence[int]], base_shape: list[int], place: Any, low: int, high: int
+) -> LoDTensor:
+    """A LoDTensor of random int64 in [low, high], with sequences of these lengths and rows of shape `base_shape`.
+
+    Raises FluidTypeError for a base_shape that is no list, and as create_lod_tensor.
+    """
+    if not isinstance(base_shape, list):
+        raise FluidTypeError(f"base_shape should be a list, not {type(base_shape).__name__}")
+    levels = lod_of(recursive_seq_lens, "recursive_seq_lens")
+    if not levels:
+        raise FluidValueError("recursive_seq_lens has no level; give the lengths of the sequences, such as [[2, 3]]")
+    data = np.random.randint(low, high + 1, (sum(levels[-1]), *base_shape), np.int64)
+    return create_lod_tensor(data, recursive_seq_lens, place)

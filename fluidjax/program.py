@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from . import unique_name
-from .errors import FluidError, FluidTypeError, FluidValueError, UnknownOpError, near
+from .errors import FetchError, FluidError, FluidTypeError, FluidValueError, UnknownOpError, near
 from .ir import edit, text
 from .ir.desc import EMPTY, BlockDesc, BlockRef, FrozenMap, OpDesc, ProgramDesc, VarDesc
 from .loc import name_line, user_line
@@ -348,6 +348,8 @@ class Block:
             outs = _slots(definition, "output", definition._output_names, outputs)
             desc = OpDesc(self.program._next_uid(), kind, ins, outs, self._attrs(definition, attrs), loc)
             _check_required(definition, desc)
+            if self.program._reused:
+                self.program._refuse_reused(desc.reads)
             self._infer(definition, desc)
         except FluidError as exc:
             name_line(exc, loc)
@@ -464,6 +466,8 @@ class Program:
         self._loaded = False  # it came from a file, so names in it may be those that are generated next
         self._desc: ProgramDesc | None = None
         self._readers: list[Any] = []  # loaders that feed every run (DataLoader with iterable=False)
+        self._reused: dict[str, str] = {}  # variables that share a name since memory_optimize, and that name
+        self._memory_optimized = False  # compile it with the scheduler that saves memory
 
     def _touch(self) -> None:
         self._version += 1
@@ -566,7 +570,19 @@ class Program:
         copy._grad_calls, copy._readers = self._grad_calls, list(self._readers)
         copy._loaded = self._loaded
         copy._op_role, copy._op_role_var = self._op_role, list(self._op_role_var)
+        copy._reused, copy._memory_optimized = dict(self._reused), self._memory_optimized
         return copy
+
+    def _refuse_reused(self, names: Iterable[str]) -> None:
+        """Raises FetchError for a variable whose value is lost, since it shares its memory with others."""
+        for name in names if self._reused else ():
+            if name in self._reused:
+                now = self._reused[name]
+                how = "other variables took its memory" if now == name else f"it was merged into {now!r}"
+                raise FetchError(
+                    f"variable {name!r} does not keep its value: {how} in memory_optimize; "
+                    "name it in skip_opt_set there"
+                )
 
     def _prune(self, targets: Any) -> Program:
         """The ops that `targets` (variables, ops, names) need, as a new program."""
@@ -584,6 +600,7 @@ class Program:
                 raise FluidValueError(
                     f"All targets of Program._prune_with_input() can only be Variable or Operator, but received {type(t)}."
                 )
+        self._refuse_reused(names)
         for name in [*names, *feeded_var_names]:
             self.global_block()._var_recursive(name)
         return self._copy(edit.prune(self.desc, names, tuple(feeded_var_names)))

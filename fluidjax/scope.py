@@ -13,21 +13,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import FluidTypeError
-from .lod_tensor import LoDTensor, ScopeTensor
+from .lod_tensor import Lod, LoDTensor, ScopeTensor
 
 if TYPE_CHECKING:
     from .bank import Bank
 
 
 class ScopeVar:
-    """One variable of a scope. `value` is None until something is stored."""
+    """One variable of a scope. `value` is None until something is stored; `lod` are the offsets that a user set with it."""
 
-    __slots__ = ("_bank", "_value", "name")
+    __slots__ = ("_bank", "_value", "lod", "name")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self._value: Any = None
         self._bank: Bank | None = None
+        self.lod: Lod = ()
 
     @property
     def value(self) -> Any:

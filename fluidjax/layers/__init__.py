@@ -23,6 +23,7 @@ from . import (
     pool,
     random,
     reduce,
+    resize,
     tensor,
     vision,
 )
@@ -47,6 +48,7 @@ _FAMILIES = (
     pool,
     random,
     reduce,
+    resize,
     tensor,
     vision,
 )

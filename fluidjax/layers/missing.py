@@ -58,10 +58,6 @@ _GROUPS: tuple[tuple[str, str], ...] = (
         "nonzero unique unique_with_counts where",
     ),
     (
-        "resizes images, which is not there; use conv2d_transpose with initializer.Bilinear, or resize before feeding",
-        "image_resize image_resize_short interpolate resize_bilinear resize_nearest resize_trilinear",
-    ),
-    (
         "is not there",
         "add_position_encoding affine_grid center_loss fsp_matrix grid_sampler hash similarity_focus",
     ),

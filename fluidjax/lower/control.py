@@ -8,13 +8,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..errors import EnforceNotMet
+from ..errors import EnforceNotMet, MixesRows, UnsupportedError
 from ..ir import walk
 from ..ir.desc import OpDesc
+from ..ops.ragged import Ragged
 from .env import Context, Env, read
 
 RunBlock = Callable[[int, Env, Context], None]
-IGNORED = frozenset({"feed", "fetch"})  # the executor binds what they name
+# The executor binds what feed and fetch name; a compiled step frees memory without being told.
+IGNORED = frozenset({"feed", "fetch", "delete_var"})
 EFFECTS = frozenset({"print"})  # run for what they do, not for what they compute
 
 
@@ -25,7 +27,7 @@ def conditional_block(op: OpDesc, env: Env, ctx: Context, run_block: RunBlock) -
     """
     idx = op.attrs["sub_block"].idx
     if not op.attrs.get("is_scalar_condition", False):
-        if all(read(env, n, op).size for n in op.input("Input")):
+        if all(exact_rows(op.type, n, read(env, n, op)).size for n in op.input("Input")):
             run_block(idx, env, ctx)
         return
     outer = set(ctx.desc.blocks[idx].vars)
@@ -37,28 +39,48 @@ def conditional_block(op: OpDesc, env: Env, ctx: Context, run_block: RunBlock) -
             "give it one before the block"
         )
     (name,) = op.input("Cond")
+    ragged = [n for n in written if isinstance(env[n], Ragged)]
+    if ragged:
+        raise UnsupportedError(f"op 'conditional_block' writes {ragged[0]!r}, which holds ragged rows; a block can write plain arrays")
     old = {n: jnp.asarray(env[n]) for n in written}
 
     def taken(values: dict[str, Any]) -> dict[str, Any]:
         inner = {**env, **values}
         run_block(idx, inner, ctx)
+        inner.update({n: exact_rows(op.type, n, inner[n]) for n in written})
         return {n: jnp.asarray(inner[n], values[n].dtype).reshape(values[n].shape) for n in written}
 
     env.update(jax.lax.cond(read(env, name, op).reshape(()), taken, dict, old))
 
 
+def exact_rows(kind: str, name: str, value: Any) -> Any:
+    """The array of a value that may be ragged. Raises MixesRows for padded rows."""
+    if not isinstance(value, Ragged):
+        return value
+    if value.padded:
+        raise MixesRows(f"op '{kind}' takes the rows of {name!r} as a whole, so it needs exact sizes")
+    return value.rows
+
+
 def print_op(op: OpDesc, env: Env, ctx: Context, run_block: RunBlock) -> None:
     """Print a value from inside the step, and pass it on."""
     (name,) = op.input("In")
-    value = read(env, name, op)
+    value = exact_rows(op.type, name, read(env, name, op))
     message = str(op.attrs.get("message") or "").replace("{", "{{").replace("}", "}}")
     if op.attrs.get("is_forward", True):
         jax.debug.print(message + " " + name + " {value}", value=value)
     for out in op.output("Out"):
-        env[out] = value
+        env[out] = env[name]
+
+
+def delete_var(op: OpDesc, env: Env, ctx: Context, run_block: RunBlock) -> None:
+    """Forget values; only running op by op gets here."""
+    for name in op.reads:
+        env.pop(name, None)
 
 
 HANDLERS: dict[str, Callable[[OpDesc, Env, Context, RunBlock], None]] = {
     "conditional_block": conditional_block,
+    "delete_var": delete_var,
     "print": print_op,
 }

@@ -54,7 +54,10 @@ def read(env: Env, name: str, op: OpDesc) -> Any:
 
 
 def write_slots(op: OpDesc, definition: OpDef, result: dict[str, Any], env: Env) -> None:
-    """Bind the op's output names to its results; what the program does not name is dropped."""
+    """Bind the op's output names to its results; what the program does not name is dropped.
+
+    A name that gets no value (a gradient that is zero) holds none from here on, whatever it held before.
+    """
     for slot in definition.outputs:
         names = op.outputs.get(slot.name)
         if not names:
@@ -65,7 +68,9 @@ def write_slots(op: OpDesc, definition: OpDef, result: dict[str, Any], env: Env)
                 raise EnforceNotMet(f"op '{op.type}' gives no {slot.name} with these inputs and attributes")
             continue
         for name, one in zip(names, value if slot.many else (value,), strict=True):
-            if name != EMPTY and one is not None:
+            if one is None:
+                env.pop(name, None)
+            elif name != EMPTY:
                 env[name] = one
 
 

@@ -15,12 +15,14 @@ import jax
 import jax.numpy as jnp
 
 from ..dtypes import numpy_dtype
-from ..errors import EnforceNotMet, FeedError, FetchError, FluidError, UnsupportedError, near, note
+from ..errors import EnforceNotMet, FeedError, FetchError, FluidError, MixesRows, UnsupportedError, near, note
 from ..ir import text, walk
 from ..ir.desc import EMPTY, OpDesc, ProgramDesc, VarDesc
+from ..ops.ragged import Ragged
 from ..ops.registry import GRAD, HINTS, REGISTRY, lookup, pullback
 from . import control
 from .env import Context, Env, op_key, read_slots, requested, write_slots
+from .rows import is_ragged, treat
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +44,12 @@ class Step:
 
     @cached_property
     def ops(self) -> tuple[OpDesc, ...]:
-        """The ops of block 0 that something depends on: a fetch, a persistable variable, a side effect."""
+        """The ops of block 0 that something depends on: a fetch, a persistable variable, a side effect.
+
+        A write ends the need for what the name held before, but for ops with sub-blocks and writes into tensor arrays.
+        """
         block = self.desc.blocks[0]
+        arrays = {n for n, v in block.vars.items() if v.kind == "LOD_TENSOR_ARRAY"}
         needed = set(self.fetches)
         kept = []
         for op in reversed(block.ops):
@@ -52,6 +58,8 @@ class Step:
             writes = walk.writes_with_subblocks(self.desc, op) if op.blocks else tuple(op.writes)
             if op.type in control.EFFECTS or any(n in needed or self._outlives(n) for n in writes):
                 kept.append(op)
+                if not op.blocks:
+                    needed.difference_update(n for n in writes if n not in arrays)
                 needed.update(walk.reads_with_subblocks(self.desc, op) if op.blocks else op.reads)
         return tuple(reversed(kept))
 
@@ -137,7 +145,7 @@ class Step:
         with jax.enable_x64(True):
             self._run(env, ctx)
             fetched = [self._fetched(env, name) for name in self.fetches]
-            changed = {n: jnp.asarray(env[n]) for n in self.writes if n in env}
+            changed = {n: _to_keep(n, env[n]) for n in self.writes if n in env}
         return {**state, **changed}, fetched
 
     def _run(self, env: Env, ctx: Context) -> None:
@@ -162,8 +170,19 @@ def unsupported(desc: ProgramDesc, ops: Iterable[OpDesc] | None = None) -> list[
     return sorted(kind for kind in used if kind not in REGISTRY and kind not in control.IGNORED)
 
 
+def _to_keep(name: str, value: Any) -> Any:
+    """A value for the state. Raises MixesRows for padded rows."""
+    if isinstance(value, Ragged):
+        if value.padded:
+            raise MixesRows(f"the persistable variable {name!r} takes ragged rows, so it needs exact sizes")
+        value = value.rows
+    return jnp.asarray(value)
+
+
 def as_declared(value: Any, var: VarDesc) -> Any:
     """A fed value with the dtype that the program declares (a jit outside may have narrowed int64 to int32)."""
+    if isinstance(value, Ragged):
+        return value.with_rows(as_declared(value.rows, var))
     value = value if hasattr(value, "dtype") else jnp.asarray(value)
     if var.dtype is None or value.dtype == numpy_dtype(var.dtype):
         return value
@@ -200,25 +219,34 @@ def _place(op: OpDesc) -> str:
 
 def _run_plain(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) -> None:
     definition = lookup(op.type)
+    inputs = read_slots(op, definition, env)
+    if not is_ragged(inputs):
+        write_slots(op, definition, _results(op, inputs, ctx, gradients), env)
+        return
+    treated = treat(definition, inputs, definition.arguments(op.attrs))
+    results = treated.results
+    if results is None:
+        results = _results(op, treated.inputs, ctx, gradients)
+    write_slots(op, definition, treated.shown(results), env)
+
+
+def _results(op: OpDesc, inputs: dict[str, Any], ctx: Context, gradients: Sequence[OpDesc]) -> dict[str, Any]:
+    """The outputs by slot: of a pullback where one is kept for this op, else of the op itself."""
+    definition = lookup(op.type)
     stored = ctx.pullbacks.pop(op.uid, None)
     if stored is not None:
         graddef = lookup(definition.forward or "").grad
         assert graddef is not None
-        cotangents = read_slots(op, definition, env)
-        given = {o.removesuffix(GRAD): cotangents.get(s) for s, o in graddef.takes.items() if o.endswith(GRAD)}
-        write_slots(op, definition, stored(given), env)
-        return
-    inputs = read_slots(op, definition, env)
+        return stored({o.removesuffix(GRAD): inputs.get(s) for s, o in graddef.takes.items() if o.endswith(GRAD)})
     key = op_key(op, ctx) if definition.random else None
-    if gradients:
-        assert definition.grad is not None
-        wanted = {slot for g in gradients for slot in requested(g)}
-        result, pull = pullback(definition, definition.grad, inputs, definition.arguments(op.attrs), key, wanted)
-        for g in gradients:
-            ctx.pullbacks[g.uid] = pull
-    else:
-        result = definition(inputs, op.attrs, key, requested(op) if definition.forward is not None else None)
-    write_slots(op, definition, result, env)
+    if not gradients:
+        return definition(inputs, op.attrs, key, requested(op) if definition.forward is not None else None)
+    assert definition.grad is not None
+    wanted = {slot for g in gradients for slot in requested(g)}
+    result, pull = pullback(definition, definition.grad, inputs, definition.arguments(op.attrs), key, wanted)
+    for g in gradients:
+        ctx.pullbacks[g.uid] = pull
+    return result
 
 
 def pair_gradients(ops: Sequence[OpDesc]) -> dict[int, tuple[OpDesc, ...]]:

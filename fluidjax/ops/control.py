@@ -10,6 +10,7 @@ def _attrs(**given: tuple[str, object]) -> dict[str, Attr]:
 
 
 control_op("feed", ins="X", outs="Out", attrs={"col": Attr("col", "INT")}, doc="Out = the fed value number col.")
+control_op("delete_var", ins="X*", doc="The values of X are no longer needed.")
 control_op("fetch", ins="X", outs="Out", attrs={"col": Attr("col", "INT")}, doc="Out[col] = X, returned to the caller.")
 control_op(
     "conditional_block",

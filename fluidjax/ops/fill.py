@@ -11,9 +11,10 @@ import numpy as np
 from jax import lax
 
 from ..dtypes import name_of, numpy_dtype
-from ..errors import EnforceNotMet, ShapeError
+from ..errors import EnforceNotMet, MixesRows, ShapeError
 from .concrete import SMALL, concrete, integers, known, shape_spec
 from .infer import Spec
+from .ragged import Ragged, rows_of
 from .registry import Array, Floats, Int64, Ints, Longs, op
 
 
@@ -62,21 +63,32 @@ def fill_constant(
     return jnp.broadcast_to(ValueTensor.reshape(-1)[0].astype(kind), dims)
 
 
-def batch_shape(Input: Array, shape: Sequence[int], input_dim_idx: int, output_dim_idx: int) -> tuple[int, ...]:
-    """`shape` with dim output_dim_idx replaced by Input's dim input_dim_idx."""
+def batch_shape(
+    op_type: str, Input: Array | Ragged, shape: Sequence[int], input_dim_idx: int, output_dim_idx: int
+) -> tuple[int, ...]:
+    """`shape` with dim output_dim_idx replaced by Input's dim input_dim_idx, or by the number of its sequences."""
     dims = list(shape)
-    dims[output_dim_idx] = Input.shape[input_dim_idx]
+    sizes = rows_of(Input).shape
+    if isinstance(Input, Ragged) and input_dim_idx == 0:
+        if Input.bare:
+            raise MixesRows(f"op '{op_type}' makes a size of the number of rows")
+        sizes = (Input.sequences,)
+    dims[output_dim_idx] = sizes[input_dim_idx]
     return tuple(dims)
 
 
 @op(outs="Out")
 def fill_constant_batch_size_like(
-    Input: Array, *, shape: Ints, dtype: int = 5, value: float = 0.0, str_value: str = "",
+    Input: Array | Ragged, *, shape: Ints, dtype: int = 5, value: float = 0.0, str_value: str = "",
     input_dim_idx: int = 0, output_dim_idx: int = 0, force_cpu: bool = False,
 ):  # fmt: skip
-    """Out[...] = value, of `shape` but with Input's dim input_dim_idx as dim output_dim_idx."""
+    """Out[...] = value, of `shape` but with Input's dim input_dim_idx as dim output_dim_idx.
+
+    Dimension 0 of an Input with a LoD counts as the number of its sequences (of the last level), here and in its kin.
+    """
     kind = numpy_dtype(name_of(dtype))
-    return constant(batch_shape(Input, shape, input_dim_idx, output_dim_idx), scalar(value, str_value, kind), kind)
+    dims = batch_shape("fill_constant_batch_size_like", Input, shape, input_dim_idx, output_dim_idx)
+    return constant(dims, scalar(value, str_value, kind), kind)
 
 
 @op(outs="Out")

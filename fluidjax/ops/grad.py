@@ -33,6 +33,7 @@ TABLE: dict[str, tuple[Reuse, ...]] = {
     "sign": (Reuse("scale", _X, _OUT, _scaled_by(0.0)),),
     "cast": (Reuse("cast", _X, _OUT, _swapped_cast),),
     "flip": (Reuse("flip", _X, _OUT),),
+    "sequence_reverse": (Reuse("sequence_reverse", {"X": "Y@GRAD"}, {"Y": "X@GRAD"}),),
     "reverse": (Reuse("reverse", _X, _OUT),),
     "cumsum": (Reuse("cumsum", _X, _OUT, lambda a: {**a, "reverse": not a.get("reverse", False)}),),
     "sum": (Reuse("scale", _X, _OUT, _scaled_by(1.0), each=True),),

@@ -7,6 +7,7 @@ around p (its taps) with weights that do not depend on the data. Positions are c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -14,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import ShapeError
-from .concrete import concrete
+from .concrete import concrete, integers
 from .infer import Spec
 from .registry import Array, Floats, op
 
@@ -28,8 +29,9 @@ def _positions(size: int, out: int, ratio: np.float32, corners: bool, centred: b
     return ratio * (k + np.float32(0.5)) - np.float32(0.5) if centred and not corners else ratio * k
 
 
-def _ratio(size: int, out: int, corners: bool, scale: float) -> np.float32:
-    if out <= 1:
+def _ratio(size: int, out: int, corners: bool, scale: float, single: bool) -> np.float32:
+    """Input cells for each output cell. `single`: a single output cell is placed like any other, not at the first one."""
+    if out <= 1 and (corners or not single):
         return np.float32(0)
     if corners:
         return np.float32(size - 1) / np.float32(out - 1)
@@ -83,86 +85,100 @@ def _resize_axis(x: Any, axis: int, taps: Taps) -> jax.Array:
     return total
 
 
-def _axes(rank: int, layout: str) -> range:
-    return range(1, rank - 1) if layout in ("NHWC", "NDHWC", "NWC") else range(2, rank)
+@dataclass(frozen=True)
+class Resize:
+    """One op type: its taps, how many axes it resizes, and whether it is of Paddle 2.x."""
 
+    kind: str
+    method: str
+    axes: tuple[int, ...]
+    later: bool
 
-def _tensor_sizes(kind: str, OutSize: Any, SizeTensor: Any, Scale: Any, shape: Sequence[int]) -> tuple[list[int] | None, list[float]]:
-    """Sizes from tensors, and the scales that a Scale tensor gives."""
-    if SizeTensor:
-        return [int(concrete(t, kind, "SizeTensor").reshape(-1)[0]) for t in SizeTensor], []
-    if OutSize is not None:
-        return [int(n) for n in concrete(OutSize, kind, "OutSize").reshape(-1)], []
-    scales = [] if Scale is None else [float(s) for s in concrete(Scale, kind, "Scale").reshape(-1)]
-    return None, scales
+    def where(self, shape: Sequence[int], layout: str) -> range:
+        """The axes to resize. Paddle calls every layout with channels last NHWC."""
+        if len(shape) - 2 not in self.axes:
+            raise ShapeError(f"{self.kind} takes {' or '.join(str(n + 2) for n in self.axes)} dimensions, not {list(shape)}")
+        return range(1, len(shape) - 1) if layout == "NHWC" else range(2, len(shape))
 
+    def sizes(self, shape: Sequence[int], given: Sequence[int], scales: Sequence[float]) -> list[int]:
+        """The output sizes by scales (one for all axes, or one an axis), else those given (depth, height, width)."""
+        if scales:
+            return [int(np.float32(n) * np.float32(s)) if n >= 0 else -1 for n, s in zip(shape, scales, strict=True)]
+        given = given[3 - len(shape) :]
+        if any(n <= 0 for n in given):
+            raise ShapeError(f"{self.kind} needs a positive scale, or a positive size for every axis, not sizes {list(given)}")
+        return list(given)
 
-def _outputs(kind: str, shape: Sequence[int], given: Sequence[int], scales: Sequence[float]) -> list[int]:
-    """The output sizes from scales (one for all, or one an axis), else from the attributes."""
-    scales = list(scales) * len(shape) if len(scales) == 1 else list(scales)
-    if scales and all(s > 0 for s in scales):
-        return [int(np.float32(n) * np.float32(s)) if n >= 0 else -1 for n, s in zip(shape, scales, strict=True)]
-    if any(n <= 0 for n in given):
-        raise ShapeError(f"{kind} needs a size for every axis or a positive scale, not sizes {list(given)} and scale {list(scales)}")
-    return list(given)
+    def scales(self, Scale: Any, scale: Any, axes: int) -> list[float]:
+        """A scale for each axis, from the tensor or the attribute; none where it is not positive."""
+        attribute = scale if isinstance(scale, tuple | list) else [scale]
+        values = [float(s) for s in (attribute if Scale is None else concrete(Scale, self.kind, "Scale").reshape(-1))]
+        values = values * axes if len(values) == 1 else values
+        if Scale is not None and not all(s > 0 for s in values):
+            raise ShapeError(f"{self.kind} takes positive scales, not {values}")
+        if values and len(values) != axes:
+            raise ShapeError(f"{self.kind} resizes {axes} axes, so it takes as many scales or one, not {values}")
+        return values if all(s > 0 for s in values) else []
 
-
-def _declare(kind: str, method: str, axes: int, later: bool) -> None:
-    def sizes(shape: Sequence[int], out_d: int, out_h: int, out_w: int, scales: Sequence[float]) -> list[int]:
-        return _outputs(kind, shape, [out_d, out_h, out_w][3 - axes :], scales)
-
-    def listed(scale: Any) -> list[float]:
-        values = list(scale) if isinstance(scale, tuple | list) else [scale]
-        return [float(s) for s in values if s > 0]
-
-    def spec(X, OutSize, SizeTensor, Scale, *, data_layout, out_d, out_h, out_w, scale, **_):
-        where = _axes(len(X.shape), data_layout)
-        if len(where) != axes:
-            raise ShapeError(f"{kind} takes {axes + 2} dimensions, not {list(X.shape)}")
-        shape = list(X.shape)
-        inner = [X.shape[a] for a in where]
-        unknown = OutSize is not None or SizeTensor or Scale is not None
-        for a, n in zip(where, [-1] * axes if unknown else sizes(inner, out_d, out_h, out_w, listed(scale)), strict=True):
+    def spec(self, X, OutSize, SizeTensor, Scale, *, data_layout, out_d, out_h, out_w, scale, **_) -> Spec:
+        """The shape of Out. OutSize and Scale leave its sizes open; beside SizeTensor the attributes tell those that are fixed."""
+        where, shape = self.where(X.shape, data_layout), list(X.shape)
+        inner, given = [X.shape[a] for a in where], [out_d, out_h, out_w]
+        if SizeTensor:
+            out = [n if n > 0 else -1 for n in given[3 - len(inner) :]]
+        elif OutSize is not None or Scale is not None:
+            out = [-1] * len(inner)
+        else:
+            out = self.sizes(inner, given, self.scales(None, scale, len(inner)))
+        for a, n in zip(where, out, strict=True):
             shape[a] = n
         return Spec(tuple(shape), X.dtype)
 
-    def compute(X, OutSize, SizeTensor, Scale, data_layout, out_d, out_h, out_w, scale, align_corners, align_mode):
-        where = _axes(X.ndim, data_layout)
+    def compute(
+        self, X: Any, OutSize: Any, SizeTensor: Any, Scale: Any, *, data_layout, out_d, out_h, out_w, scale, align_corners, align_mode
+    ) -> Any:
+        """Out, one axis after another."""
+        where = self.where(X.shape, data_layout)
         inner = [X.shape[a] for a in where]
-        found, scales = _tensor_sizes(kind, OutSize, SizeTensor, Scale, inner)
-        scales = scales or listed(scale)
-        out = found if found is not None else sizes(inner, out_d, out_h, out_w, scales)
-        used = scales * axes if len(scales) == 1 else scales
-        for i, (axis, n) in enumerate(zip(where, out, strict=True)):
-            by_scale = used[i] if later and found is None and used else 0.0
-            ratio = _ratio(X.shape[axis], n, align_corners, by_scale)
-            X = _resize_axis(X, axis, _TAPS[method](X.shape[axis], n, ratio, align_corners, align_mode))
+        scales = [] if SizeTensor else self.scales(Scale, scale, len(inner))
+        out = list(integers(self.kind, "SizeTensor" if SizeTensor else "OutSize", OutSize, SizeTensor, ()))
+        out = out or self.sizes(inner, [out_d, out_h, out_w], scales)
+        if len(out) != len(inner) or min(out) <= 0:
+            raise ShapeError(f"{self.kind} resizes {len(inner)} axes, each to a positive size, not to {out}")
+        # 2.x steps by the scale, also where OutSize gives the size; 1.8.5 by the ratio of the sizes
+        steps = scales if self.later and scales else [0.0] * len(inner)
+        single = self.later and len(inner) != 2
+        for axis, n, step in zip(where, out, steps, strict=True):
+            ratio = _ratio(X.shape[axis], n, align_corners, step, single)
+            X = _resize_axis(X, axis, _TAPS[self.method](X.shape[axis], n, ratio, align_corners, align_mode))
         return X
 
-    doc = f"""Out = X resized to (out_d, out_h, out_w) or by scale, {method} along {axes} axes.
+    def declare(self) -> None:
+        def resize(
+            X: Array, OutSize: Array | None, SizeTensor: list[Array] | None, Scale: Array | None, *, data_layout: str = "NCHW",
+            out_d: int = 0, out_h: int = 0, out_w: int = 0, scale: float = 0.0, interp_method: str = "bilinear",
+            align_corners: bool = True, align_mode: int = 1,
+        ):  # fmt: skip
+            return self.compute(
+                X, OutSize, SizeTensor, Scale, data_layout=data_layout, out_d=out_d, out_h=out_h, out_w=out_w, scale=scale,
+                align_corners=align_corners, align_mode=align_mode,
+            )  # fmt: skip
 
-    X [N, C, ...] or [N, ..., C] by data_layout. Sizes come from SizeTensor, OutSize, Scale, `scale` or the attributes, in
-    this order; tensors must be known while tracing. align_corners: the corners' middles coincide. align_mode 0 counts from
-    the middles of the cells, 1 from their edges (linear methods without align_corners)."""
-
-    def resize(
-        X: Array, OutSize: Array | None, SizeTensor: list[Array] | None, Scale: Array | None, *, data_layout: str = "NCHW",
-        out_d: int = 0, out_h: int = 0, out_w: int = 0, scale: float = 0.0, interp_method: str = "bilinear",
-        align_corners: bool = True, align_mode: int = 1,
-    ):  # fmt: skip
-        return compute(X, OutSize, SizeTensor, Scale, data_layout, out_d, out_h, out_w, scale, align_corners, align_mode)
-
-    if later:
-        resize.__annotations__["scale"] = Floats
-        assert resize.__kwdefaults__ is not None
-        resize.__kwdefaults__["scale"] = ()
-    resize.__doc__ = doc
-    op(kind, outs="Out", grad="X OutSize SizeTensor Scale", nograd="OutSize SizeTensor Scale", infer=spec)(resize)
+        if self.later:
+            resize.__annotations__["scale"] = Floats
+            assert resize.__kwdefaults__ is not None
+            resize.__kwdefaults__["scale"] = ()
+        resize.__doc__ = _DOC.format(self.method, " or ".join(map(str, self.axes)))
+        op(self.kind, outs="Out", grad="X OutSize SizeTensor Scale", nograd="OutSize SizeTensor Scale", infer=self.spec)(resize)
 
 
-for _kind, _method, _count in (("nearest", "nearest", 2), ("bilinear", "linear", 2), ("trilinear", "linear", 3), ("bicubic", "cubic", 2)):
-    _declare(f"{_kind}_interp", _method, _count, later=False)
-for _kind, _method, _count in (
-    ("nearest", "nearest", 2), ("linear", "linear", 1), ("bilinear", "linear", 2), ("trilinear", "linear", 3), ("bicubic", "cubic", 2),
-):  # fmt: skip
-    _declare(f"{_kind}_interp_v2", _method, _count, later=True)
+_DOC = """Out = X resized to (out_d, out_h, out_w) or by scale, {} along {} axes.
+
+X [N, C, ...], or [N, ..., C] where data_layout is "NHWC". Sizes come from SizeTensor, OutSize, Scale, `scale` or the
+attributes, in this order; tensors must be known while tracing. align_corners: the corners' middles coincide. align_mode 0
+counts from the middles of the cells, 1 from their edges (linear methods without align_corners)."""
+
+for _name, _method, _rank in (("nearest", "nearest", 2), ("bilinear", "linear", 2), ("trilinear", "linear", 3), ("bicubic", "cubic", 2)):
+    Resize(f"{_name}_interp", _method, (_rank,), later=False).declare()
+    Resize(f"{_name}_interp_v2", _method, (2, 3) if _name == "nearest" else (_rank,), later=True).declare()
+Resize("linear_interp_v2", "linear", (1,), later=True).declare()

@@ -20,6 +20,7 @@ from .concrete import integers, shape_spec
 from .fill import batch_shape
 from .index import take
 from .infer import Spec
+from .ragged import Ragged
 from .registry import Array, Ints, Longs, grad_of, op
 
 
@@ -76,21 +77,22 @@ def truncated_gaussian_random(
 
 @op(outs="Out")
 def gaussian_random_batch_size_like(
-    Input: Array, *, shape: Ints, input_dim_idx: int = 0, output_dim_idx: int = 0,
+    Input: Array | Ragged, *, shape: Ints, input_dim_idx: int = 0, output_dim_idx: int = 0,
     mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: int = 5, key: jax.Array,
 ):  # fmt: skip
     """Out[...] ~ N(mean, std^2), of `shape` but with Input's dim input_dim_idx as dim output_dim_idx."""
-    return _normal(key, batch_shape(Input, shape, input_dim_idx, output_dim_idx), mean, std, dtype)
+    dims = batch_shape("gaussian_random_batch_size_like", Input, shape, input_dim_idx, output_dim_idx)
+    return _normal(key, dims, mean, std, dtype)
 
 
 @op(outs="Out")
 def uniform_random_batch_size_like(
-    Input: Array, *, shape: Ints, input_dim_idx: int = 0, output_dim_idx: int = 0,
+    Input: Array | Ragged, *, shape: Ints, input_dim_idx: int = 0, output_dim_idx: int = 0,
     min: float = -1.0, max: float = 1.0, seed: int = 0, diag_num: int = 0, diag_step: int = 0, diag_val: float = 1.0,
     dtype: int = 5, key: jax.Array,
 ):  # fmt: skip
     """Out[...] ~ U[min, max), of `shape` but with Input's dim input_dim_idx as dim output_dim_idx."""
-    dims = batch_shape(Input, shape, input_dim_idx, output_dim_idx)
+    dims = batch_shape("uniform_random_batch_size_like", Input, shape, input_dim_idx, output_dim_idx)
     return _uniform(key, dims, min, max, dtype, diag_num, diag_step, diag_val)
 
 

@@ -4,7 +4,8 @@
     def mul(X: Array, Y: Array, *, x_num_col_dims: int = 1, y_num_col_dims: int = 1):
         \"\"\"Out = flatten(X, x_num_col_dims) @ flatten(Y, y_num_col_dims).\"\"\"
 
-Positional parameters are input slots: ``X: Array``, ``X: Array | None`` (optional), ``Xs: list[Array]`` (repeatable).
+Positional parameters are input slots: ``X: Array``, ``X: Array | None`` (optional), ``Xs: list[Array]`` (repeatable),
+``X: Ragged`` or ``X: Array | Ragged`` (takes sequences as they are; other slots see plain rows).
 Keyword-only parameters are attributes, their annotation is Paddle's attribute type. A ``key`` parameter marks a random
 op. `outs` names the output slots: ``Out``, ``Outs*`` (repeatable: the function returns a list), ``Mask?`` (optional),
 ``XShape~`` (Paddle's "intermediate": it exists for the gradient and has none of its own).
@@ -29,6 +30,7 @@ import numpy as np
 from ..dtypes import VarType
 from ..errors import FluidTypeError, UnknownOpError, UnsupportedError, near
 from ..ir.desc import BlockRef, FrozenMap, Long
+from .ragged import Ragged, like, rows_of
 
 Array = jax.Array | np.ndarray
 Ints = list[int]
@@ -68,12 +70,15 @@ LATER: Mapping[str, Mapping[str, tuple[str, Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """An input or output slot. `many`: takes a list of variables; `intermediate`: no gradient flows into it."""
+    """An input or output slot. `many`: takes a list of variables; `intermediate`: no gradient flows into it; `ragged`:
+    takes a Ragged as it is.
+    """
 
     name: str
     many: bool = False
     optional: bool = False
     intermediate: bool = False
+    ragged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +96,7 @@ class GradDef:
 
     `takes` maps the gradient op's input slots to origins: a forward slot ("X", "Out") or an output's gradient
     ("Out@GRAD"). `gives` maps its output slots to the forward input slots that they are the gradients of. `when` names
-    a boolean attribute for those of `takes` that are there only if it is true.
+    the condition of those of `takes` that are not always there: a boolean attribute, or ``attribute=value``.
     """
 
     type: str
@@ -101,7 +106,12 @@ class GradDef:
 
     def taken(self, attrs: Mapping[str, Any]) -> dict[str, str]:
         """The part of `takes` that a gradient op with these attributes has."""
-        return {s: o for s, o in self.takes.items() if s not in self.when or attrs.get(self.when[s], False)}
+        return {s: o for s, o in self.takes.items() if s not in self.when or _holds(self.when[s], attrs)}
+
+
+def _holds(condition: str, attrs: Mapping[str, Any]) -> bool:
+    name, equals, value = condition.partition("=")
+    return attrs.get(name) == value if equals else bool(attrs.get(name, False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +258,8 @@ def _input_slot(name: str, hint: Any) -> Slot:
     parts = typing.get_args(hint) if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union else (hint,)
     optional = type(None) in parts
     many = any(typing.get_origin(p) is list for p in parts)
-    return Slot(name, many=many, optional=optional)
+    ragged = any(p is Ragged or Ragged in typing.get_args(p) for p in parts)
+    return Slot(name, many=many, optional=optional, ragged=ragged)
 
 
 def op(
@@ -259,6 +270,7 @@ def op(
     nograd: str = "",
     grad_outs: str | None = None,
     grad_type: str | None = None,
+    when: Mapping[str, str] | None = None,
     inplace: Mapping[str, str] | None = None,
     infer: Callable[..., Any] | None = None,
     attrs: Mapping[str, Attr] | None = None,
@@ -271,6 +283,7 @@ def op(
     nograd: input slots that never get a gradient (labels, running statistics).
     grad_outs: outputs whose gradients the gradient op takes; default all but the intermediate ones.
     grad_type: the gradient op's type; default ``<kind>_grad``.
+    when: slot of the gradient op -> the condition that it is there for, as in GradDef.
     inplace: output slot -> input slot that Paddle writes in place (``{"MeanOut": "Mean"}``).
     attrs: further attributes, for a function that takes ``**attrs`` because Python reserves a name (``lambda``).
     infer: own shape rule, see infer.py; default runs the function under jax.eval_shape.
@@ -286,7 +299,7 @@ def op(
             )
         )
         if grad is not None:
-            graddef = _graddef(definition, grad, nograd, grad_outs, grad_type)
+            graddef = replace(_graddef(definition, grad, nograd, grad_outs, grad_type), when=FrozenMap(when or {}))
             add_grad(definition, graddef, _vjp_rule(definition, graddef), derived=True)
         return fn
 
@@ -350,7 +363,7 @@ def grad_of(
 
     wiring: further input slots, name -> origin, where Paddle's name is not the origin (``{"DDX": "X@GRAD@GRAD"}``,
     the function's parameter then is ``DDX``). gives: output slot -> forward slot, where the names are not ``X@GRAD``.
-    when: input slot -> the boolean attribute that it is there for.
+    when: input slot -> the condition that it is there for, as in GradDef.
     """
 
     def declare(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -374,7 +387,7 @@ def add_grad(fwd: OpDef, graddef: GradDef, rule: Callable[..., Any], doc: str = 
 
     def slot(name: str, origin: str) -> Slot:
         base = by_name.get(origin) or by_name[origin.removesuffix(GRAD)]
-        return Slot(name, many=base.many, optional=True)
+        return Slot(name, many=base.many, optional=True, ragged=base.ragged and not origin.endswith(GRAD))
 
     REGISTRY[fwd.type] = replace(fwd, grad=graddef)
     register(
@@ -446,14 +459,14 @@ def pullback(
     outs = [s for s in fwd.outputs if s.name + GRAD in graddef.takes.values()]
 
     def primal(values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        result = fwd({**inputs, **values}, attrs, key)
-        return [result[s.name] for s in outs], result
+        result = fwd({**inputs, **{n: like(inputs[n], v) for n, v in values.items()}}, attrs, key)
+        return [rows_of(result[s.name]) for s in outs], result
 
-    primals, pull, outputs = jax.vjp(primal, {n: inputs[n] for n in through}, has_aux=True)
+    primals, pull, outputs = jax.vjp(primal, {n: rows_of(inputs[n]) for n in through}, has_aux=True)
 
     def backward(cotangents: Mapping[str, Any]) -> dict[str, Any]:
         given = jax.tree.map(
-            lambda p, c: _cotangent(p, c), primals, [_like(p, cotangents.get(s.name)) for s, p in zip(outs, primals, strict=True)],
+            lambda p, c: _cotangent(p, c), primals, [_like(p, rows_of(cotangents.get(s.name))) for s, p in zip(outs, primals, strict=True)],
             is_leaf=lambda x: x is None,
         )
         (grads,) = pull(given)
@@ -545,6 +558,7 @@ _CONVERT: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 __all__ = [
-    "Array", "Attr", "BlockRef", "Bools", "Floats", "GradDef", "Int64", "Ints", "Longs", "OpDef", "Reuse", "Slot", "Strs",
+    "Array", "Attr", "BlockRef", "Bools", "Floats", "GradDef", "Int64", "Ints", "Longs", "OpDef", "Ragged", "Reuse", "Slot",
+    "Strs",
     "VarType", "control_op", "grad_of", "grad_reuses", "lookup", "op",
 ]  # fmt: skip

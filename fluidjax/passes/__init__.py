@@ -13,10 +13,11 @@ from . import base
 from .base import PASSES, Note, Params, Pass, PassResult, Pipeline, Rewrite, did, refused, register
 from .certificate import Certificate, Fold
 from .match import Refused, Values, chain
+from .memory_plan import MemoryPlan
 from .pipeline import as_pass, parse
 
 # Importing a module registers its pass.
-PASS_MODULES = ("dce", "inference", "fold_constants", "fuse_batch_norm", "fuse_conv_affine")
+PASS_MODULES = ("dce", "inference", "fold_constants", "fuse_batch_norm", "fuse_conv_affine", "memory_optimize", "release_memory")
 for _module in PASS_MODULES:
     import_module(f".{_module}", __name__)
 
@@ -27,6 +28,6 @@ def run(pas: Pass | str, desc: ProgramDesc, params: Params | None = None, keep: 
 
 
 __all__ = [
-    "PASSES", "Certificate", "Fold", "Note", "Params", "Pass", "PassResult", "Pipeline", "Refused", "Rewrite", "Values",
+    "PASSES", "Certificate", "Fold", "MemoryPlan", "Note", "Params", "Pass", "PassResult", "Pipeline", "Refused", "Rewrite", "Values",
     "as_pass", "chain", "did", "parse", "refused", "register", "run",
 ]  # fmt: skip

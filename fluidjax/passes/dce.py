@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ..ir import edit, walk
@@ -45,8 +45,21 @@ def without_dead(desc: ProgramDesc, needed: Iterable[str]) -> tuple[ProgramDesc,
     if all(alive):
         return desc, ()
     notes = tuple(did(op, "removed: nothing needs what it computes") for op, a in zip(ops, alive, strict=True) if not a)
-    kept = edit.replace_ops(desc, 0, (op for op, a in zip(ops, alive, strict=True) if a))
+    kept = edit.replace_ops(desc, 0, _without_idle_deletions(op for op, a in zip(ops, alive, strict=True) if a))
     return edit.drop_dead_blocks(kept), notes
+
+
+def _without_idle_deletions(ops: Iterable[OpDesc]) -> Iterator[OpDesc]:
+    """The ops, where a delete_var names only what an op before it has read or written."""
+    seen: set[str] = set()
+    for op in ops:
+        if op.type == "delete_var":
+            names = tuple(n for n in op.input("X") if n in seen)
+            if names:
+                yield op if names == op.input("X") else replace(op, inputs=op.inputs.set(X=names))
+            continue
+        seen.update(op.reads, op.writes)
+        yield op
 
 
 @register

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import passes
 from ..errors import FluidTypeError
-from ..passes import Pass, PassResult
+from ..passes import MemoryPlan, Pass, PassResult
 from ..program import Program, Variable
 from ..scope import Scope, global_scope
 
@@ -57,7 +57,9 @@ def apply_passes(
     Raises what passes.run raises; then the scope is as it was.
     """
     result = _run(program, pas, fetch_list, scope)
-    return program._copy(result.desc), result
+    copy = program._copy(result.desc)
+    remember(copy, result)
+    return copy, result
 
 
 def apply_in_place(
@@ -70,14 +72,27 @@ def apply_in_place(
     result = _run(program, pas, fetch_list, scope)
     if result.changed:
         program._set_desc(result.desc)
+    remember(program, result)
     return result
+
+
+def remember(program: Program, result: PassResult) -> None:
+    """Note on a program what memory_optimize did: which names share memory, and that it is to be compiled for memory."""
+    for plan in result.certificates:
+        if isinstance(plan, MemoryPlan):
+            now = {old: plan.reused.get(name, name) for old, name in program._reused.items()}
+            program._reused = {**now, **plan.reused}
+            program._memory_optimized = True
+            program._touch()
 
 
 def _run(program: Program, pas: Pass | str, fetch_list: Sequence[Variable | str], scope: Scope | None) -> PassResult:
     if not isinstance(program, Program):
         raise FluidTypeError(f"passes run on a Program, not on {type(program).__name__}")
     scope = global_scope() if scope is None else scope
-    result = passes.run(pas, program.desc, ScopeParams(scope), names_of(fetch_list))
+    names = names_of(fetch_list)
+    program._refuse_reused(names)
+    result = passes.run(pas, program.desc, ScopeParams(scope), names)
     for name, value in result.params.items():
         scope.var(name).set(value)
     return result

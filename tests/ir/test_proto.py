@@ -24,7 +24,7 @@ from .strategies import exact, floats32, programs
 from .test_text import chain, small
 
 DATA = Path(__file__).parents[1] / "data"
-MODEL = DATA / "lac_seg.model"  # Baidu LAC's word segmenter as Paddle 1.6 saved it, without its call stacks
+MODEL = DATA / "models/lac_seg/model/__model__"  # Baidu LAC's word segmenter as Paddle 1.6 saved it, without its call stacks
 PADDLE = os.environ.get("FLUIDJAX_PADDLE_PYTHON")
 
 

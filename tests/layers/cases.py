@@ -319,6 +319,20 @@ TENSOR = {
     "shuffle_channel": "L.shuffle_channel(f(-1, 6, 3, 3), 2)",
     "temporal_shift": "L.temporal_shift(f(8, 4, 3, 3), 2, 0.2)",
     "unfold": "L.unfold(f(-1, 3, 8, 8), 3, 1, [1, 2], 1)",
+    "image_resize": "L.image_resize(f(-1, 3, 4, 6), [8, 9], name='big')",
+    "image_resize scale": "L.image_resize(f(-1, 3, 4, 6), scale=1.6, resample='NEAREST', align_corners=False)",
+    "image_resize both": "L.image_resize(f(-1, 3, 4, 6), (8, 9), 3)",
+    "image_resize open": "L.image_resize(f(-1, 3, -1, -1), scale=2, align_mode=0, align_corners=False)",
+    "image_resize open size": "L.image_resize(f(-1, 3, -1, -1), [5, 7])",
+    "image_resize size variable": "L.image_resize(f(-1, 3, 4, 6), L.fill_constant([2], 'int32', 8))",
+    "image_resize size variables": "L.image_resize(f(-1, 3, 4, 6), [L.fill_constant([1], 'int32', 8), 12])",
+    "image_resize scale variable": "L.image_resize(f(-1, 3, 4, 6), scale=L.fill_constant([1], 'float32', 2.0))",
+    "image_resize last": "L.image_resize(f(-1, 4, 6, 3), [8, 9], data_format='NHWC')",
+    "interpolate": "L.interpolate(f(-1, 3, 4, 6), [8, 9], resample='BICUBIC')",
+    "resize_bilinear": "L.resize_bilinear(f(-1, 3, 4, 6), [8, 9], None, 'b', None, False, 0)",
+    "resize_nearest": "L.resize_nearest(f(-1, 3, 4, 6), scale=0.5)",
+    "resize_trilinear": "[L.resize_trilinear(f(-1, 3, 4, 6, 5), [8, 9, 10]), L.resize_trilinear(f(-1, 4, 6, 5, 3), scale=2.0, data_format='NDHWC')]",
+    "image_resize_short": "[L.image_resize_short(f(-1, 3, 4, 6), 7), L.image_resize_short(f(-1, 3, 9, 5), 3, 'NEAREST')]",
 }
 INITIALIZERS = {
     "Constant": "I.Constant(2.0)", "Constant cpu": "I.Constant(1, force_cpu=True)", "Uniform": "I.Uniform(-0.5, 0.5, seed=3)",
@@ -416,6 +430,11 @@ ERRORS = [
     "L.create_parameter([2], 'float64', default_initializer=I.NumpyArrayInitializer(np.zeros(2)))",
     "L.spectral_norm(i(3, 4))", "L.instance_norm(i(1, 2, 3, 4))", "L.instance_norm(f(1, 2, 3, 4), param_attr=False)", "L.l2_normalize(i(3, 4), 1)", "L.topk('x', 1)",
     "fluid.data('x', 3)", "fluid.data(3, [1])", "fluid.data('x', [1, 'a'])", "fluid.embedding(f(3), [3, 4])", "L.strided_slice(f(3), [0], 1, [2], [1])",
+    "L.image_resize(f(1, 3, 4, 6))", "L.image_resize(f(1, 3, 4, 6), [8])", "L.image_resize(f(1, 3, 4, 6), [8, 0])", "L.image_resize(f(1, 3, 4, 6), 8)",
+    "L.image_resize(f(1, 3, 4, 6), [8, 9], resample='BICUBIC')", "L.image_resize(f(1, 3, 4), [8, 9])", "L.image_resize(f(1, 3, 4, 6), [8, 9, 9], resample='TRILINEAR')",
+    "L.image_resize(f(1, 3, 4, 6), scale=0)", "L.image_resize(f(1, 3, 4, 6), scale='2')", "L.image_resize(f(1, 3, 4, 6), [8, 9], align_corners=1)",
+    "L.image_resize(f(1, 3, 4, 6), [8, 9], align_mode=2)", "L.image_resize(f(1, 3, 4, 6), [8, 9], data_format='NCDHW')", "L.image_resize(f(1, 3, 4, 6), [8, 9], actual_shape=[1, 2])",
+    "L.image_resize_short(f(1, 3, 4), 3)", "L.interpolate(f(1, 3, 4, 6), [8, 9], resample='LINEAR')",
     "switch_errors(fluid, 'case outside')", "switch_errors(fluid, 'default first')", "switch_errors(fluid, 'not bool')",
 ]
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from fluidjax.ops.ragged import like, rows_of
+
 from .running import Run, cotangents, tree
 
 STEP = 1e-5
@@ -14,7 +16,8 @@ STEP = 1e-5
 def directions(run: Run, seed: int) -> dict[str, Any]:
     """One random direction in the space of all inputs that the sample differentiates."""
     rng = np.random.default_rng(seed)
-    return tree(lambda a: rng.uniform(-1, 1, np.shape(a)), {s: run.inputs[s] for s in run.sample.grad})
+    drawn = tree(lambda a: rng.uniform(-1, 1, np.shape(a)), {s: run.inputs[s] for s in run.sample.grad})
+    return {s: rows_of(v) for s, v in drawn.items()}
 
 
 def loss(run: Run, outputs: dict[str, Any]) -> float:
@@ -29,10 +32,14 @@ def numeric(run: Run, direction: dict[str, Any]) -> float:
         inputs = dict(run.inputs)
         for slot, d in direction.items():
             x = inputs[slot]
-            inputs[slot] = [a + step * b for a, b in zip(x, d, strict=True)] if isinstance(x, list) else x + step * d
+            inputs[slot] = like(x, _moved(rows_of(x), d, step))
         return loss(run, run.at(inputs)[0])
 
     return (moved(STEP) - moved(-STEP)) / (2 * STEP)
+
+
+def _moved(x: Any, d: Any, step: float) -> Any:
+    return [a + step * b for a, b in zip(x, d, strict=True)] if isinstance(x, list) else x + step * d
 
 
 def analytic(grads: dict[str, Any], direction: dict[str, Any]) -> tuple[float, float]:
@@ -45,7 +52,7 @@ def _pairs(a: dict[str, Any], b: dict[str, Any]) -> list[tuple[np.ndarray, np.nd
     """Arrays of equal place; those of which `a` has none are left out."""
     found = []
     for slot, x in a.items():
-        y = b[slot]
+        x, y = rows_of(x), rows_of(b[slot])
         for p, q in zip(x, y, strict=True) if isinstance(x, list) else [(x, y)]:
             if p is not None:
                 found.append((np.asarray(p), np.asarray(q)))

@@ -13,7 +13,10 @@ import numpy as np
 
 from fluidjax.dtypes import VarType
 from fluidjax.errors import EnforceNotMet, UnsupportedError
+from fluidjax.lod_tensor import create_lod_tensor
+from fluidjax.ops.ragged import Ragged, rows_of
 from fluidjax.ops.registry import GRAD, OpDef, Reuse, canonical, lookup
+from fluidjax.ragged import bucketed
 
 from .sample import Sample, cotangent
 
@@ -29,9 +32,11 @@ _DTYPE_ATTRS = ("dtype", "in_dtype", "out_dtype")
 
 
 def tree(change: Callable[[Any], Any], slots: Mapping[str, Any]) -> dict[str, Any]:
-    """Every array of the slots changed; None stays."""
+    """Every array of the slots changed, rows of ragged values too; None stays."""
 
     def changed(value: Any) -> Any:
+        if isinstance(value, Ragged):
+            return value.with_rows(change(value.rows))
         if isinstance(value, list | tuple):
             return [changed(v) for v in value]
         return None if value is None else change(value)
@@ -43,6 +48,18 @@ def widened(array: Any) -> np.ndarray:
     """float32 as float64, anything else as it is."""
     array = np.asarray(array)
     return array.astype(np.float64) if array.dtype == np.float32 else array
+
+
+def ragged(sample: Sample, inputs: dict[str, Any], exact: bool = True) -> dict[str, Any]:
+    """The inputs with the sample's LoDs."""
+
+    def tensor(slot: str, index: int, array: Any) -> Any:
+        lod = sample.lod_of(slot, index)
+        return create_lod_tensor(array, lod) if lod else array
+
+    flat = {(s, i): tensor(s, i, a) for s, v in inputs.items() for i, a in enumerate(v if isinstance(v, list) else [v])}
+    given = bucketed(flat, exact)
+    return {s: [given[s, i] for i in range(len(v))] if isinstance(v, list) else given[s, 0] for s, v in inputs.items()}
 
 
 def _floats(value: Any) -> bool:
@@ -64,7 +81,7 @@ class Run:
     def inputs(self) -> dict[str, Any]:
         names = {s.name for s in self.definition.inputs}
         assert set(self.sample.inputs) <= names, f"{self.sample.op} has the inputs {sorted(names)}"
-        return tree(widened if self.wide else np.asarray, self.sample.inputs)
+        return ragged(self.sample, tree(widened if self.wide else np.asarray, self.sample.inputs))
 
     @cached_property
     def attrs(self) -> dict[str, Any]:
@@ -123,7 +140,7 @@ def cotangents(sample: Sample, outputs: Mapping[str, Any]) -> dict[str, Any]:
     for slot in sample.outputs:
         value = outputs[slot]
         given = []
-        for array in value if isinstance(value, list) else [value]:
+        for array in rows_of(value) if isinstance(value, list) else [rows_of(value)]:
             begins = sample.starts_gradient(slot, array)
             given.append(cotangent(array.shape, index, array.dtype) if begins else None)
             index += begins

@@ -11,6 +11,8 @@ import zlib
 
 import numpy as np
 
+LATER = "3.3.1"
+
 
 class Sample(object):
     """A single op to run.
@@ -23,7 +25,8 @@ class Sample(object):
     of       output slots that the gradient starts from; default: all compared float outputs
     lod      {input slot: recursive sequence lengths}
     inplace  {output slot: input slot} where the op insists on writing its input
-    paddle   False: Paddle 1.8.5 on the CPU cannot run it, for the reason in `note`
+    paddle   False: Paddle 1.8.5 on the CPU cannot run it, for the reason in `note`; LATER: an op type that only later
+             Paddles have, recorded with 3.3.1
     skip     {check: reason} of checks that cannot hold: "numeric" (Paddle's gradient is not the derivative, or there
              is none here), "unknown" (no first dimension of an input can be left open)
     """

@@ -1,5 +1,5 @@
 """Products: flattening, transposing, vectors, batches."""
-from ..sample import Sample, f32, f64, positive
+from ..sample import LATER, Sample, f32, f64, positive
 
 MATMULS = [
     ((2, 3), (3, 4), {}),
@@ -76,8 +76,13 @@ for _x, _y, _attrs in (
     ((2, 3), (3, 4), {}),
     ((2, 1, 3, 4), (5, 4, 2), {}),
     ((2, 4, 3), (2, 5, 4), {"trans_x": True, "trans_y": True}),
-    ((4,), (2, 4, 3), {}),
     ((2, 3, 4), (4,), {}),
     ((4,), (4,), {}),
+    ((4,), (4, 3), {}),
+    ((3,), (4, 3), {"trans_x": True, "trans_y": True}),
+    ((4,), (2, 4, 3), {}),
+    ((3, 2, 4), (1, 4, 5), {}),
 ):
-    SAMPLES.append(Sample("matmul_v2", {"X": f32(*_x), "Y": f32(*_y)}, _attrs, ["Out"], grad=["X", "Y"], paddle=False, note="an op of Paddle 2.x"))
+    _lost = _x == (3,) or len(_x) - len(_y) == 1 and len(_y) == 3
+    SAMPLES.append(Sample("matmul_v2", {"X": f32(*_x), "Y": f32(*_y)}, _attrs, ["Out"], grad=["X", "Y"],
+                          paddle=False if _lost else LATER, note="3.3.1 fails in this gradient" if _lost else ""))

@@ -1,0 +1,75 @@
+"""The memory report's predictions beside the compiler's figures, and what its memory-optimised scheduler costs in time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+
+import fluidjax as fluid
+
+from . import data, fluid_models
+from .cases import adam, momentum
+from .timing import interleaved
+
+Network = Callable[[], Any]
+Optimizers = Callable[[], tuple[Any, Any]]
+
+MODELS: tuple[tuple[str, Network, Optimizers], ...] = (
+    ("LeNet, Adam", fluid_models.lenet, adam),
+    ("ResNet-18, 32x32, Momentum", fluid_models.resnet18, momentum),
+    ("ResNet-50, 224x224, Momentum", fluid_models.resnet50, momentum),
+    ("VGG-16, 224x224, Momentum", fluid_models.vgg16, momentum),
+    ("transformer, 4 layers, Adam", partial(fluid_models.transformer, depth=4), adam),
+)
+BATCHES = (8, 64)
+
+
+def report(network: Network, optimizers: Optimizers, batch: int) -> Any:
+    """The memory report of a training program."""
+    main, _, loss = fluid_models.build(network, optimizers()[0])
+    return main.memory_report(batch_size=batch, fetch_list=[loss])  # type: ignore[attr-defined]
+
+
+def figures() -> None:
+    """Bytes of the training steps: predicted, and as the compiler counts them."""
+    print("\nMemory of a training step, MB: predicted before compiling / the compiler's own figure (nothing is run)")
+    heads = ("op by op", "compiled", "default", "mem-opt", "ratio")
+    print(f"{'model':<30}{'batch':>6}" + "".join(f"{h:>11}" for h in heads))
+    for name, network, optimizers in MODELS:
+        for batch in BATCHES:
+            r = report(network, optimizers, batch)
+            default, saving = (r.compiled[s].total for s in ("default", "memory-optimised"))
+            sizes = "".join(f"{n / 1e6:>11,.2f}" for n in (r.plain, r.fused, default, saving))
+            print(f"{name:<30}{batch:>6}{sizes}{r.fused / saving:>11.3f}", flush=True)
+
+
+class Running:
+    """A training program behind an Executor, with either scheduler."""
+
+    def __init__(self, network: Network, optimizers: Optimizers, feed: dict[str, Any], memory_optimized: bool) -> None:
+        self.main, startup, self.loss = fluid_models.build(network, optimizers()[0])
+        self.main._memory_optimized = memory_optimized  # what memory_optimize sets, without its renamed variables
+        self.feed, self.scope, self.exe = feed, fluid.Scope(), fluid.Executor()
+        self.exe.run(startup, scope=self.scope)
+
+    def run(self) -> Any:
+        return self.exe.run(self.main, feed=self.feed, fetch_list=[self.loss], scope=self.scope, return_numpy=False)[0]
+
+
+def scheduler() -> None:
+    """Step time with the memory-optimised scheduler over that with the default one."""
+    print("\nStep time: memory-optimised scheduler / default (medians of interleaved turns)")
+    for (name, network, optimizers), side, channels, batch in zip(MODELS[:2], (28, 32), (1, 3), (64, 32), strict=True):
+        feed = data.images(batch, side, channels)
+        saving, default = (Running(network, optimizers, feed, on) for on in (True, False))
+        t = interleaved(saving.run, default.run, jax.block_until_ready, budget=20.0)
+        print(f"{name}, batch {batch}: {t.ours * 1e3:.2f} ms / {t.theirs * 1e3:.2f} ms = {t.ratio:.3f}", flush=True)
+
+
+def table() -> None:
+    figures()
+    if jax.devices()[0].platform == "cpu":
+        scheduler()

@@ -1,0 +1,132 @@
+"""Ragged values on their way through an op that does not know them: rows in, rows out, with the LoD put on again.
+
+Padded rows go only where ops/rows.py says that they do no harm; anything else raises MixesRows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import MixesRows
+from ..ops import rows
+from ..ops.ragged import Ragged, rows_of
+from ..ops.registry import GRAD, OpDef
+
+Slots = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Treated:
+    """What the op is given; how its results are shown to the program; or, where the op cannot simply be run, the results."""
+
+    inputs: Slots
+    shown: Callable[[Slots], Slots]
+    results: Slots | None = None
+
+
+def is_ragged(inputs: Mapping[str, Any]) -> bool:
+    """Whether any input is ragged."""
+    for value in inputs.values():
+        if type(value) is Ragged or (type(value) is list and any(type(v) is Ragged for v in value)):
+            return True
+    return False
+
+
+def treat(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any]) -> Treated:
+    """How to run an op that some ragged inputs. Raises MixesRows where it would see padding."""
+    knows = {s.name for s in definition.inputs if s.ragged}
+    padded = {slot for slot, value in inputs.items() if any(r.padded for r in rows.ragged_in(value))}
+    if definition.forward is not None:
+        _refuse(definition, padded)
+        given = {s: v if s in knows else rows_of(v) for s, v in inputs.items()}
+        return Treated(given, lambda out: _gradients(inputs, out))
+    if any(rows.ragged_in(inputs.get(slot)) for slot in knows):
+        _refuse(definition, padded - knows)
+        return Treated({s: v if s in knows else rows_of(v) for s, v in inputs.items()}, lambda out: out)
+    if not padded:
+        return Treated(_plain(inputs), lambda out: _shared(definition, inputs, attrs, out))
+    rule = rows.row_wise(definition, inputs, attrs)
+    if rule is not None:
+        return Treated(_plain(inputs), lambda out: _same_rows(definition, rule, inputs, out))
+    results = rows.masked(definition, inputs, attrs) if len(padded) == 1 else None
+    if results is None:
+        _refuse(definition, padded)
+    return Treated(_plain(inputs), lambda out: out, results)
+
+
+def _plain(inputs: Slots) -> Slots:
+    return {slot: rows_of(value) for slot, value in inputs.items()}
+
+
+def _refuse(definition: OpDef, padded: set[str]) -> None:
+    if padded:
+        raise MixesRows(
+            f"op '{definition.type}' mixes the rows of its ragged input {', '.join(sorted(padded))}, so it needs exact sizes; a "
+            "Ragged of exact sizes comes from bucketed(feed, exact=True)"
+        )
+
+
+def _each(value: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(value, list | tuple):
+        return [_each(v, change) for v in value]
+    return None if value is None else change(value)
+
+
+def _fits(value: Any, template: Ragged) -> bool:
+    return not isinstance(value, Ragged) and value.ndim > 0 and value.shape[0] == template.capacity
+
+
+def _lead(definition: OpDef, inputs: Slots) -> Ragged | None:
+    """The value whose LoD the outputs take."""
+    slot = rows.lead(definition)
+    found = rows.ragged_in(inputs.get(slot)) if slot else []
+    return found[0] if found and not found[0].bare else None
+
+
+def _shared(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any], out: Slots) -> Slots:
+    """Exact rows: the outputs that take the leading input's LoD."""
+    template = _lead(definition, inputs)
+    if template is None or not rows.may_share(definition, inputs, attrs):
+        return out
+    put = lambda v: template.with_rows(v) if _fits(v, template) else v  # noqa: E731
+    return {slot: _each(v, put) if rows.shares(definition, slot) else v for slot, v in out.items()}
+
+
+def _same_rows(definition: OpDef, rule: rows.RowWise, inputs: Slots, out: Slots) -> Slots:
+    """Padded rows: every output that has rows stays padded, whether or not the program sees a LoD on it."""
+    found = [r for value in inputs.values() for r in rows.ragged_in(value)]
+    lead = _lead(definition, inputs)
+    shown = {}
+    for slot, value in out.items():
+        if rule.outs and slot not in rule.outs:
+            shown[slot] = value
+            continue
+        bare = lead is None or not rows.shares(definition, slot)
+        shown[slot] = _each(value, lambda v, bare=bare: _kept(definition, found[0], v, bare))
+    return shown
+
+
+def _kept(definition: OpDef, template: Ragged, value: Any, bare: bool) -> Ragged:
+    if not _fits(value, template):
+        _refuse(definition, {"X"})
+    return template.with_rows(value, bare=bare)
+
+
+def _gradients(inputs: Slots, out: Slots) -> Slots:
+    """Gradients have the LoD of what they are the gradients of; exact rows only."""
+    others = [r for value in inputs.values() for r in rows.ragged_in(value)]
+
+    def put(value: Any, template: Any) -> Any:
+        return template.with_rows(value) if isinstance(template, Ragged) and _fits(value, template) else value
+
+    shown = {}
+    for slot, value in out.items():
+        of = slot.removesuffix(GRAD)
+        template = inputs[of] if of in inputs else next(iter(others), None)
+        if isinstance(value, list) and isinstance(template, list):
+            shown[slot] = [None if v is None else put(v, t) for v, t in zip(value, template, strict=True)]
+        else:
+            shown[slot] = _each(value, lambda v, template=template: put(v, template))
+    return shown

@@ -1,0 +1,107 @@
+"""The memory report as text and as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from .live import KINDS
+from .picture import COLOURS, svg
+
+if TYPE_CHECKING:
+    from .report import MemoryReport
+
+LARGEST = 12  # variables of the peak that are listed
+
+_CSS = """.fjm{font-size:.9em}.fjm table{border-collapse:collapse;margin:.5em 0}.fjm svg{max-width:100%}
+.fjm td,.fjm th{padding:.1em .8em;text-align:left;background:none;color:inherit}.fjm td.n{text-align:right}
+.fjm .key{display:inline-block;width:.8em;height:.8em;margin-right:.4em}"""
+
+
+def unit(report: MemoryReport) -> tuple[str, float]:
+    """The unit in which the report shows bytes: kB, MB or GB, by its largest figure."""
+    most = max(report.plain, report.fused, *(f.total for f in report.compiled.values()))
+    return next((name, size) for name, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)) if most >= size or size == 1e3)
+
+
+def _shown(report: MemoryReport) -> Callable[[int], str]:
+    _, size = unit(report)
+    return lambda n: f"{n / size:,.3f}"
+
+
+def totals(report: MemoryReport) -> list[tuple[str, str, str]]:
+    """(what, size, where it comes from) of the whole step."""
+    size = _shown(report)
+    rows = [
+        ("predicted, op by op", size(report.plain), "every variable takes memory until its last read"),
+        ("predicted, compiled", size(report.fused), "what XLA fuses away takes none; memory-optimised scheduler"),
+    ]
+    for name, f in report.compiled.items():
+        parts = f"arguments {size(f.arguments)} + outputs {size(f.outputs)} + temporaries {size(f.temporaries)}"
+        used = "; Executor.run uses this one" if name == report.scheduler else ""
+        rows.append((f"compiler, {name}", size(f.total), f"{parts} - alias {size(f.alias)}{used}"))
+    return rows
+
+
+def kinds(report: MemoryReport) -> list[tuple[str, str]]:
+    """(kind, size) at the peak."""
+    size = _shown(report)
+    return [(kind, size(report.peak.by_kind[kind])) for kind in KINDS]
+
+
+def largest(report: MemoryReport) -> list[tuple[str, str, str, str]]:
+    """(name, kind, size, line) of the largest variables at the peak; the last row sums up the others."""
+    alive, size = report.peak.alive, _shown(report)
+    rows = [(a.name, a.kind, size(a.bytes), a.line or "") for a in alive[:LARGEST]]
+    rest = alive[LARGEST:]
+    if rest:
+        rows.append((f"{len(rest):,} more", "", size(sum(a.bytes for a in rest)), ""))
+    if report.peak.inside:
+        rows.append(("in its sub-blocks", "activations", size(report.peak.inside), ""))
+    return rows
+
+
+def head(report: MemoryReport) -> str:
+    feeds = ", ".join(f"{n} {list(shape)}" for n, shape in report.feeds.items()) or "nothing"
+    fetches = ", ".join(report.fetches) or "nothing"
+    name, size = unit(report)
+    return f"one step of {len(report.timeline):,} ops, fed {feeds}, fetching {fetches}; {name} are {size:,.0f} bytes"
+
+
+def place(report: MemoryReport) -> str:
+    peak = report.peak
+    return f"alive at op {peak.index}, {peak.op}" + (f" ({peak.line})" if peak.line else "")
+
+
+def text(report: MemoryReport) -> str:
+    """All tables, as text."""
+    parts = [head(report), "", *_aligned(totals(report), {1}), "", place(report), *_aligned(kinds(report), {1}), ""]
+    return "\n".join([*parts, *_aligned([("variable", "kind", unit(report)[0], "line"), *largest(report)], {2})])
+
+
+def _aligned(rows: Sequence[Sequence[str]], right: set[int]) -> Iterable[str]:
+    """Rows as lines of columns; those in `right` are numbers."""
+    wide = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        cells = [c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(row, wide, strict=True))]
+        yield ("  " + "  ".join(cells)).rstrip()
+
+
+def html(report: MemoryReport) -> str:
+    """The timeline and all tables, as HTML. No scripts, no links."""
+    key = " ".join(f'<span class="key" style="background:{COLOURS[k]}"></span>{k}' for k in KINDS if report.peak.by_kind[k])
+    return (
+        f'<div class="fjm"><style>{_CSS}</style><div>{escape(head(report))}</div>'
+        f"{_table(totals(report), {1})}{svg(report.timeline)}<div>{key}</div><div>{escape(place(report))}</div>"
+        f"{_table(kinds(report), {1})}{_table(largest(report), {2}, ('variable', 'kind', unit(report)[0], 'line'))}</div>"
+    )
+
+
+def _table(rows: Sequence[Sequence[str]], right: set[int], names: Sequence[str] = ()) -> str:
+    def cell(i: int, value: str) -> str:
+        return f'<td class="n">{escape(value)}</td>' if i in right else f"<td>{escape(value)}</td>"
+
+    first = "<tr>" + "".join(f"<th>{n}</th>" for n in names) + "</tr>" if names else ""
+    body = "".join("<tr>" + "".join(cell(i, v) for i, v in enumerate(row)) + "</tr>" for row in rows)
+    return f"<table>{first}{body}</table>"

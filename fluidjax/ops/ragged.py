@@ -1,0 +1,167 @@
+"""Ragged: what travels in a step in place of a LoDTensor. docs/lod.md tells the whole story.
+
+Rows are packed one sequence after another and padded at the end; offsets say where sequences begin. Ops that know of
+sequences work on row numbers (:meth:`Ragged.sequence`) or on a padded view [N, longest, ...] (:func:`view`, :func:`pack`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import EnforceNotMet, MixesRows
+
+
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=("rows", "offsets"),
+    meta_fields=("longest", "key", "padded", "bare"),
+)
+@dataclass(frozen=True)
+class Ragged:
+    """Packed rows and where the sequences in them begin.
+
+    rows: [capacity, ...]; the first ``count`` are true. offsets: for each level an int32 array of N + 1 entries from 0
+    to the number of entries of the next level (of true rows, for the last). longest: for each level a number that no
+    sequence is longer than. key: whatever is equal for two values with equal offsets, and only for them. padded: capacity
+    and longest may be more than there is. bare: the program takes this for a plain array; only its padding is known.
+    """
+
+    rows: Any
+    offsets: tuple[Any, ...]
+    longest: tuple[int, ...]
+    key: Hashable
+    padded: bool = False
+    bare: bool = False
+
+    @property
+    def capacity(self) -> int:
+        return self.rows.shape[0]
+
+    @property
+    def dtype(self) -> Any:
+        return self.rows.dtype
+
+    @property
+    def sequences(self) -> int:
+        """How many sequences the last level has."""
+        return self.offsets[-1].shape[0] - 1
+
+    @property
+    def count(self) -> Any:
+        """The number of true rows, a scalar."""
+        return self.offsets[-1][-1]
+
+    @property
+    def lengths(self) -> Any:
+        """The length of each sequence of the last level, [N]."""
+        return self.offsets[-1][1:] - self.offsets[-1][:-1]
+
+    @property
+    def form(self) -> tuple[Any, ...]:
+        """All that a compiled step is particular to."""
+        return self.rows.shape, tuple(level.shape[0] for level in self.offsets), self.longest, self.key, self.padded
+
+    def kept(self) -> Any:
+        """Which rows are true, [capacity]."""
+        return jnp.arange(self.capacity, dtype=jnp.int32) < self.count
+
+    def sequence(self) -> Any:
+        """The number of the sequence that each row is in, [capacity]; N for a padded row."""
+        return segments(self.offsets[-1], self.capacity)
+
+    def with_rows(self, rows: Any, bare: bool | None = None) -> Ragged:
+        """Other rows of the same sequences."""
+        return replace(self, rows=rows, bare=self.bare if bare is None else bare)
+
+
+def segments(offsets: Any, count: int) -> Any:
+    """For 0, 1, ... count - 1 the sequence that holds it: [count] integers; N for what lies behind the last."""
+    return jnp.searchsorted(offsets[1:], jnp.arange(count, dtype=jnp.int32), side="right", method="scan_unrolled")
+
+
+def rows_of(value: Any) -> Any:
+    """The array of a value, padding and all; lists of them and None too."""
+    if isinstance(value, list | tuple):
+        return [rows_of(v) for v in value]
+    return value.rows if isinstance(value, Ragged) else value
+
+
+def like(value: Any, rows: Any) -> Any:
+    """`rows` with the offsets that `value` has, if it has any; lists likewise."""
+    if isinstance(value, list | tuple):
+        return [like(v, r) for v, r in zip(value, rows, strict=True)]
+    return value.with_rows(rows) if isinstance(value, Ragged) else rows
+
+
+def sequences_of(op: str, slot: str, value: Any, levels: int | None = None) -> Ragged:
+    """`value`, if it has a LoD (of `levels` levels). Raises EnforceNotMet saying how to feed one."""
+    if not isinstance(value, Ragged) or value.bare:
+        raise EnforceNotMet(
+            f"input {slot} of op '{op}' holds no LoD, so it has no sequences; feed what it comes from as a LoDTensor, such as "
+            "fluid.create_lod_tensor(data, [lengths], place)"
+        )
+    if levels is not None and len(value.offsets) != levels:
+        raise EnforceNotMet(f"input {slot} of op '{op}' has {len(value.offsets)} LoD levels, but the op takes {levels}")
+    return value
+
+
+def same_sequences(op: str, values: dict[str, Ragged]) -> None:
+    """Raises unless all have equal offsets: MixesRows where padding hides whether they fit, else EnforceNotMet."""
+    (first, one), *others = values.items()
+    for name, other in others:
+        if other.key == one.key:
+            continue
+        if one.padded or other.padded:
+            raise MixesRows(f"op '{op}' takes {first} and {name} with different LoDs")
+        if other.sequences != one.sequences or other.capacity != one.capacity:
+            raise EnforceNotMet(
+                f"op '{op}' takes {first} and {name} row by row, but {first} has {one.capacity} rows in {one.sequences} "
+                f"sequences and {name} {other.capacity} in {other.sequences}"
+            )
+
+
+def _cells(x: Ragged, reverse: bool) -> Any:
+    """The row of each cell of the view, [N, longest]; cells behind the end of a sequence have the number of some row."""
+    at = jnp.arange(x.longest[-1], dtype=jnp.int32)
+    first, end = x.offsets[-1][:-1, None], x.offsets[-1][1:, None]
+    return jnp.clip(end - 1 - at if reverse else first + at, 0, max(x.capacity - 1, 0))
+
+
+def mask(x: Ragged) -> Any:
+    """Which cells of the view hold a row, [N, longest]."""
+    return jnp.arange(x.longest[-1], dtype=jnp.int32) < x.lengths[:, None]
+
+
+def view(x: Ragged, reverse: bool = False) -> Any:
+    """[N, longest, ...]: cell (n, t) is row t of sequence n, counted from its end if `reverse`; 0 where it has none."""
+    if not x.capacity:
+        return jnp.zeros((x.sequences, x.longest[-1], *x.rows.shape[1:]), x.dtype)
+    cells = jnp.take(x.rows, _cells(x, reverse), axis=0, mode="clip")
+    return jnp.where(_spread(mask(x), cells.ndim), cells, np.zeros((), x.dtype))
+
+
+def pack(x: Ragged, cells: Any, reverse: bool = False) -> Any:
+    """The inverse of :func:`view`: [capacity, ...] from [N, longest, ...]; 0 in padded rows."""
+    if not (x.sequences and x.longest[-1]):
+        return jnp.zeros((x.capacity, *cells.shape[2:]), cells.dtype)
+    number = jnp.arange(x.capacity, dtype=jnp.int32)
+    sequence = jnp.minimum(x.sequence(), x.sequences - 1)
+    at = x.offsets[-1][sequence + 1] - 1 - number if reverse else number - x.offsets[-1][sequence]
+    rows = cells[sequence, jnp.clip(at, 0, x.longest[-1] - 1)]
+    return jnp.where(_spread(x.kept(), rows.ndim), rows, np.zeros((), cells.dtype))
+
+
+def filled(x: Ragged, value: Any) -> Any:
+    """The rows with `value` in place of the padding."""
+    return jnp.where(_spread(x.kept(), x.rows.ndim), x.rows, np.asarray(value, x.dtype)) if x.padded else x.rows
+
+
+def _spread(flags: Any, ndim: int) -> Any:
+    return flags.reshape(flags.shape + (1,) * (ndim - flags.ndim))

@@ -1,0 +1,161 @@
+"""Recurrences over ragged sequences: gru, lstm.
+
+A step of the scan takes row t of every sequence at once; a sequence that has ended keeps its state. The outputs called
+Batch... are what Paddle's gradient ops read: the rows in its order (first all first rows, longest sequences first).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ..errors import EnforceNotMet, ShapeError
+from .infer import Spec
+from .ragged import Ragged, mask, pack, sequences_of, view
+from .registry import Array, op
+
+ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
+    "sigmoid": jax.nn.sigmoid, "tanh": jnp.tanh, "relu": jax.nn.relu, "identity": lambda x: x,
+}  # fmt: skip
+
+
+def _activation(op_type: str, name: str) -> Callable[[Any], Any]:
+    if name not in ACTIVATIONS:
+        raise EnforceNotMet(f"op '{op_type}' knows no activation {name!r}; it knows {', '.join(ACTIVATIONS)}")
+    return ACTIVATIONS[name]
+
+
+def _state(op_type: str, slot: str, value: Array | None, x: Ragged, width: int) -> Any:
+    """The first state, [N, width]: 0 where none is given."""
+    if value is None:
+        return jnp.zeros((x.sequences, width), x.dtype)
+    if value.shape != (x.sequences, width):
+        raise EnforceNotMet(
+            f"input {slot} of op '{op_type}' has shape {list(value.shape)}, but there are {x.sequences} sequences and {width} units"
+        )
+    return value
+
+
+def _scan(x: Ragged, reverse: bool, state: Any, step: Callable[[Any, Any], tuple[Any, Any]]) -> Any:
+    """`step(state, rows [N, ...]) -> (state, outputs)` along all sequences; the outputs as packed rows."""
+
+    def one(state: Any, given: Any) -> tuple[Any, Any]:
+        rows, alive = given
+        new, outputs = step(state, rows)
+        return jax.tree.map(lambda a, b: jnp.where(alive[:, None], a, b), new, state), outputs
+
+    _, cells = jax.lax.scan(one, state, (jnp.moveaxis(view(x, reverse), 1, 0), mask(x).T))
+    return jax.tree.map(lambda c: pack(x, jnp.moveaxis(c, 0, 1), reverse), cells)
+
+
+def _batched(x: Ragged, rows: Any, reverse: bool) -> Ragged:
+    """Packed rows in the order of Paddle's batches. Sequences of equal length keep their order."""
+    lengths = x.lengths
+    order = jnp.argsort(-lengths, stable=True)
+    rank = jnp.zeros_like(order).at[order].set(jnp.arange(order.shape[0], dtype=order.dtype))
+    steps = jnp.arange(x.longest[-1], dtype=jnp.int32)
+    alive = jnp.sum(steps < lengths[:, None], 0, dtype=jnp.int32)
+    begin = jnp.cumsum(alive) - alive
+    number = jnp.arange(x.capacity, dtype=jnp.int32)
+    if x.sequences and x.longest[-1]:
+        sequence = jnp.minimum(x.sequence(), x.sequences - 1)
+        at = x.offsets[-1][sequence + 1] - 1 - number if reverse else number - x.offsets[-1][sequence]
+        target = begin[jnp.clip(at, 0, x.longest[-1] - 1)] + rank[sequence].astype(jnp.int32)
+        number = jnp.where(x.kept(), target, number)
+    return x.with_rows(jnp.zeros_like(rows).at[number].set(rows), bare=True)
+
+
+def _gru_specs(Input: Spec, H0: Spec | None, Weight: Spec, Bias: Spec | None, **_: Any) -> tuple[Spec, ...]:
+    width = Weight.shape[0]
+    if len(Weight.shape) != 2 or Weight.shape[1] != 3 * width or Input.shape[-1] not in (-1, 3 * width):
+        raise ShapeError(
+            f"op 'gru' takes Input [rows, 3 * D] and Weight [D, 3 * D], not {list(Input.shape)} and {list(Weight.shape)}"
+        )
+    state = Spec((Input.shape[0], width), Input.dtype)
+    return Spec((Input.shape[0], 3 * width), Input.dtype), state, state, state
+
+
+@op(
+    outs="BatchGate~ BatchResetHiddenPrev~ BatchHidden~ Hidden",
+    grad="Input H0 Weight Bias BatchGate BatchResetHiddenPrev BatchHidden Hidden",
+    infer=_gru_specs,
+)
+def gru(
+    Input: Ragged, H0: Array | None, Weight: Array, Bias: Array | None, *, activation: str = "tanh",
+    gate_activation: str = "sigmoid", is_reverse: bool = False, origin_mode: bool = False,
+):  # fmt: skip
+    """Hidden[t] = (1 - u) * h + u * c; with origin_mode u * h + (1 - u) * c, where h = Hidden[t - 1] (H0, or 0, at first).
+
+    u, r = gate_activation(x[:2D] + h @ Wg), c = activation(x[2D:] + (r * h) @ Wc), x = Input[t] + Bias. Input [rows, 3D], one
+    LoD level; H0 [N, D]; Bias [1, 3D]. Weight [D, 3D] holds, as flat memory, Wg [D, 2D] and behind it Wc [D, D].
+    """
+    x = sequences_of("gru", "Input", Input, 1)
+    width = Weight.shape[0]
+    flat = Weight.reshape(-1)
+    gates, candidate = flat[: 2 * width * width].reshape(width, 2 * width), flat[2 * width * width :].reshape(width, width)
+    gate, act = _activation("gru", gate_activation), _activation("gru", activation)
+
+    def step(h: Any, rows: Any) -> tuple[Any, Any]:
+        u, r = jnp.split(gate(rows[:, : 2 * width] + h @ gates), 2, 1)
+        reset = r * h
+        c = act(rows[:, 2 * width :] + reset @ candidate)
+        new = u * h + (1 - u) * c if origin_mode else (1 - u) * h + u * c
+        return new, (jnp.concatenate([u, r, c], 1), reset, new)
+
+    biased = x if Bias is None else x.with_rows(x.rows + Bias.reshape(1, -1))
+    outputs = _scan(biased, is_reverse, _state("gru", "H0", H0, x, width), step)
+    return *(_batched(x, rows, is_reverse) for rows in outputs), x.with_rows(outputs[2])
+
+
+def _lstm_specs(Input: Spec, H0: Spec | None, C0: Spec | None, Weight: Spec, Bias: Spec, **_: Any) -> tuple[Spec, ...]:
+    width = Weight.shape[0]
+    if len(Weight.shape) != 2 or Weight.shape[1] != 4 * width or Input.shape[-1] not in (-1, 4 * width):
+        raise ShapeError(
+            f"op 'lstm' takes Input [rows, 4 * D] and Weight [D, 4 * D], not {list(Input.shape)} and {list(Weight.shape)}"
+        )
+    state = Spec((Input.shape[0], width), Input.dtype)
+    return state, state, Spec((Input.shape[0], 4 * width), Input.dtype), state
+
+
+@op(
+    outs="Hidden Cell BatchGate~ BatchCellPreAct~",
+    grad="Input H0 C0 Weight Bias Hidden Cell BatchGate BatchCellPreAct",
+    grad_outs="Hidden",
+    infer=_lstm_specs,
+)
+def lstm(
+    Input: Ragged, H0: Array | None, C0: Array | None, Weight: Array, Bias: Array, *, use_peepholes: bool = True,
+    is_reverse: bool = False, gate_activation: str = "sigmoid", cell_activation: str = "tanh",
+    candidate_activation: str = "tanh",
+):  # fmt: skip
+    """Hidden[t] = o * cell_activation(Cell[t]), Cell[t] = a * i + f * c, where h, c = Hidden, Cell[t - 1] (H0, C0, or 0, at first).
+
+    The four parts of Input[t] + Bias + h @ Weight give, in this order, a = candidate_activation(.), i, f, o =
+    gate_activation(.); with peepholes i and f also add wi * c and wf * c, and o adds wo * Cell[t]. Input [rows, 4D], one LoD
+    level; H0, C0 [N, D]; Weight [D, 4D]; Bias [1, 4D], with peepholes [1, 7D] = bias, wi, wf, wo.
+    """
+    x = sequences_of("lstm", "Input", Input, 1)
+    width = Weight.shape[0]
+    bias = Bias.reshape(-1)
+    if bias.shape[0] != (7 if use_peepholes else 4) * width:
+        raise EnforceNotMet(f"op 'lstm' takes a Bias of {7 if use_peepholes else 4} * {width} numbers, not {bias.shape[0]}")
+    wi, wf, wo = jnp.split(bias[4 * width :], 3) if use_peepholes else (0, 0, 0)
+    gate, act = _activation("lstm", gate_activation), _activation("lstm", candidate_activation)
+    cell_act = _activation("lstm", cell_activation)
+
+    def step(state: Any, rows: Any) -> tuple[Any, Any]:
+        h, c = state
+        pa, pi, pf, po = jnp.split(rows + h @ Weight, 4, 1)
+        a, i, f = act(pa), gate(pi + wi * c), gate(pf + wf * c)
+        cell = a * i + f * c
+        o = gate(po + wo * cell)
+        shown = cell_act(cell)
+        return (o * shown, cell), (o * shown, cell, jnp.concatenate([a, i, f, o], 1), shown)
+
+    first = _state("lstm", "H0", H0, x, width), _state("lstm", "C0", C0, x, width)
+    biased = x.with_rows(x.rows + bias[: 4 * width])
+    hidden, cell, gates, shown = _scan(biased, is_reverse, first, step)
+    return x.with_rows(hidden), x.with_rows(cell), _batched(x, gates, is_reverse), _batched(x, shown, is_reverse)

@@ -1,0 +1,66 @@
+"""Delete variables after their last use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from ..ir import edit, walk
+from ..ir.desc import FrozenMap, OpDesc, ProgramDesc
+from .base import Note, Params, Pass, Rewrite, did, register
+from .lifetimes import guarded
+from .memory_optimize import check_skip, skipped
+
+DELETE = "delete_var"
+
+
+@register
+@dataclass(frozen=True)
+class ReleaseMemory(Pass):
+    """Insert delete_var ops that free variables of block 0 after their last use.
+
+    Running op by op honours them; a compiled step needs none and passes over them. skip: names to leave alone. unread:
+    delete also what is written and never read, which Fluid left in memory. What is kept, persistable, or used by a
+    sub-block is not deleted.
+    """
+
+    name: ClassVar[str] = "release_memory"
+    skip: tuple[str, ...] = ()
+    unread: bool = True
+
+    def __post_init__(self) -> None:
+        check_skip(self.skip)
+
+    def rewrite(self, desc: ProgramDesc, params: Params, keep: frozenset[str]) -> Rewrite:
+        left, notes = guarded(desc)
+        left |= keep | skipped(desc, self.skip)
+        uid = edit.max_uid(desc) + 1
+        ops: list[OpDesc] = []
+        done: list[Note] = []
+        for op, names in self._dying(desc, left):
+            ops.append(op)
+            if names:
+                ops.append(_delete(uid, op, names))
+                done.append(did(op, f"deleted after it: {', '.join(names)}"))
+                uid += 1
+        if not done:
+            return Rewrite(desc, notes=notes)
+        return Rewrite(edit.replace_ops(desc, 0, ops), notes=(*done, *notes))
+
+    def _dying(self, desc: ProgramDesc, left: set[str]) -> Iterator[tuple[OpDesc, tuple[str, ...]]]:
+        """The ops of block 0, each with the names that nothing needs after it, sorted."""
+        block = desc.blocks[0]
+        live = walk.liveness(block, left | walk.persistables(desc).keys(), desc)
+        for op, dies, dead in zip(block.ops, live.dies, live.dead, strict=True):
+            if op.type in (DELETE, "feed", "fetch"):
+                yield op, ()
+                continue
+            names = dies | dead if self.unread else dies
+            yield op, tuple(sorted(n for n in names if n in block.vars and block.vars[n].kind == "LOD_TENSOR"))
+
+
+def _delete(uid: int, after: OpDesc, names: tuple[str, ...]) -> OpDesc:
+    """It has the role of the op that it follows, so that taking the backward part away takes it away too."""
+    role = {k: v for k, v in after.attrs.items() if k == "op_role"}
+    return replace(after, uid=uid, type=DELETE, inputs=FrozenMap({"X": names}), outputs=FrozenMap(), attrs=FrozenMap(role))

@@ -1,0 +1,67 @@
+"""memory_optimize and release_memory: Fluid's names for the passes, in place on a Program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import FluidTypeError, FluidValueError, near
+from ..passes.memory_optimize import MemoryOptimize
+from ..passes.release_memory import ReleaseMemory
+from ..program import Program, Variable
+from .apply import apply_in_place
+
+
+def memory_optimize(
+    input_program: Program,
+    skip_opt_set: Any = None,
+    print_log: bool = False,
+    level: int = 0,
+    skip_grads: bool = True,
+) -> None:
+    """Let variables share names where their lives do not meet, in place; then compile the program for memory.
+
+        fluid.memory_optimize(fluid.default_main_program(), skip_opt_set={loss.name, accuracy.name})
+
+    Call it after minimize. skip_opt_set: variables or names (a set, list or tuple) that keep their values, above all what
+    will be fetched; fetching another variable whose memory is shared raises FetchError. print_log: print a line for
+    every shared name, as Fluid 0.15 did. level: 0 shares among equal shapes, 1 among equal dtypes. skip_grads: leave the
+    gradients alone that optimizer ops take.
+
+    passes.memory_optimize does the work; its plan is in passes.run("memory_optimize", program.desc).certificates.
+
+    Raises FluidTypeError for arguments of other types, FluidValueError for another level or a name that the program does
+    not have; the program is then as it was.
+    """
+    skip = _checked(input_program, skip_opt_set)
+    result = apply_in_place(input_program, MemoryOptimize(level=level, skip=skip, skip_grads=bool(skip_grads)))
+    if print_log:
+        print(*(line for plan in result.certificates for line in plan.log), sep="\n")
+
+
+def release_memory(input_program: Program, skip_opt_set: Any = None) -> None:
+    """Insert delete_var ops after last uses, in place.
+
+    Only running op by op needs them; a compiled step frees memory by itself and may fetch any variable still. Arguments
+    and errors are those of memory_optimize.
+    """
+    apply_in_place(input_program, ReleaseMemory(skip=_checked(input_program, skip_opt_set)))
+
+
+def _checked(program: object, skip_opt_set: Any) -> tuple[str, ...]:
+    if not isinstance(program, Program):
+        raise FluidTypeError(f"input_program is a Program, not {type(program).__name__}")
+    if skip_opt_set is None:
+        return ()
+    if not isinstance(skip_opt_set, set | frozenset | list | tuple):
+        raise FluidTypeError(f"skip_opt_set is a set or list of variables or names, not {type(skip_opt_set).__name__}")
+    known = {n for block in program.blocks for n in block.vars}
+    names = []
+    for item in skip_opt_set:
+        if not isinstance(item, str | Variable):
+            raise FluidTypeError(f"skip_opt_set holds variables or names, not {type(item).__name__}")
+        name = item if isinstance(item, str) else item.name
+        program._refuse_reused([name])
+        if name not in known:
+            raise FluidValueError(f"skip_opt_set names {name!r}, which the program does not have{near(name, known)}")
+        names.append(name)
+    return tuple(sorted(names))

@@ -1,0 +1,177 @@
+"""run(pass(p)) == run(p) for every registered pass, on random programs, for every kept variable and the state.
+
+Gradient ops run by their literal meaning, op by op. A new pass joins by being registered; one that is meant for programs
+that predict, or that rounds differently, is named below.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+import fluidjax as fluid
+from fluidjax import passes
+from fluidjax.errors import FluidError
+from fluidjax.ir import walk
+from fluidjax.ir.desc import OpDesc, ProgramDesc
+from fluidjax.lower.eager import OpByOp
+from fluidjax.lower.step import Step
+from fluidjax.passes import PASSES, memory_optimize, release_memory
+from tests.random_programs import Net, build, recipes
+
+PREDICTION = {"is_test", "inference", "fuse_batch_norm", "fuse_conv_affine"}
+FOLDING = {"fold_constants", "fuse_batch_norm", "fuse_conv_affine"}  # these compute in another order
+UPDATES_NOTHING = {"prune", "inference"}
+VARIANTS: dict[str, tuple[str, ...]] = {
+    "fuse_batch_norm": ("fuse_batch_norm(probe=False)",),
+    "fuse_conv_affine": ("fuse_conv_affine(probe=False)",),
+    "memory_optimize": (
+        "memory_optimize",
+        "memory_optimize(level=1)",
+        "memory_optimize(level=1, skip_grads=True)",
+        "memory_optimize(strategy='first_fit')",
+        "memory_optimize(strategy='first_fit', level=1)",
+    ),
+    "release_memory": (
+        "release_memory",
+        "release_memory(unread=False)",
+        "memory_optimize,release_memory",
+        "release_memory,memory_optimize",
+    ),
+}  # fmt: skip
+TEXTS = [text for name in sorted(PASSES) for text in VARIANTS.get(name, (name,))]
+SOME = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=50)
+PROGRAMS = 500  # for every pass in a run, over all its variants
+HALVES = 2  # so that no single test takes long
+
+
+def pass_of(text: str) -> str:
+    """The first pass of a pipeline's text."""
+    return text.partition("(")[0].partition(",")[0]
+
+
+def program_of(net: Net, text: str, picks: list[int]) -> tuple[ProgramDesc, list[str]]:
+    """The program that a pass is for, and the names to keep: the loss and those that `picks` chooses."""
+    program = net.main.clone(for_test=True) if pass_of(text) in PREDICTION else net.main
+    block = program.desc.blocks[0]
+    written = list(dict.fromkeys(n for op in block.ops for n in op.writes if not block.vars[n].persistable))
+    return program.desc, list(dict.fromkeys([net.loss.name, *(written[i % len(written)] for i in picks)]))
+
+
+def outcome(step: Step, state: dict[str, Any], feed: dict[str, Any]) -> dict[str, np.ndarray]:
+    """What a step gives: its fetches, and the persistable variables."""
+    after, fetched = step(state, feed, jax.random.key(3))
+    return {**{n: np.asarray(v) for n, v in after.items()}, **dict(zip(step.fetches, map(np.asarray, fetched), strict=True))}
+
+
+def reaches_over(op: OpDesc) -> int:
+    """How many results of an op lie where one of its inputs or another result is."""
+    writes = list(op.writes)
+    return sum(n in op.reads for n in writes) + len(writes) - len(set(writes))
+
+
+def check(text: str, recipe: list[tuple[Any, ...]], picks: list[int], form: bool = True) -> None:
+    """Run a program before and after a pass; raises AssertionError where they differ.
+
+    form: also look for what no value shows here: a second run that changes more, ops that write over what they read.
+    """
+    net = build(recipe)
+    with jax.enable_x64(True):
+        state = fluid.init_fn(net.startup)(jax.random.key(0))
+    desc, keep = program_of(net, text, picks)
+    result = passes.run(text, desc, state, keep)
+    kind = OpByOp if "release_memory" in text else Step
+    want = outcome(Step(desc, tuple(keep), literal=True), state, net.feed)
+    try:
+        got = outcome(kind(result.desc, tuple(keep), literal=True), {**state, **result.params}, net.feed)
+    except FluidError as exc:
+        raise AssertionError(f"{text} broke the program: {exc}") from exc
+    compare(text, want, {n: got[n] for n in (keep if pass_of(text) in UPDATES_NOTHING else want)})
+    if not form:
+        return
+    again = passes.run(text, result.desc, {**state, **result.params}, keep)
+    assert not again.changed or "first_fit" in text, f"{text} is not idempotent:\n{again.diff()}"
+    if text.startswith("memory_optimize") and "release" not in text:
+        for old, new in zip(desc.blocks[0].ops, result.desc.blocks[0].ops, strict=True):
+            assert reaches_over(old) == reaches_over(new), f"{new} writes over what it needs"
+
+
+def compare(text: str, want: dict[str, np.ndarray], got: dict[str, np.ndarray]) -> None:
+    for name, value in got.items():
+        assert value.dtype == want[name].dtype and value.shape == want[name].shape, f"{text} changed the shape of {name}"
+        if pass_of(text) in FOLDING:
+            scale = np.abs(want[name]).max(initial=0, where=np.isfinite(want[name]))
+            np.testing.assert_allclose(value, want[name], rtol=1e-5, atol=1e-5 * scale, err_msg=f"{text}: {name}")
+        else:
+            assert value.tobytes() == want[name].tobytes(), f"{text} changed {name}: {want[name]} became {value}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("half", range(HALVES))
+@pytest.mark.parametrize("text", TEXTS)
+def test_nothing_kept_changes(text: str, half: int) -> None:
+    count = len(VARIANTS.get(pass_of(text), (text,))) * HALVES
+
+    @settings(SOME, max_examples=-(-PROGRAMS // count))
+    @given(recipes(), st.lists(st.integers(0, 500), max_size=3))
+    def run(recipe: list[tuple[Any, ...]], picks: list[int]) -> None:
+        check(text, recipe, picks)
+
+    run()
+
+
+@settings(SOME, max_examples=25)
+@given(recipes(), st.sampled_from(VARIANTS["memory_optimize"]))
+def test_shared_pullbacks_survive_memory_optimize(recipe: list[tuple[Any, ...]], text: str) -> None:
+    """Not literal: gradient ops are paired with their forward ops by versioned names, which renaming must not mislead."""
+    net = build(recipe)
+    with jax.enable_x64(True):
+        state = fluid.init_fn(net.startup)(jax.random.key(0))
+    result = passes.run(text, net.main.desc, keep=[net.loss.name])
+    before, after = (Step(d, (net.loss.name,)) for d in (net.main.desc, result.desc))
+    assert {u: [g.uid for g in gs] for u, gs in before._pairs.items()} == {u: [g.uid for g in gs] for u, gs in after._pairs.items()}
+    compare(text, outcome(before, state, net.feed), outcome(after, state, net.feed))
+
+
+# -- passes broken on purpose are caught ---------------------------------------------------------------------------
+
+
+def caught(text: str, form: bool = True) -> str:
+    """What the property test says about a pass, on a fixed set of programs."""
+
+    @settings(SOME, derandomize=True, database=None, phases=[Phase.generate], report_multiple_bugs=False)
+    @given(recipes(), st.lists(st.integers(0, 500), max_size=3))
+    def run(recipe: list[tuple[Any, ...]], picks: list[int]) -> None:
+        check(text, recipe, picks, form)
+
+    with pytest.raises(AssertionError) as found:
+        run()
+    return str(found.value)
+
+
+@pytest.mark.parametrize("text", ["memory_optimize", "memory_optimize(level=1)"])
+@pytest.mark.parametrize("early", [1, 2])
+def test_lives_that_end_early_are_caught(monkeypatch: pytest.MonkeyPatch, text: str, early: int) -> None:
+    """One op early, an op writes over its own input; two ops early, results differ."""
+    real = memory_optimize.lives
+    short = lambda desc: [replace(x, last=max(x.first, x.last - early)) for x in real(desc)]  # noqa: E731
+    monkeypatch.setattr(memory_optimize, "lives", short)
+    said = caught(text, form=early == 1)
+    assert "writes over what it needs" in said if early == 1 else "changed" in said or "broke" in said
+
+
+def test_a_deletion_one_op_early_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = walk.liveness
+
+    def early(*args: Any) -> walk.Liveness:
+        live = real(*args)
+        return walk.Liveness(live.entry, live.born, [*live.dies[1:], frozenset()], live.dead)
+
+    monkeypatch.setattr(release_memory.walk, "liveness", early)
+    assert "which nothing has computed" in caught("release_memory")
