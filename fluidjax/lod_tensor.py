@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -56,7 +56,7 @@ class LoDTensor:
 
     def recursive_sequence_lengths(self) -> list[list[int]]:
         """The lengths of the sequences of each level; [] without sequences."""
-        return [[b - a for a, b in zip(level, level[1:], strict=False)] for level in self._lod]
+        return [[b - a for a, b in pairwise(level)] for level in self._lod]
 
     def set_recursive_sequence_lengths(self, recursive_sequence_lengths: Sequence[Sequence[int]]) -> None:
         """Set the LoD by lengths. Raises EnforceNotMet for lengths that do not fit each other or the rows."""
@@ -97,7 +97,7 @@ class ScopeTensor(LoDTensor):
         self._var.value = array
 
     @property
-    def _lod(self) -> Lod:  # type: ignore[override]
+    def _lod(self) -> Lod:
         return self._var.lod
 
     @_lod.setter
@@ -118,7 +118,7 @@ def _shown(levels: Any) -> str:
 def lod_of(levels: Any, what: str) -> Lod:
     """Levels of non-negative integers, as tuples. Raises FluidTypeError for anything else."""
     ok = isinstance(levels, list | tuple) and all(isinstance(level, list | tuple | np.ndarray) for level in levels)
-    if not ok or not all(isinstance(n, numbers.Integral) and n >= 0 for level in levels for n in level):
+    if not ok or not all(isinstance(n, int | np.integer) and n >= 0 for level in levels for n in level):
         raise FluidTypeError(f"{what} is a list of lists of integers from 0, a list for each level, not {_shown(levels)}")
     return tuple(tuple(int(n) for n in level) for level in levels)
 
@@ -128,7 +128,7 @@ def fault(lod: Lod, rows: int | None) -> str | None:
     for i, level in enumerate(lod):
         if len(level) < 2:
             return f"level {i} has no sequences"
-        if level[0] != 0 or any(b < a for a, b in zip(level, level[1:], strict=False)):
+        if level[0] != 0 or any(b < a for a, b in pairwise(level)):
             return f"the offsets of level {i} do not rise from 0"
         below = len(lod[i + 1]) - 1 if i + 1 < len(lod) else rows
         if below is not None and level[-1] != below:
@@ -163,7 +163,9 @@ def _packed(data: list[Any], lengths: Any) -> np.ndarray:
         raise FluidTypeError("data, if it is a list, has a list for each sequence")
     found = [len(seq) for seq in data]
     if [found] != [list(level) for level in lod_of(lengths, "recursive_seq_lens")]:
-        raise FluidValueError(f"data and recursive_seq_lens do not match: the lists of data are {_shown([found])} long, not {_shown(lengths)}")
+        raise FluidValueError(
+            f"data and recursive_seq_lens do not match: the lists of data are {_shown([found])} long, not {_shown(lengths)}"
+        )
     try:
         rows = np.array([row for seq in data for row in seq])
     except ValueError:

@@ -75,7 +75,7 @@ class StepTensor(LoDTensor):
         self._rows = array
 
     @property
-    def _lod(self) -> Lod:  # type: ignore[override]
+    def _lod(self) -> Lod:
         self._fetch()
         return self._levels
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ..errors import MixesRows
@@ -28,10 +29,9 @@ class Treated:
 
 def is_ragged(inputs: Mapping[str, Any]) -> bool:
     """Whether any input is ragged."""
-    for value in inputs.values():
-        if type(value) is Ragged or (type(value) is list and any(type(v) is Ragged for v in value)):
-            return True
-    return False
+    return any(
+        type(value) is Ragged or (type(value) is list and any(type(v) is Ragged for v in value)) for value in inputs.values()
+    )
 
 
 def treat(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any]) -> Treated:
@@ -104,11 +104,11 @@ def _same_rows(definition: OpDef, rule: rows.RowWise, inputs: Slots, out: Slots)
             shown[slot] = value
             continue
         bare = lead is None or not rows.shares(definition, slot)
-        shown[slot] = _each(value, lambda v, bare=bare: _kept(definition, found[0], v, bare))
+        shown[slot] = _each(value, partial(_kept, definition, found[0], bare))
     return shown
 
 
-def _kept(definition: OpDef, template: Ragged, value: Any, bare: bool) -> Ragged:
+def _kept(definition: OpDef, template: Ragged, bare: bool, value: Any) -> Ragged:
     if not _fits(value, template):
         _refuse(definition, {"X"})
     return template.with_rows(value, bare=bare)
@@ -118,7 +118,7 @@ def _gradients(inputs: Slots, out: Slots) -> Slots:
     """Gradients have the LoD of what they are the gradients of; exact rows only."""
     others = [r for value in inputs.values() for r in rows.ragged_in(value)]
 
-    def put(value: Any, template: Any) -> Any:
+    def put(template: Any, value: Any) -> Any:
         return template.with_rows(value) if isinstance(template, Ragged) and _fits(value, template) else value
 
     shown = {}
@@ -126,7 +126,7 @@ def _gradients(inputs: Slots, out: Slots) -> Slots:
         of = slot.removesuffix(GRAD)
         template = inputs[of] if of in inputs else next(iter(others), None)
         if isinstance(value, list) and isinstance(template, list):
-            shown[slot] = [None if v is None else put(v, t) for v, t in zip(value, template, strict=True)]
+            shown[slot] = [None if v is None else put(t, v) for v, t in zip(value, template, strict=True)]
         else:
-            shown[slot] = _each(value, lambda v, template=template: put(v, template))
+            shown[slot] = _each(value, partial(put, template))
     return shown

@@ -30,6 +30,7 @@ import numpy as np
 from ..dtypes import VarType
 from ..errors import FluidTypeError, UnknownOpError, UnsupportedError, near
 from ..ir.desc import BlockRef, FrozenMap, Long
+from .later import ANY, LATER
 from .ragged import Ragged, like, rows_of
 
 Array = jax.Array | np.ndarray
@@ -60,12 +61,6 @@ HINTS: Mapping[str, str] = {
     "Scale_in_eltwise": "FLOAT", "Scale_weights": "FLOATS", "with_quant_attr": "BOOLEAN", "name": "STRING",
     "@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@": "BOOLEAN", "place_type": "INT", "Scale_x": "FLOAT", "Scale_y": "FLOAT",
 }  # fmt: skip
-
-# Attributes that a later Paddle added to an op: type, and the one value that means what the op did before.
-LATER: Mapping[str, Mapping[str, tuple[str, Any]]] = {
-    **dict.fromkeys(("conv2d_transpose", "depthwise_conv2d_transpose"), {"output_padding": ("INTS", ())}),
-    "matmul_v2": {f"fused_{what}_{of}": ("INTS", ()) for what in ("reshape", "transpose") for of in ("X", "Y", "Out")},
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +150,7 @@ class OpDef:
     def attr_type(self, name: str) -> str | None:
         """Paddle's type of an attribute, or None if the op has no such attribute."""
         found = self.attrs.get(name)
-        later = LATER.get(self.type, {}).get(name)
+        later = LATER.get(self.forward or self.type, {}).get(name)
         return found.type if found else HINTS.get(name) or self.carried.get(name) or (later[0] if later else None)
 
     def arguments(self, attrs: Mapping[str, Any]) -> dict[str, Any]:
@@ -166,8 +161,8 @@ class OpDef:
             if value is REQUIRED:
                 raise UnknownOpError(f"op '{self.type}' needs attribute {name!r}")
             given[name] = value
-        for name, (_, same) in LATER.get(self.type, {}).items():
-            if attrs.get(name, same) != same:
+        for name, (_, same) in LATER.get(self.forward or self.type, {}).items():
+            if name in attrs and same is not ANY and attrs[name] != same:
                 raise UnsupportedError(f"op '{self.type}' with {name} = {attrs[name]!r}, of a later Paddle, is not there")
         return given
 

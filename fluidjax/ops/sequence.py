@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import jax
@@ -12,7 +11,7 @@ import numpy as np
 from ..errors import EnforceNotMet, MixesRows, ShapeError, UnsupportedError
 from .concrete import known
 from .infer import Spec
-from .ragged import Ragged, filled, mask, pack, rows_of, same_sequences, segments, sequences_of, view
+from .ragged import Ragged, filled, mask, pack, rows_of, segments, sequences_of, view
 from .registry import Array, Ints, grad_of, op
 
 POOLS = ("AVERAGE", "SUM", "SQRT", "MAX", "LAST", "FIRST")
@@ -91,10 +90,9 @@ def sequence_softmax(X: Ragged, *, use_cudnn: bool = False, data_format: str = "
     sequence = jnp.minimum(x.sequence(), x.sequences - 1)
     rows = filled(x, -np.inf)
     most = jax.lax.stop_gradient(jax.ops.segment_max(rows, sequence, x.sequences))
-    exps = jnp.exp(rows - most[sequence])
-    exps = x.with_rows(exps)
-    total = jax.ops.segment_sum(filled(exps, 0), sequence, x.sequences)
-    return x.with_rows(filled(x.with_rows(exps.rows / total[sequence]), 0))
+    exps = filled(x.with_rows(jnp.exp(rows - most[sequence])), 0)
+    total = jax.ops.segment_sum(exps, sequence, x.sequences)
+    return x.with_rows(filled(x.with_rows(exps / total[sequence]), 0))
 
 
 @op(outs="Y", infer=_same_spec)
@@ -117,7 +115,8 @@ def _expand_spec(X: Spec, Y: Spec, **_: Any) -> Spec:
 def sequence_expand(X: Array | Ragged, Y: Ragged, *, ref_level: int = -1):
     """Out = row n of X, as often as sequence n of level ref_level of Y is long. X [N, ...] without LoD.
 
-    Out has no LoD, as in 1.8.5; sequence_expand_as gives it one. Raises UnsupportedError for an X with a LoD: the size of Out would depend on data.
+    Out has no LoD, as in 1.8.5; sequence_expand_as gives it one. Raises UnsupportedError for an X with a LoD: the size of
+    Out would depend on data.
     """
     y = sequences_of("sequence_expand", "Y", Y)
     levels = len(y.offsets)

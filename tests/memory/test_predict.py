@@ -194,7 +194,6 @@ MODELS = {
 CASES = [
     ("lenet", 8), ("lenet", 64),
     pytest.param("resnet18", 8, marks=pytest.mark.slow),
-    pytest.param("resnet18", 64, marks=pytest.mark.slow),
     pytest.param("transformer", 8, marks=pytest.mark.slow),
 ]  # fmt: skip
 

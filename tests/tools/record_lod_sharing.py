@@ -2,7 +2,7 @@
 
     python3.8 tests/tools/record_lod_sharing.py
 
-Writes tests/data/lod_sharing_1.8.5.json: {"FAMILY/INDEX": {input slot: [output slots]}}: with LoD lengths [1, rows - 1] on
+Writes tests/data/lod_sharing_1.8.5.json: {"OP DIGEST": {input slot: [output slots]}}, DIGEST being the sample's: with LoD lengths [1, rows - 1] on
 this input alone, these of the compared outputs carry the same LoD; "SLOT!" carries another one. Input slots that cannot be
 ragged (one row, or refused with a LoD) are left out.
 """
@@ -56,11 +56,11 @@ def record(sample):
 def main():
     out = {}
     for family in FAMILIES:
-        for i, sample in enumerate(samples_of(family)):
+        for sample in samples_of(family):
             if sample.paddle is True:
                 table = record(sample)
                 if table:
-                    out["%s/%d" % (family, i)] = table
+                    out["%s %d" % (sample.op, sample.digest())] = table
         print(family, len(out), flush=True)
     with open(FILE, "w") as f:
         rows = ["%s: %s" % (json.dumps(k), json.dumps(v)) for k, v in out.items()]

@@ -1,0 +1,68 @@
+"""What Paddle 2 and 3 added to op types of 1.8.5, so that a program that uses it is refused instead of computed otherwise.
+
+Attributes come with their type and the one value that means what the op did before; ANY is a hint to kernels, or only
+tells more of what holds here anyway. Input slots that were added are refused by themselves: no definition names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+ANY = object()
+Added = Mapping[str, tuple[str, Any]]
+
+_FALSE = ("BOOLEAN", False)
+_HINT = ("BOOLEAN", ANY)
+_PRECISION: Added = {"multi_precision": _FALSE}
+_NCHW: Added = {"data_format": ("STRING", "NCHW")}
+_OUTPUT_PADDING: Added = {"output_padding": ("INTS", ())}
+_CEIL: Added = {"ceil_mode": _FALSE}
+_FLATTEN: Added = {"flatten": _FALSE}
+
+LATER: Mapping[str, Added] = {
+    "adadelta": _PRECISION,
+    "adagrad": _PRECISION,
+    "adam": {**_PRECISION, "use_global_beta_pow": _FALSE, "amsgrad": _FALSE},
+    "adamax": _PRECISION,
+    "arg_max": _FLATTEN,
+    "arg_min": _FLATTEN,
+    "argsort": {"stable": _HINT},
+    "conv2d_transpose": _OUTPUT_PADDING,
+    "conv3d_transpose": _OUTPUT_PADDING,
+    "cumsum": _FLATTEN,
+    "depthwise_conv2d_transpose": _OUTPUT_PADDING,
+    "flip": {"axis": ("INTS", ())},  # it was named dims
+    "gather": {"axis": ("INT", 0)},
+    "gru": {"is_test": _HINT},
+    "kldiv_loss": {"log_target": _FALSE},
+    "lamb": {**_PRECISION, "always_adapt": _FALSE},
+    "lars_momentum": {**_PRECISION, "epsilon": ("FLOAT", 0.0), "rescale_grad": ("FLOAT", 1.0)},
+    "linspace": {"dtype": ("INT", 5)},  # float32
+    "lookup_table": {
+        "entry": ("STRING", ANY), "entry_config": ("STRING", ANY), "is_test": _HINT, "slot": ("INT", ANY), "table_class": ("STRING", ANY),
+    },
+    "lstm": {"is_test": _HINT},
+    "matmul_v2": {f"fused_{what}_{of}": ("INTS", ()) for what in ("reshape", "transpose") for of in ("X", "Y", "Out")},
+    "max_pool2d_with_index": _CEIL,
+    "max_pool3d_with_index": _CEIL,
+    "momentum": {
+        **_PRECISION, "regularization_method": ("STRING", ""), "regularization_coeff": ("FLOAT", ANY), "rescale_grad": ("FLOAT", 1.0),
+    },
+    "norm": {"is_test": _HINT},
+    "p_norm": {"asvector": _FALSE},
+    "pixel_shuffle": _NCHW,
+    "prelu": _NCHW,
+    "print": {"print_tensor_layout": _HINT},
+    "rmsprop": _PRECISION,
+    "roll": {"axis": ("LONGS", ())},  # it was named dims
+    "round": {"decimals": ("INT", 0)},
+    "sgd": _PRECISION,
+    "softmax_with_cross_entropy": {"use_softmax": ("BOOLEAN", True)},
+    "softplus": {"beta": ("FLOAT", 1.0), "threshold": ("FLOAT", 20.0)},  # beyond 20, log(1 + e^x) is x in float32
+    "temporal_shift": _NCHW,
+    "thresholded_relu": {"value": ("FLOAT", 0.0)},
+    "trace": {"axis1": ("INT", -2), "axis2": ("INT", -1)},  # they were named dim1, dim2
+    "truncated_gaussian_random": {"a": ("FLOAT", -2.0), "b": ("FLOAT", 2.0)},
+    "unpool": {**_NCHW, "output_size": ("INTS", ())},
+}  # fmt: skip
