@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from ..errors import EnforceNotMet
+from ..errors import EnforceNotMet, UnsupportedError, near
 from ..ir.desc import EMPTY, OpDesc, ProgramDesc
 from ..ops.registry import OpDef
 
@@ -31,8 +31,14 @@ class Context:
 
 
 def read_slots(op: OpDesc, definition: OpDef, env: Env) -> dict[str, Any]:
-    """Slot -> value of the op's inputs; lists for repeatable slots, None for @EMPTY@ within them."""
+    """Slot -> value of the op's inputs; lists for repeatable slots, None for @EMPTY@ within them.
+
+    Raises UnsupportedError for a slot that the op type does not have: what a later Paddle added would change the result.
+    """
     values: dict[str, Any] = {}
+    for name, names in op.inputs.items():
+        if names and name not in definition._input_names:
+            raise UnsupportedError(f"op '{op.type}' has no input slot {name!r}{near(name, definition._input_names)}")
     for slot in definition.inputs:
         names = op.inputs.get(slot.name)
         if not names:

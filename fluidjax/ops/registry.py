@@ -161,10 +161,16 @@ class OpDef:
             if value is REQUIRED:
                 raise UnknownOpError(f"op '{self.type}' needs attribute {name!r}")
             given[name] = value
-        for name, (_, same) in LATER.get(self.forward or self.type, {}).items():
-            if name in attrs and same is not ANY and attrs[name] != same:
-                raise UnsupportedError(f"op '{self.type}' with {name} = {attrs[name]!r}, of a later Paddle, is not there")
+        for name in LATER.get(self.forward or self.type, {}):
+            if name in attrs:
+                self.check_later(name, attrs[name])
         return given
+
+    def check_later(self, name: str, value: Any) -> None:
+        """Raises UnsupportedError for a value that makes the op mean what only later Paddles compute."""
+        _, same = LATER.get(self.forward or self.type, {}).get(name, ("", ANY))
+        if same is not ANY and value != same:
+            raise UnsupportedError(f"op '{self.type}' with {name} = {value!r} is of a later Paddle, and not there; {same!r} is")
 
     def __call__(
         self, inputs: Mapping[str, Any], attrs: Mapping[str, Any], key: jax.Array | None = None,
@@ -503,9 +509,11 @@ def canonical(definition: OpDef, name: str, value: Any) -> Any:
         known = list(definition.attrs)
         raise UnknownOpError(f"op '{definition.type}' has no attribute {name!r}{near(name, known)}; it has {', '.join(known) or 'none'}")
     try:
-        return _CONVERT[kind](value)
+        converted = _CONVERT[kind](value)
     except (TypeError, ValueError, OverflowError):
         raise FluidTypeError(f"attribute {name!r} of op '{definition.type}' is {kind}, which {value!r} is not") from None
+    definition.check_later(name, converted)
+    return converted
 
 
 def _int(value: Any) -> int:

@@ -99,7 +99,7 @@ def _multiplied(attrs: Attrs, shapes: Shapes) -> bool:
 
 
 def _test_mode(attrs: Attrs, shapes: Shapes) -> bool:
-    return bool(attrs["is_test"] or attrs["use_global_stats"])
+    return bool(attrs["use_global_stats"] or (attrs["is_test"] and not attrs["trainable_statistics"]))
 
 
 def _not_flat(attr: str = "flatten") -> When:
@@ -117,7 +117,7 @@ _GROUPS: tuple[tuple[str, RowWise], ...] = (
     (
         "logsigmoid tanh_shrink log log1p square abs sin cos asin acos atan erf softplus softsign sigmoid tanh exp sqrt rsqrt "
         "reciprocal ceil floor round relu relu6 leaky_relu elu selu gelu brelu soft_relu softshrink hard_shrink hard_sigmoid "
-        "hard_swish swish mish stanh thresholded_relu pow maxout prelu scale sign increment clip cast assign logical_not "
+        "hard_swish swish mish stanh thresholded_relu pow maxout prelu scale sign clip cast assign logical_not "
         "dropout shard_index fill_any_like fill_zeros_like fill_zeros_like2 label_smooth one_hot one_hot_v2 group_norm lrn "
         "affine_channel pool2d pool3d max_pool2d_with_index max_pool3d_with_index nearest_interp bilinear_interp "
         "trilinear_interp bicubic_interp space_to_depth pixel_shuffle shuffle_channel unfold pad2d",
@@ -174,7 +174,7 @@ _GROUPS: tuple[tuple[str, RowWise], ...] = (
     ),
     ("pad", RowWise(("X",), _attr("paddings", lambda p: not any(p[:2])))),
     ("layer_norm", RowWise(("X",), _attr("begin_norm_axis", lambda a: a == 1))),
-    ("instance_norm data_norm", RowWise(("X",), outs=("Y",))),
+    ("data_norm", RowWise(("X",), outs=("Y",))),
     ("batch_norm inplace_abn", RowWise(("X",), _test_mode, outs=("Y",))),
     (
         "conv2d depthwise_conv2d conv3d conv2d_transpose depthwise_conv2d_transpose conv3d_transpose",
@@ -277,7 +277,7 @@ def _neutral(value: Any, dtype: Any) -> Any:
 # -- whose LoD an output takes ---------------------------------------------------------------------------------------
 
 # Ops whose LoD does not come from their first input slot.
-LEADS: dict[str, str] = {"lookup_table": "Ids", "lookup_table_v2": "Ids", "where": "X", "index_sample": "Index"}
+LEADS: dict[str, str] = {"lookup_table": "Ids", "lookup_table_v2": "Ids", "where": "X", "index_sample": "Index", "data_norm": "X"}
 # Ops whose outputs have no LoD in 1.8.5, though they may have as many rows.
 DROPS = frozenset(
     "arg_max arg_min conv2d_transpose depthwise_conv2d_transpose conv3d_transpose crop crop_tensor diag_embed dot expand "
@@ -285,12 +285,14 @@ DROPS = frozenset(
     "modified_huber_loss multiplex nll_loss norm p_norm pixel_shuffle random_crop rank_loss reverse scatter shape "
     "shuffle_channel smooth_l1_loss transpose transpose2 unfold unpool unstack mean sgd adam adamax adagrad momentum "
     "lars_momentum decayed_adagrad ftrl lamb dpsgd proximal_gd proximal_adagrad auc mean_iou precision_recall gather_tree "
-    "gather_nd dist allclose trace diag meshgrid sequence_mask accuracy bicubic_interp".split()
+    "gather_nd dist allclose trace diag meshgrid sequence_mask accuracy nearest_interp bilinear_interp trilinear_interp "
+    "bicubic_interp adadelta rmsprop average_accumulates is_empty size fill_constant gaussian_random uniform_random "
+    "truncated_gaussian_random randint range linspace".split()
 )
 # Outputs that take the LoD, where they are not all that Paddle does not call intermediate.
 SHARES: dict[str, tuple[str, ...]] = {
     "batch_norm": ("Y",), "inplace_abn": ("Y",), "layer_norm": ("Y",), "group_norm": ("Y",), "instance_norm": ("Y",),
-    "data_norm": ("Y",), "cos_sim": ("Out",), "softmax_with_cross_entropy": ("Softmax", "Loss"), "dropout": ("Out",),
+    "data_norm": ("Y",), "cos_sim": ("Out",), "cross_entropy2": ("Y",), "lrn": ("Out",), "softmax_with_cross_entropy": ("Softmax", "Loss"), "dropout": ("Out",),
 }  # fmt: skip
 
 

@@ -103,7 +103,7 @@ class Run:
             fixed = {s: v for s, v in self.inputs.items() if s not in traced}
             given = {s: self.inputs[s] for s in traced}
             try:
-                run = _compile(lambda given, fixed=fixed: self.execute({**fixed, **given}), given)
+                run = compiled(lambda given, fixed=fixed: self.execute({**fixed, **given}), given)
             except NOT_TRACEABLE:
                 continue
             return lambda inputs, traced=traced, run=run: run({s: inputs[s] for s in traced})
@@ -126,8 +126,9 @@ class Run:
         return self.result[1]
 
 
-def _compile(fn: Callable[..., Any], inputs: Mapping[str, Any]) -> Callable[..., Any]:
-    lowered = jax.jit(fn).lower(inputs)
+def compiled(fn: Callable[..., Any], *inputs: Mapping[str, Any]) -> Callable[..., Any]:
+    """A jitted function, compiled for such inputs in little time."""
+    lowered = jax.jit(fn).lower(*inputs)
     try:
         return lowered.compile(QUICK)
     except jax.errors.JaxRuntimeError:  # a compiler that does not know these options
