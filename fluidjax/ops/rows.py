@@ -292,7 +292,8 @@ DROPS = frozenset(
 # Outputs that take the LoD, where they are not all that Paddle does not call intermediate.
 SHARES: dict[str, tuple[str, ...]] = {
     "batch_norm": ("Y",), "inplace_abn": ("Y",), "layer_norm": ("Y",), "group_norm": ("Y",), "instance_norm": ("Y",),
-    "data_norm": ("Y",), "cos_sim": ("Out",), "cross_entropy2": ("Y",), "lrn": ("Out",), "softmax_with_cross_entropy": ("Softmax", "Loss"), "dropout": ("Out",),
+    "data_norm": ("Y",), "cos_sim": ("Out",), "cross_entropy2": ("Y",), "lrn": ("Out",),
+    "softmax_with_cross_entropy": ("Softmax", "Loss"), "dropout": ("Out",),
 }  # fmt: skip
 
 
