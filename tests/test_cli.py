@@ -207,3 +207,11 @@ def test_mistakes_on_the_command_line(capsys, tmp_path):
         err = capsys.readouterr().err
         assert text in err and "Traceback" not in err, (command, err)
     assert [p.name for p in tmp_path.iterdir()] == ["bad.npz"]
+
+
+def test_memory_of_a_saved_model(capsys, tmp_path):
+    model = str(ROOT / "tests/data/saved/separate")
+    assert cli.main(["memory", model, "--batch", "4", "--picture", str(tmp_path / "m.svg")]) == 0
+    out = capsys.readouterr().out
+    assert "fed x [4, 3, 6, 6]" in out and "compiler, default" in out and "alive at op 2, batch_norm" in out
+    assert (tmp_path / "m.svg").read_text().lstrip().startswith("<?xml")
