@@ -35,7 +35,9 @@ from .input import data as data
 from .input import embedding as embedding
 from .input import one_hot as one_hot
 from .io import load as load
+from .io import load_program_state as load_program_state
 from .io import save as save
+from .io import set_program_state as set_program_state
 from .lod_tensor import LoDTensor as LoDTensor
 from .lod_tensor import create_lod_tensor as create_lod_tensor
 from .lod_tensor import create_random_int_lodtensor as create_random_int_lodtensor

@@ -1,4 +1,4 @@
-"""DataFeeder: samples (tuples of numbers, lists and arrays) to the arrays that a program is fed."""
+"""DataFeeder: samples (tuples of numbers, lists and arrays) to the arrays and LoDTensors that a program is fed."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from .errors import FeedError, FluidTypeError, FluidValueError, UnsupportedError
+from .errors import FeedError, FluidTypeError, FluidValueError
 from .feeding import FeedRule, rule_for
+from .lod_tensor import LoDTensor
 from .place import CUDAPlace, as_place, cpu_places, cuda_places
 from .program import Program, Variable, default_main_program
 
 Batches = Callable[[], Iterator[Any]]
+Feed = dict[str, Any]
 
 
 class DataFeeder:
@@ -21,7 +23,9 @@ class DataFeeder:
     feed_list: the fed variables (or their names, looked up in `program`, default the main program), in the order in
     which they stand in a sample. place: where the data is meant to go; the executor moves it there.
 
-    Raises FluidTypeError for something else in the list, UnsupportedError for a variable with lod_level > 0.
+    A field of a variable with lod_level 1 is a sequence (a list or array) of rows, with 2 a sequence of sequences, and so on.
+
+    Raises FluidTypeError for something else in the list.
     """
 
     def __init__(self, feed_list: Sequence[Variable | str], place: Any, program: Program | None = None) -> None:
@@ -33,17 +37,17 @@ class DataFeeder:
             self._rules.append(sample_rule(var))
         self.feed_names = [rule.name for rule in self._rules]
 
-    def feed(self, iterable: Iterable[Sequence[Any]]) -> dict[str, np.ndarray]:
-        """Arrays by name from the samples of one batch.
+    def feed(self, iterable: Iterable[Sequence[Any]]) -> Feed:
+        """Arrays by name from the samples of one batch; LoDTensors for variables with a lod_level.
 
-        Samples are stacked and converted to the declared dtype, exactly; flat ones are reshaped to the declared shape.
-        Raises FeedError, naming the variable, for what does not fit.
+        Samples are stacked (the rows of sequences packed) and converted to the declared dtype, exactly; flat ones are
+        reshaped to the declared shape. Raises FeedError, naming the variable, for what does not fit.
         """
         return stacked(self._rules, list(iterable))
 
     def feed_parallel(
         self, iterable: Sequence[Iterable[Any]], num_places: int | None = None
-    ) -> Iterator[dict[str, np.ndarray]]:
+    ) -> Iterator[Feed]:
         """A feed for each batch in `iterable`, one for each device. Raises FluidValueError if their numbers differ."""
         count = self._places(num_places)
         if len(iterable) != count:
@@ -65,13 +69,13 @@ class DataFeeder:
         Batches that are too few for the devices at the end are dropped, or raise FluidValueError if not drop_last.
         """
 
-        def feeds() -> Iterator[dict[str, np.ndarray]]:
+        def feeds() -> Iterator[Feed]:
             for batch in reader():
                 yield self.feed(batch)
 
-        def groups() -> Iterator[list[dict[str, np.ndarray]]]:
+        def groups() -> Iterator[list[Feed]]:
             count = self._places(num_places)
-            group: list[dict[str, np.ndarray]] = []
+            group: list[Feed] = []
             for feed in feeds():
                 group.append(feed)
                 if len(group) == count:
@@ -93,19 +97,14 @@ class DataFeeder:
 def sample_rule(var: Any) -> FeedRule:
     """What a fed variable must look like.
 
-    Raises FluidTypeError if `var` is no Variable, UnsupportedError if it is a ragged sequence.
+    Raises FluidTypeError if `var` is no Variable.
     """
     if not isinstance(var, Variable):
         raise FluidTypeError(f"a feed list should contain a list of variables, not {type(var).__name__}")
-    if var.lod_level > 0:
-        raise UnsupportedError(
-            f"variable {var.name!r} has lod_level {var.lod_level}: ragged sequences are not supported yet; pad them and "
-            "declare the variable with lod_level 0"
-        )
     return rule_for(var.desc)
 
 
-def stacked(rules: Sequence[FeedRule], samples: Sequence[Sequence[Any]]) -> dict[str, np.ndarray]:
+def stacked(rules: Sequence[FeedRule], samples: Sequence[Sequence[Any]]) -> Feed:
     """A feed: for every rule, its field of all samples in one array. Raises FeedError for what does not fit."""
     for i, sample in enumerate(samples):
         if not isinstance(sample, tuple | list | np.ndarray):
@@ -124,8 +123,24 @@ def _names(rules: Sequence[FeedRule]) -> str:
     return ", ".join(repr(rule.name) for rule in rules)
 
 
-def _column(rule: FeedRule, values: list[Any]) -> np.ndarray:
-    """The values of one field, stacked, of the declared dtype and shape."""
+def _column(rule: FeedRule, values: list[Any]) -> Any:
+    """The values of one field, stacked or packed, of the declared dtype and shape."""
+    if not rule.lod_level:
+        return _rows(rule, values)
+    levels: list[list[int]] = []
+    for _ in range(rule.lod_level):
+        for v in values:
+            if not (isinstance(v, list | tuple) or (isinstance(v, np.ndarray) and v.ndim)):
+                raise FeedError(f"feed {rule.name!r} has lod_level {rule.lod_level}, so a sample holds sequences of rows, not {v!r}")
+        levels.append([len(v) for v in values])
+        values = [row for v in values for row in v]
+    tensor = LoDTensor(_rows(rule, values) if values else np.empty((0, *(max(n, 0) for n in rule.shape[1:])), rule.dtype))
+    if levels[0]:
+        tensor.set_recursive_sequence_lengths(levels)
+    return tensor
+
+
+def _rows(rule: FeedRule, values: list[Any]) -> Any:
     try:
         plain = np.array(values)
     except (ValueError, OverflowError):

@@ -13,6 +13,7 @@ from .core import EOFException
 from .data_feeder import sample_rule, stacked
 from .errors import FeedError, FluidTypeError, FluidValueError, UnsupportedError
 from .feeding import FeedRule, ranges, rule_for
+from .lod_tensor import LoDTensor
 from .place import Place, as_place
 from .program import Program, Variable
 from .reader import batch
@@ -167,12 +168,12 @@ class GeneratorLoader:
             yield self._shown(group)
 
     def _put(self, feed: Feed, device: Any) -> Feed:
-        """The feed on the device, copied, so that the generator may fill its arrays anew."""
+        """The feed on the device, copied, so that the generator may fill its arrays anew; LoDTensors wait for the executor."""
         if not self._to_device:
             return feed
         with jax.enable_x64(True):
             # A copy of our own: on the CPU a transfer may go on reading the generator's array after it returns.
-            return {n: jax.device_put(np.array(v), device) for n, v in feed.items()}
+            return {n: v if isinstance(v, LoDTensor) else jax.device_put(np.array(v), device) for n, v in feed.items()}
 
     def _shown(self, group: list[Feed]) -> list[Any]:
         return [[feed[v.name] for v in self._feed_list] for feed in group] if self._return_list else group
@@ -256,7 +257,7 @@ class DataLoader:
         return_list: yield lists instead of dicts. use_multiprocess: as in Fluid without meaning for static programs.
         drop_last: with several places, leave out last batches that are too few.
 
-        Raises FluidValueError without feed_list or capacity, UnsupportedError for ragged variables.
+        Raises FluidValueError without feed_list or capacity.
         """
         return GeneratorLoader(feed_list, capacity, use_double_buffer, iterable, return_list, drop_last)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -18,6 +16,7 @@ from .compiled import Compiled, Recompiles
 from .errors import FeedError, FetchError, FluidTypeError, FluidValueError, MixesRows, UnsupportedError
 from .fetched import refuse_lod, to_numpy, to_tensor
 from .flags import flag
+from .interrupts import uninterrupted
 from .lod_tensor import LoDTensor
 from .place import Place, as_place
 from .program import Program, Variable, default_main_program
@@ -184,7 +183,7 @@ def _advance(compiled: Compiled, fn: Any, bank: Bank, scope: Scope, args: tuple[
     if numpy:
         _refuse_lod(ragged)
     lowered.compile()
-    with _uninterrupted():
+    with uninterrupted():
         bank.cell.extend(map(fn, *((a,) for a in args)))
         _keep(bank, scope, bank.cell[-1][1])
     compiled.ready[signature] = ragged
@@ -201,22 +200,6 @@ def _keep(bank: Bank, scope: Scope, created: Mapping[str, Any]) -> None:
         bank.adopt()
     for name, value in created.items():
         (scope.find_var(name) or scope.var(name)).value = value
-
-
-@contextlib.contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Hold Ctrl-C back until the end of the block (in the main thread; others are not interrupted anyway)."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    arrived: list[Any] = []
-    old = signal.signal(signal.SIGINT, lambda *event: arrived.append(event))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, old)
-        if arrived and callable(old):
-            old(*arrived[0])
 
 
 @contextlib.contextmanager

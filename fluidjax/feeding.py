@@ -51,6 +51,7 @@ class FeedRule:
     dtype: np.dtype
     shape: tuple[int, ...]
     ranges: tuple[Range, ...] = field(default=())
+    lod_level: int = 0
 
     def __call__(self, value: Any) -> Any:
         """The value as the step takes it. Raises FeedError saying what is wrong with it."""
@@ -122,7 +123,7 @@ def rule_for(var: VarDesc, ranges: tuple[Range, ...] = ()) -> FeedRule:
     """The rule of a variable. Raises FeedError for a kind that cannot be fed."""
     if var.shape is None or var.dtype is None:
         raise FeedError(f"variable {var.name!r} of kind {var.kind} cannot be fed")
-    return FeedRule(var.name, numpy_dtype(var.dtype), var.shape, ranges)
+    return FeedRule(var.name, numpy_dtype(var.dtype), var.shape, ranges, var.lod_level)
 
 
 def unknown_feed(name: Any, desc: ProgramDesc) -> FeedError:

@@ -18,6 +18,7 @@ from .ir.desc import EMPTY, BlockDesc, BlockRef, FrozenMap, OpDesc, ProgramDesc,
 from .loc import name_line, user_line
 from .ops.infer import Spec, infer
 from .ops.registry import REQUIRED, OpDef, attr_type, canonical, lookup
+from .ops.rows import lod_levels
 from .roles import OpRole
 from .variable import Parameter, Variable, var_desc
 
@@ -377,11 +378,23 @@ class Block:
             self._var_recursive(n)
         if not _inferable(definition, desc) or None in specs.values():
             return
-        for slot, spec in infer(definition, specs, desc.attrs).items():
+        inferred = infer(definition, specs, desc.attrs)
+        for slot, spec in inferred.items():
             many = spec if isinstance(spec, tuple) else (spec,)
             for name, one in zip(desc.outputs.get(slot, ()), many, strict=False):
                 if one is not None and name != EMPTY:
                     self._settle(self._var_recursive(name), one)
+        self._pass_lod(definition, desc, specs, inferred)
+
+    def _pass_lod(self, definition: OpDef, desc: OpDesc, specs: Mapping[str, Any], inferred: Mapping[str, Any]) -> None:
+        """Give the outputs the lod_level of the input whose LoD they will have."""
+        levels = {slot: self._var_recursive(names[0]).desc.lod_level for slot, names in desc.inputs.items() if names}
+        if not any(levels.values()) and definition.type != "lod_reset":
+            return
+        for slot, level in lod_levels(definition, levels, specs, inferred, definition.arguments(desc.attrs)).items():
+            for name in desc.outputs.get(slot, ()):
+                if name != EMPTY:
+                    self._var_recursive(name).lod_level = level
 
     def _specs(self, definition: OpDef, slot: str, names: tuple[str, ...]) -> Any:
         specs = []

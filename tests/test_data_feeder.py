@@ -10,7 +10,7 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax.data_feeder import DataFeeder
-from fluidjax.errors import FeedError, FluidTypeError, FluidValueError, UnsupportedError
+from fluidjax.errors import FeedError, FluidTypeError, FluidValueError
 
 RECORDED = json.loads((Path(__file__).parent / "data" / "feeding_1.8.5.json").read_text())["feeds"]
 VARS = {
@@ -18,6 +18,9 @@ VARS = {
     "y": ([None, 1], "int64"),
     "im": ([None, 1, 2, 2], "float32"),
     "b": ([None], "bool"),
+    "words": ([None, 1], "int64", 1),
+    "rows": ([None, 2], "float32", 1),
+    "pages": ([None, 1], "int64", 2),
 }
 
 
@@ -25,7 +28,7 @@ VARS = {
 def made():
     """The fed variables by name, in a program of their own."""
     with fluid.program_guard(fluid.Program(), fluid.Program()):
-        yield {n: fluid.data(n, s, d) for n, (s, d) in VARS.items()}
+        yield {n: fluid.data(n, *v) for n, v in VARS.items()}
 
 
 @pytest.mark.parametrize("case", RECORDED)
@@ -35,7 +38,10 @@ def test_as_recorded(made, case):
     assert list(fed) == row["names"]
     for name, array in fed.items():
         want = row["feed"][name]
-        assert isinstance(array, np.ndarray)
+        lod = array.lod() if isinstance(array, fluid.LoDTensor) else []
+        assert lod == want["lod"]
+        assert isinstance(array, np.ndarray) or lod
+        array = np.asarray(array)
         assert (array.dtype.name, list(array.shape), array.ravel().tolist()) == (
             want["dtype"],
             want["shape"],
@@ -65,6 +71,10 @@ def test_arrays_are_stacked_and_converted(made):
         ("im", (np.arange(5),), r"feed 'im' has samples of shape \[5\], which cannot be reshaped"),
         ("im", (np.zeros((2, 2, 2)),), r"feed 'im' has shape \[1, 2, 2, 2\], but the program declares \[-1, 1, 2, 2\]"),
         ("b", (2,), "feed 'b' is bool, but a sample holds 2"),
+        ("words", (3,), "feed 'words' has lod_level 1, so a sample holds sequences of rows, not 3"),
+        ("words", ([1.5],), "feed 'words' is int64, but a sample holds 1.5"),
+        ("rows", ([1.0, 2.0, 3.0],), r"feed 'rows' has samples of shape \[\], which cannot be reshaped"),
+        ("pages", ([1, 2],), "feed 'pages' has lod_level 2, so a sample holds sequences of rows, not 1"),
         ("x y", ([1, 2],), r"the number of fields in data \(1\) does not match len\(feed_list\) \(2\) in sample 0"),
         ("x y", 5, "sample 0 is a int; it should be a tuple of 2 fields: 'x', 'y'"),
     ],
@@ -102,8 +112,6 @@ def test_bad_lists(made):
         DataFeeder(["nope"], fluid.CPUPlace())
     with pytest.raises(FluidTypeError, match="should contain a list of variables, not int"):
         DataFeeder([3], fluid.CPUPlace())
-    with pytest.raises(UnsupportedError, match="'words' has lod_level 1: ragged sequences are not supported yet"):
-        DataFeeder([fluid.data("words", [None, 1], "int64", lod_level=1)], fluid.CPUPlace())
 
 
 def test_feed_parallel(made):

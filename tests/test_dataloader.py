@@ -252,9 +252,19 @@ def test_bad_arguments(xy):
         loader(xy).set_batch_generator(samples(), CPU)
     with pytest.raises(FluidValueError, match="batch_size should be a positive integer"):
         loader(xy).set_sample_generator(samples, batch_size=0, places=CPU)
-    with pytest.raises(UnsupportedError, match="lod_level 1"):
-        make(feed_list=[fluid.data("w", [None, 1], "int64", lod_level=1)], capacity=2)
     with pytest.raises(UnsupportedError, match="from_generator"):
         fluid.io.DataLoader.from_dataset(None, CPU)
     with pytest.raises(UnsupportedError, match="from_generator"):
         fluid.io.DataLoader([1, 2, 3])
+
+
+def test_sequences():
+    """A variable with a lod_level gets LoDTensors, which the executor takes as they are."""
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup):
+        words = fluid.data("words", [None, 1], "int64", lod_level=1)
+        total = fluid.layers.sequence_pool(fluid.layers.cast(words, "float32"), "sum")
+    make = fluid.io.DataLoader.from_generator
+    batches = make(feed_list=[words], capacity=2).set_sample_generator(lambda: iter([([1, 2],), ([3],), ([4, 5, 6],)]), 2, False, CPU)
+    exe = fluid.Executor(CPU)
+    assert [exe.run(main, feed, [total])[0].tolist() for feed in batches()] == [[[3], [3]], [[15]]]

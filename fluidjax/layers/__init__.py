@@ -24,6 +24,7 @@ from . import (
     random,
     reduce,
     resize,
+    sequence,
     tensor,
     vision,
 )
@@ -49,6 +50,7 @@ _FAMILIES = (
     random,
     reduce,
     resize,
+    sequence,
     tensor,
     vision,
 )

@@ -11,17 +11,16 @@ _GROUPS: tuple[tuple[str, str], ...] = (
         "tensor_array_to_tensor while_loop reorder_lod_tensor_by_rank",
     ),
     (
-        "works on ragged sequences (LoD), which are not there; pad the batch and use sequence_mask",
-        "sequence_concat sequence_conv sequence_enumerate sequence_expand sequence_expand_as sequence_first_step "
-        "sequence_last_step sequence_pad sequence_pool sequence_reshape sequence_reverse sequence_scatter "
-        "sequence_slice sequence_softmax sequence_unpad lod_append lod_reset im2sequence ctc_greedy_decoder "
-        "edit_distance warpctc "
-        "chunk_eval crf_decoding linear_chain_crf row_conv filter_by_instag",
+        "works on ragged sequences (LoD) in a way that is not there; the nearest are sequence_pool, sequence_pad, "
+        "sequence_expand, dynamic_gru and linear_chain_crf",
+        "sequence_conv sequence_enumerate sequence_reshape sequence_scatter sequence_slice sequence_unpad im2sequence "
+        "ctc_greedy_decoder edit_distance warpctc chunk_eval row_conv filter_by_instag",
     ),
     (
-        "is a recurrent layer or a decoder, which are not there; unroll the steps with fc and the elementwise layers",
+        "is a recurrent layer or a decoder, which are not there; use dynamic_gru or dynamic_lstm, or unroll the "
+        "steps with fc and the elementwise layers",
         "BasicDecoder BeamSearchDecoder DecodeHelper Decoder GRUCell GreedyEmbeddingHelper LSTMCell RNNCell "
-        "SampleEmbeddingHelper TrainingHelper beam_search beam_search_decode dynamic_decode dynamic_gru dynamic_lstm "
+        "SampleEmbeddingHelper TrainingHelper beam_search beam_search_decode dynamic_decode "
         "dynamic_lstmp gru_unit lstm lstm_unit rnn",
     ),
     (

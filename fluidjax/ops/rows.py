@@ -19,6 +19,7 @@ from .ragged import Ragged, filled
 from .registry import OpDef
 
 Attrs = Mapping[str, Any]
+Specs = Mapping[str, Any]  # slot -> what has a shape, or several of them
 Shapes = Mapping[str, Any]  # slot -> shape, a list of shapes, or None
 When = Callable[[Attrs, Shapes], bool]
 
@@ -73,8 +74,10 @@ def _no(*slots: str) -> When:
 def _pairs(attrs: Attrs, shapes: Shapes) -> bool:
     """Elementwise ops: Y begins behind the first axis of X, is one there, or is ragged and begins at it."""
     x, y, ragged = shapes["X"], shapes["Y"], shapes["ragged"]
-    axis = attrs.get("axis", -1)
-    first = axis if axis >= 0 else len(x) - len(y)
+    axis = attrs["axis"]
+    first = axis if axis >= 0 and len(y) < len(x) else len(x) - len(y)
+    if first < 0:
+        return False
     if "Y" in ragged:
         return first == 0
     return math.prod(y) == 1 or first > 0 or (first == 0 and y[0] == 1)
@@ -107,7 +110,6 @@ def _not_flat(attr: str = "flatten") -> When:
 
 
 _X = RowWise(("X",))
-_INPUT = RowWise(("Input",))
 _XY = RowWise(("X", "Y"))
 _XLABEL = RowWise(("X", "Label"))
 _PAIRS = RowWise(("X", "Y"), _pairs, beside=("Y",))
@@ -178,7 +180,7 @@ _GROUPS: tuple[tuple[str, RowWise], ...] = (
     ("batch_norm inplace_abn", RowWise(("X",), _test_mode, outs=("Y",))),
     (
         "conv2d depthwise_conv2d conv3d conv2d_transpose depthwise_conv2d_transpose conv3d_transpose",
-        _INPUT,
+        RowWise(("Input", "ResidualData")),
     ),
 )
 ROW_WISE: dict[str, RowWise] = {kind: rule for kinds, rule in _GROUPS for kind in kinds.split()}
@@ -211,7 +213,9 @@ def shapes_of(inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _shape(value: Any) -> tuple[int, ...]:
-    return tuple(np.shape(value.rows if isinstance(value, Ragged) else value))
+    if isinstance(value, Ragged):
+        value = value.rows
+    return tuple(value.shape) if hasattr(value, "shape") else np.shape(value)
 
 
 def ragged_in(value: Any) -> list[Ragged]:
@@ -280,7 +284,7 @@ def _neutral(value: Any, dtype: Any) -> Any:
 LEADS: dict[str, str] = {"lookup_table": "Ids", "lookup_table_v2": "Ids", "where": "X", "index_sample": "Index", "data_norm": "X"}
 # Ops whose outputs have no LoD in 1.8.5, though they may have as many rows.
 DROPS = frozenset(
-    "arg_max arg_min conv2d_transpose depthwise_conv2d_transpose conv3d_transpose crop crop_tensor diag_embed dot expand "
+    "arg_max arg_min conv2d_transpose depthwise_conv2d_transpose conv3d_transpose crop crop_tensor diag_embed dot "
     "expand_as gather kldiv_loss kron margin_rank_loss max_pool2d_with_index max_pool3d_with_index maxout "
     "modified_huber_loss multiplex nll_loss norm p_norm pixel_shuffle random_crop rank_loss reverse scatter shape "
     "shuffle_channel smooth_l1_loss transpose transpose2 unfold unpool unstack mean sgd adam adamax adagrad momentum "
@@ -315,3 +319,32 @@ def shares(definition: OpDef, slot: str) -> bool:
     if listed is not None:
         return slot in listed
     return not next(s for s in definition.outputs if s.name == slot).intermediate
+
+
+# LoD-aware ops while a program is built: output slot -> the input slot whose lod_level it has.
+LEVELS: dict[str, dict[str, str]] = {
+    "gru": {"Hidden": "Input"}, "lstm": {"Hidden": "Input", "Cell": "Input"}, "crf_decoding": {"ViterbiPath": "Emission"},
+    "sequence_softmax": {"Out": "X"}, "sequence_reverse": {"Y": "X"}, "sequence_concat": {"Out": "X"},
+    "sequence_expand_as": {"Out": "Y"},
+}  # fmt: skip
+
+
+def lod_levels(definition: OpDef, levels: Mapping[str, int], inputs: Specs, outputs: Specs, attrs: Attrs) -> dict[str, int]:
+    """Output slot -> lod_level, given those of the inputs (the first variable of a slot) and all shapes."""
+    if definition.type == "lod_reset":
+        return {"Out": levels["X"] + 1 if attrs["append"] else levels.get("Y", 0) or 1}
+    if definition.type == "sequence_pool":
+        return {"Out": max(levels["X"] - 1, 0)}
+    if definition.type in LEVELS:
+        return {out: levels[slot] for out, slot in LEVELS[definition.type].items()}
+    slot = lead(definition)
+    level = levels.get(slot, 0) if slot else 0
+    found = {"XShape": levels["X"]} if "XShape" in outputs else {}
+    if not level or any(s.ragged for s in definition.inputs) or not may_share(definition, inputs, attrs):
+        return found
+    rows = _first(inputs[slot or ""])
+    return {**found, **{s: level for s, spec in outputs.items() if spec and shares(definition, s) and _first(spec) == rows}}
+
+
+def _first(spec: Any) -> tuple[int, ...]:
+    return tuple((spec[0] if isinstance(spec, tuple) else spec).shape[:1])

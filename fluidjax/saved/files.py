@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import BinaryIO
 
-from ..errors import FluidValueError
+from ..errors import FluidError, FluidValueError
+from ..interrupts import uninterrupted
 
 Pieces = Callable[[], Iterable[bytes | memoryview]]
 
@@ -20,7 +22,7 @@ def safe_name(name: str) -> str:
     Slashes within are folders, as in Paddle.
     """
     parts = name.split("/")
-    if not name or "\0" in name or "\\" in name or any(p in ("", ".", "..") for p in parts) or ":" in parts[0]:
+    if not name or "\0" in name or "\\" in name or any(p in ("", ".", "..") for p in parts) or name[1:2] == ":":
         raise FluidValueError(f"{name!r} cannot be a file below a folder; rename the variable, or save all in one file (filename=...)")
     try:
         name.encode("utf-8")
@@ -33,8 +35,10 @@ def write_files(folder: str | Path, files: Mapping[str, Pieces]) -> None:
     """Write files below `folder` (made if it is not there): all or, if anything goes wrong, none.
 
     Every file is first written whole under a temporary name beside its place and flushed to the disk; only then are they
-    renamed, one after another. A full disk, an exception or Ctrl-C before the renames leaves the old files as they were; a
-    power cut among the renames leaves each file either old or new, never torn.
+    renamed, one after another, with Ctrl-C held back meanwhile. So a full disk, an exception or Ctrl-C leaves the old files
+    as they were; a power cut (or a kill) among the renames leaves each file either old or new, never torn.
+
+    Raises FluidValueError where a folder is in a file's place, OSError for what the disk refuses.
     """
     base = Path(folder)
     base.mkdir(parents=True, exist_ok=True)
@@ -43,6 +47,8 @@ def write_files(folder: str | Path, files: Mapping[str, Pieces]) -> None:
     try:
         for name, pieces in files.items():
             target = base / name
+            if target.is_dir():
+                raise FluidValueError(f"cannot save {str(target)!r}: a folder has this name")
             target.parent.mkdir(parents=True, exist_ok=True)
             temporary = target.with_name(f".{target.name[:80]}{mark}")
             written.append((temporary, target))
@@ -51,8 +57,9 @@ def write_files(folder: str | Path, files: Mapping[str, Pieces]) -> None:
                     out.write(piece)
                 out.flush()
                 os.fsync(out.fileno())
-        for temporary, target in written:
-            os.replace(temporary, target)
+        with uninterrupted():
+            for temporary, target in written:
+                os.replace(temporary, target)
     finally:
         for temporary, _ in written:
             with contextlib.suppress(OSError):
@@ -61,7 +68,19 @@ def write_files(folder: str | Path, files: Mapping[str, Pieces]) -> None:
 
 def read_file(path: str | Path) -> bytes:
     """The bytes of a file. Raises FluidValueError naming the path if it cannot be read."""
+    with reading(path) as file:
+        return file.read()
+
+
+@contextlib.contextmanager
+def reading(path: str | Path) -> Iterator[BinaryIO]:
+    """A file, open to be read. Raises FluidValueError naming the path if it cannot be read, or is a device or a pipe."""
     try:
-        return Path(path).read_bytes()
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise FluidValueError(f"cannot read {str(path)!r}: it is no regular file")
+        with open(path, "rb") as file:
+            yield file
     except (OSError, ValueError) as error:
+        if isinstance(error, FluidError):
+            raise
         raise FluidValueError(f"cannot read {str(path)!r}: {getattr(error, 'strerror', None) or error}") from None

@@ -124,7 +124,8 @@ def load_inference_model(
 
     dirname: the folder; None: model_filename and params_filename are the bytes themselves. model_filename: default
     "__model__" or, where there is none, the only .pdmodel file. params_filename: None for a file each, or the .pdiparams file
-    that belongs to a .pdmodel. partial: values that are missing or do not fit are left out. trainable: make Parameters of the
+    that belongs to a .pdmodel. partial: values that are missing or do not fit are left out, and a
+    warning lists them. trainable: make Parameters of the
     stored float values, but for running statistics, so that an optimizer tunes them (a saved program does not say which
     they were, and Fluid makes none).
 
@@ -138,15 +139,20 @@ def load_inference_model(
         if not isinstance(model_filename, bytes) or params_filename is None:
             raise FluidValueError("The path of params cannot be None when the directory path is None.")
         program, feeds, targets = read_program(model_filename, "the given bytes")
-        load_values(program, None, params_filename, partial)
+        _warn(load_values(program, None, params_filename, partial))
         return _result(program, feeds, targets, trainable)
     if isinstance(model_filename, bytes) or isinstance(params_filename, bytes):
         raise FluidTypeError("with a dirname, model_filename and params_filename are names of files, not bytes")
     folder = Path(os.path.normpath(dirname))
     path, beside = locate(folder, model_filename)
     program, feeds, targets = read_program(read_file(path), str(path))
-    load_values(program, str(folder), params_filename if params_filename is not None else beside, partial)
+    _warn(load_values(program, str(folder), params_filename if params_filename is not None else beside, partial))
     return _result(program, feeds, targets, trainable)
+
+
+def _warn(difference: Difference) -> None:
+    if difference:
+        warnings.warn(f"load_inference_model(partial=True) left out what does not fit:\n{difference}", stacklevel=3)
 
 
 def _result(program: Program, feeds: list[str], targets: list[Variable], trainable: bool) -> list[Any]:

@@ -50,12 +50,18 @@ _KNOWN = _RECONSTRUCT | {_ENCODE, _NDARRAY, _DTYPE, _ORDERED, _BYTES}
 @dataclass
 class _Machine:
     source: str
+    room: int  # bytes that may still be made: a value that is stored once may be recalled any number of times
     at: int = 0
     stack: list[Any] = field(default_factory=list)
     memo: dict[int, Any] = field(default_factory=dict)
 
     def fail(self, what: str) -> ParseError:
         return ParseError(f"{self.source}, offset {self.at}: {what}")
+
+    def spend(self, count: int) -> None:
+        self.room -= count
+        if self.room < 0:
+            raise self.fail("the arrays have more bytes than the file")
 
     def pop(self) -> Any:
         if not self.stack or self.stack[-1] is _MARK:
@@ -89,7 +95,7 @@ class _Machine:
 
     def global_(self, name: str) -> None:
         if name not in _KNOWN:
-            raise self.fail(f"the pickle wants {name!r}; only dicts of NumPy arrays are read")
+            raise self.fail(f"the pickle wants {name[:80]!r}; only dicts of NumPy arrays are read")
         self.stack.append(_Global(name))
 
     def stack_global(self) -> None:
@@ -115,6 +121,7 @@ class _Machine:
 
     def _call(self, name: str, args: tuple[Any, ...]) -> Any:
         if name == _ENCODE and len(args) == 2 and isinstance(args[0], str) and args[1] in ("latin1", "latin-1"):
+            self.spend(len(args[0]))
             try:
                 return args[0].encode("latin1")
             except UnicodeEncodeError:
@@ -138,13 +145,15 @@ class _Machine:
             raise self.fail("the pickle sets a state that is not that of an array of numbers (little-endian)")
 
     def _array(self, shape: Any, dtype: Any, fortran: Any, data: Any) -> np.ndarray:
-        data = data.encode("latin1", "replace") if isinstance(data, str) else data
-        sizes = isinstance(shape, tuple) and len(shape) <= 64 and all(type(n) is int and n >= 0 for n in shape)
+        if isinstance(data, str):
+            data = self._call(_ENCODE, (data, "latin1"))
+        sizes = isinstance(shape, tuple) and len(shape) <= 64 and all(type(n) is int and 0 <= n < 2**63 for n in shape)
         if not sizes or not isinstance(dtype, _Dtype) or not isinstance(data, bytes):
             raise self.fail("the state of an array is not shape, dtype, order and bytes")
         kind = np.dtype(dtype.code)
         if math.prod(shape) * kind.itemsize != len(data):
             raise self.fail(f"an array {list(shape)} of {kind.name} has {len(data)} bytes")
+        self.spend(len(data))
         try:
             return np.frombuffer(data, kind).reshape(shape, order="F" if fortran else "C").copy()
         except ValueError as error:
@@ -197,7 +206,7 @@ _RUN: dict[str, Callable[[_Machine, Any], None]] = {
 
 def read(data: bytes, source: str) -> dict[str, np.ndarray]:
     """The arrays of a pickled dict. Raises ParseError, naming file and offset, for anything else."""
-    machine = _Machine(source)
+    machine = _Machine(source, 2 * len(data))  # bytes that are spelled as text are made twice
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pickletools warns of odd escapes in text
         _interpret(data, machine)
@@ -207,6 +216,7 @@ def read(data: bytes, source: str) -> dict[str, np.ndarray]:
 
 
 def _interpret(data: bytes, machine: _Machine) -> None:
+    most = 1000 + len(data) // 2  # the smallest array takes 40 bytes of file and 9 places
     try:
         for opcode, arg, position in pickletools.genops(data):
             machine.at = position or 0
@@ -215,6 +225,8 @@ def _interpret(data: bytes, machine: _Machine) -> None:
             if opcode.name not in _RUN:
                 raise machine.fail(f"opcode {opcode.name} does not belong into a dict of NumPy arrays")
             _RUN[opcode.name](machine, arg)
+            if len(machine.stack) + len(machine.memo) > most:
+                raise machine.fail("the pickle makes more objects than arrays of this size need")
     except (ValueError, OverflowError, struct.error, UnicodeError) as error:
         if isinstance(error, ParseError):
             raise
@@ -226,7 +238,7 @@ def _arrays(found: Mapping[str, Any], machine: _Machine) -> Iterator[tuple[str, 
         if name == NAMES:
             continue
         if not isinstance(value, _Array) or value.value is None:
-            raise machine.fail(f"{name!r} holds no array of numbers")
+            raise machine.fail(f"{name[:80]!r} holds no array of numbers")
         yield name, value.value
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import EnforceNotMet, FluidTypeError, FluidValueError, LoadError
 from ..program import Program, Variable
 from ..scope import global_scope
-from . import pickled, stream
+from . import pickled
 from .files import read_file, write_files
 from .values import (
     Difference,
@@ -27,7 +27,7 @@ from .values import (
     put,
     store,
 )
-from .vars import load_vars, read_arrays
+from .vars import load_vars, read_array, read_arrays
 
 PARAMS, OPTIMIZER, MODEL = ".pdparams", ".pdopt", ".pdmodel"
 
@@ -67,7 +67,8 @@ def load(
     """Load what `save` wrote (or save_params, save_persistables, save_vars) into the global scope.
 
     model_path: the prefix, a folder of files, or a combined file (then var_list says which variables it holds).
-    partial: load what fits, and return the Difference.
+    partial: load what fits, and return the Difference. A program without optimizer state (a test program) does not read
+    PREFIX.pdopt.
 
     Raises LoadError listing all that is missing, unexpected, or of another shape or dtype; ParseError for damaged files;
     FluidValueError for files that are not there. Then the scope is as it was.
@@ -78,17 +79,17 @@ def load(
         return _load_files(program, model_path, executor, var_list, partial)
     wanted = descs(program, filter(is_parameter, program.list_vars()))
     state = descs(program, filter(is_belong_to_optimizer, program.list_vars()))
-    found = read_pickles(prefix, needed=bool(state) and not partial)
+    found = read_pickles(prefix, (PARAMS, OPTIMIZER) if state else (PARAMS,), partial)
     difference = store({**wanted, **state}, found, repr(str(prefix)), partial)
     return difference if partial else None
 
 
-def read_pickles(prefix: Path, needed: bool = False) -> dict[str, np.ndarray]:
-    """The arrays of PREFIX.pdparams and PREFIX.pdopt. Raises FluidValueError if .pdopt is needed and not there."""
+def read_pickles(prefix: Path, endings: Sequence[str] = (PARAMS, OPTIMIZER), partial: bool = False) -> dict[str, np.ndarray]:
+    """The arrays of PREFIX.pdparams and PREFIX.pdopt. Raises FluidValueError for one that is not there, unless `partial`."""
     found: dict[str, np.ndarray] = {}
-    for ending in (PARAMS, OPTIMIZER):
+    for ending in endings:
         path = prefix.with_name(prefix.name + ending)
-        if ending == PARAMS or needed or path.is_file():
+        if not partial or path.is_file():
             found.update(pickled.read(read_file(path), str(path)))
     return found
 
@@ -117,7 +118,7 @@ def load_program_state(model_path: str, var_list: Sequence[Variable] | None = No
     """
     prefix = _prefix(model_path)
     if prefix.with_name(prefix.name + PARAMS).is_file():
-        return read_pickles(prefix)
+        return read_pickles(prefix, partial=True)
     if os.path.isfile(model_path):
         if var_list is None:
             raise FluidValueError("var_list can not be None when model_path is a file type")
@@ -132,7 +133,7 @@ def load_program_state(model_path: str, var_list: Sequence[Variable] | None = No
             raise LoadError(f"{model_path!r} does not fit var_list:\n{compare(wanted, found)}")
         return found
     paths = {p.relative_to(model_path).as_posix(): p for p in sorted(Path(model_path).rglob("*")) if p.is_file()}
-    return {n: stream.read_one(read_file(p), str(p)).array for n, p in paths.items()}
+    return {n: read_array(p) for n, p in paths.items()}
 
 
 def set_program_state(program: Program, state_dict: Mapping[str, np.ndarray]) -> None:

@@ -3,16 +3,18 @@
     uint32 version 0 | uint64 number of LoD levels | a level: uint64 bytes, uint64 offsets... |
     uint32 version 0 | int32 bytes of a TensorDesc | TensorDesc (protobuf: data_type, dims) | the elements, row by row
 
-All numbers are little-endian. Nothing is allocated before it is known that the bytes are there.
+All numbers are little-endian. Nothing is allocated before it is known that the bytes are there, and files are streamed: what
+is read goes straight into its array.
 """
 
 from __future__ import annotations
 
+import io
 import math
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from google.protobuf.message import DecodeError
@@ -35,23 +37,41 @@ class Tensor:
 
 
 class Reader:
-    """Reads numbers from bytes; what goes wrong is named with the file and the offset."""
+    """Reads numbers from bytes or an open file; what goes wrong is named with the file and the offset."""
 
-    def __init__(self, data: bytes | memoryview, source: str) -> None:
-        self.data, self.source, self.at = memoryview(data), source, 0
+    def __init__(self, data: bytes | BinaryIO, source: str) -> None:
+        self.file: BinaryIO = io.BytesIO(data) if isinstance(data, bytes) else data
+        self.source, self.at, self.size = source, 0, self.file.seek(0, io.SEEK_END)
+        self.file.seek(0)
 
     @property
     def left(self) -> int:
-        return len(self.data) - self.at
+        return self.size - self.at
 
     def fail(self, what: str, at: int | None = None) -> ParseError:
         return ParseError(f"{self.source}, offset {self.at if at is None else at}: {what}")
 
-    def take(self, count: int, what: str) -> memoryview:
+    def need(self, count: int, what: str) -> None:
         if count > self.left:
             raise self.fail(f"{what} needs {count} bytes, but {self.left} are left")
+
+    def take(self, count: int, what: str) -> bytes:
+        self.need(count, what)
+        data = self.file.read(count)
+        self._got(len(data), count)
+        return data
+
+    def array(self, count: int, dtype: np.dtype, what: str) -> np.ndarray:
+        self.need(count * dtype.itemsize, what)
+        array = np.empty(count, dtype)
+        if count:
+            self._got(self.file.readinto(array.view(np.uint8).data), array.nbytes)  # type: ignore[attr-defined]
+        return array
+
+    def _got(self, found: int, count: int) -> None:
+        if found != count:
+            raise self.fail("the file became shorter while it was read")
         self.at += count
-        return self.data[self.at - count : self.at]
 
     def number(self, kind: str, what: str) -> int:
         (value,) = struct.unpack("<" + kind, self.take(struct.calcsize("<" + kind), what))
@@ -69,15 +89,13 @@ def read(reader: Reader) -> Tensor:
     lod = _lod(reader)
     reader.version("the tensor")
     dtype, dims = _desc(reader)
-    count = math.prod(dims)
-    size = count * dtype.itemsize
-    raw = reader.take(size, f"a tensor {list(dims)} of {dtype.name}")
+    array = reader.array(math.prod(dims), dtype, f"a tensor {list(dims)} of {dtype.name}")
     try:
-        array = np.frombuffer(raw, dtype).reshape(dims).copy()
+        array = array.reshape(dims)
     except ValueError as error:  # a size of 0 beside one that no array can have
         raise reader.fail(f"dims {list(dims)}: {error}") from None
     if dtype == np.bool_ and array.size and array.view(np.uint8).max() > 1:
-        raise reader.fail("a boolean is neither 0 nor 1", reader.at - size)
+        raise reader.fail("a boolean is neither 0 nor 1", reader.at - array.nbytes)
     if lod and lod[-1][-1] != (dims[0] if dims else 0):
         raise reader.fail(f"the LoD ends at row {lod[-1][-1]}, but the tensor has shape {list(dims)}")
     return Tensor(array, lod)
@@ -110,7 +128,7 @@ def _desc(reader: Reader) -> tuple[np.dtype, tuple[int, ...]]:
     start = reader.at
     desc = wire.VarType.TensorDesc()
     try:
-        desc.ParseFromString(bytes(reader.take(size, "the TensorDesc")))
+        desc.ParseFromString(reader.take(size, "the TensorDesc"))
         name = name_of(desc.data_type)
         dtype = numpy_dtype(name)
     except DecodeError as error:
@@ -123,7 +141,7 @@ def _desc(reader: Reader) -> tuple[np.dtype, tuple[int, ...]]:
     return dtype, dims
 
 
-def read_one(data: bytes, source: str) -> Tensor:
+def read_one(data: bytes | BinaryIO, source: str) -> Tensor:
     """The one tensor of a file. Raises ParseError, also for bytes behind it."""
     reader = Reader(data, source)
     tensor = read(reader)
@@ -132,7 +150,7 @@ def read_one(data: bytes, source: str) -> Tensor:
     return tensor
 
 
-def read_many(data: bytes, names: Sequence[str], source: str) -> dict[str, Tensor]:
+def read_many(data: bytes | BinaryIO, names: Sequence[str], source: str) -> dict[str, Tensor]:
     """The tensors of a combined file, which says nothing about names: they are given, in the file's order.
 
     Raises ParseError for a file with another number of tensors.

@@ -14,7 +14,7 @@ from ..errors import FluidTypeError, FluidValueError
 from ..ir.desc import VarDesc
 from ..program import Parameter, Program, Variable
 from . import stream
-from .files import Pieces, read_file, safe_name, write_files
+from .files import Pieces, reading, safe_name, write_files
 from .values import Difference, as_program, collect, descs, is_parameter, is_persistable, store
 from .values import filename as base_name
 
@@ -115,9 +115,16 @@ def read_arrays(wanted: Mapping[str, VarDesc], dirname: str | None, filename: st
         if not isinstance(filename, str):
             raise FluidTypeError(f"filename is a string, not {type(filename).__name__}")
         path = folder / base_name(filename)
-        return _arrays(stream.read_many(read_file(path), sorted(wanted), str(path)))
+        with reading(path) as file:
+            return _arrays(stream.read_many(file, sorted(wanted), str(path)))
     paths = {name: folder / safe_name(name) for name in wanted}
-    return _arrays({n: stream.read_one(read_file(p), str(p)) for n, p in paths.items() if p.is_file()})
+    return {n: read_array(p) for n, p in paths.items() if p.is_file()}
+
+
+def read_array(path: Path) -> np.ndarray:
+    """The array of a file that holds one tensor. Raises ParseError naming the file for anything else."""
+    with reading(path) as file:
+        return stream.read_one(file, str(path)).array
 
 
 def _arrays(tensors: Mapping[str, stream.Tensor]) -> dict[str, np.ndarray]:

@@ -2,7 +2,7 @@
 
 Names in an expression: ``fluid``, ``L`` (fluid.layers), ``I`` (fluid.initializer), ``N`` (fluid.nets), ``P``
 (ParamAttr), ``np``; ``f(2, 3)`` is a new float32 data variable of that shape, ``d`` float64, ``i`` int64, ``i32``
-int32, ``b`` bool, ``h`` float16. A list is evaluated from left to right. "seed:" before a name sets the programs' random_seed to 90.
+int32, ``b`` bool, ``h`` float16; ``s`` float32 and ``si`` int64 with lod_level 1, ``ss`` float32 with 2. A list is evaluated from left to right. "seed:" before a name sets the programs' random_seed to 90.
 
 Importable on Python 3.8 with nothing but NumPy.
 """
@@ -392,6 +392,10 @@ for _part in (OPERATORS, DENSE, CONV, NORM, LOSS, TENSOR, INIT, SCHEDULES, NETS)
     CASES.update(_part)
 
 ERRORS = [
+    "L.dynamic_gru(i(-1, 12), 4)", "L.dynamic_gru(s(-1, 12), 4, h_0=f(-1, 5))", "L.dynamic_lstm(s(-1, 16), 16, bias_attr=False)",
+    "L.linear_chain_crf(s(-1, 5), s(-1, 1))", "L.crf_decoding(s(-1, 5), P(name='nope'))", "L.crf_decoding(s(-1, 5), None)",
+    "L.sequence_pool(s(-1, 3), 'median')", "L.sequence_concat(s(-1, 3))", "L.lod_reset(s(-1, 3))", "L.lod_append(s(-1, 3), 3)",
+    "L.lod_append(None, [0, 1])", "L.sequence_softmax(i(-1, 1))", "L.sequence_pad(s(-1, 3), 0.0)",
     "L.fc('x', 10)", "L.fc(i(-1, 3), 10)", "L.fc([f(-1, 3), 'x'], 10)", "L.fc([f(-1, 3), d(-1, 3)], 10)",
     "L.fc([f(-1, 3), f(-1, 3)], 10, param_attr=['a', 'b', 'c'])", "L.fc(f(-1, 3), 10, act=3)", "L.fc(f(-1, 3), 10, param_attr=3)",
     "L.embedding(f(-1, 1), [10, 4])", "L.embedding(i(-1, 1), [10, 4], dtype='int64')", "L.data(3, [1])", "L.data('a', 3)",
@@ -437,6 +441,36 @@ ERRORS = [
     "L.image_resize_short(f(1, 3, 4), 3)", "L.interpolate(f(1, 3, 4, 6), [8, 9], resample='LINEAR')",
     "switch_errors(fluid, 'case outside')", "switch_errors(fluid, 'default first')", "switch_errors(fluid, 'not bool')",
 ]
+
+
+SEQUENCES = {
+    "dynamic_gru": "L.dynamic_gru(s(-1, 12), 4)",
+    "dynamic_gru args": "L.dynamic_gru(f(-1, 12), 4, P(name='w'), P(name='b'), True, 'relu', 'sigmoid', f(-1, 4), True)",
+    "dynamic_lstm": "L.dynamic_lstm(s(-1, 16), 16)",
+    "dynamic_lstm args": "L.dynamic_lstm(f(-1, 16), 16, f(-1, 4), f(-1, 4), use_peepholes=False, is_reverse=True, gate_activation='tanh', name='my')",
+    "linear_chain_crf": "L.linear_chain_crf(s(-1, 5), si(-1, 1), P(name='crfw', learning_rate=0.1))",
+    "linear_chain_crf length": "L.linear_chain_crf(f(-1, 7, 5), i(-1, 7, 1), length=i(-1, 1))",
+    "crf_decoding": "[L.linear_chain_crf(s(-1, 5), si(-1, 1), P(name='crfw')), L.crf_decoding(s(-1, 5), P(name='crfw')), L.crf_decoding(s(-1, 5), P(name='crfw'), si(-1, 1))]",
+    "crf_decoding length": "[L.linear_chain_crf(f(-1, 7, 5), i(-1, 7, 1), P(name='w'), i(-1, 1)), L.crf_decoding(f(-1, 7, 5), P(name='w'), length=i(-1, 1))]",
+    "sequence_pool": "[L.sequence_pool(s(-1, 3), k) for k in ('sum', 'average', 'sqrt', 'max', 'last', 'first')]",
+    "sequence_pool 2": "L.sequence_pool(ss(-1, 3), 'MAX', is_test=True, pad_value=2.5)",
+    "sequence_first_step": "L.sequence_first_step(s(-1, 3))",
+    "sequence_last_step": "L.sequence_last_step(s(-1, 3))",
+    "sequence_softmax": "L.sequence_softmax(s(-1, 1), use_cudnn=True, name='my')",
+    "sequence_expand": "L.sequence_expand(f(-1, 3), s(-1, 1))",
+    "sequence_expand level": "L.sequence_expand(i(-1, 3), ss(-1, 1), ref_level=0, name='my')",
+    "sequence_expand_as": "L.sequence_expand_as(f(-1, 3), s(-1, 1), name='my')",
+    "sequence_reverse": "L.sequence_reverse(s(-1, 3), name='my')",
+    "sequence_concat": "L.sequence_concat([s(-1, 3), s(-1, 3)])",
+    "sequence_pad": "L.sequence_pad(s(-1, 3), L.fill_constant([1], 'float32', 0.0))",
+    "sequence_pad maxlen": "L.sequence_pad(s(-1, 3), L.fill_constant([3], 'float32', 0.0), maxlen=9, name='my')",
+    "lod_reset": "L.lod_reset(s(-1, 3), si(-1, 1))",
+    "lod_reset target": "L.lod_reset(f(6, 3), target_lod=[0, 2, 6])",
+    "lod_append": "L.lod_append(s(-1, 3), [0, 1, 3])",
+    "tagging": "L.fc(L.concat([L.dynamic_gru(L.fc(L.embedding(si(-1, 1), [9, 4]), 12), 4), L.dynamic_gru(L.fc(L.embedding(si(-1, 1), [9, 4]), 12), 4, is_reverse=True)], axis=1), 5)",
+    "ragged": "[L.softmax(s(-1, 3)), L.transpose(s(-1, 3), [1, 0]), L.reduce_sum(s(-1, 3), dim=1), L.mean(s(-1, 3)), L.reshape(s(-1, 4), [0, 2, 2]), s(-1, 3) * 2.0 + s(-1, 3), L.dropout(s(-1, 3), 0.5)]",
+}
+CASES.update(SEQUENCES)
 
 
 def switch(fluid, default):
@@ -523,8 +557,11 @@ def namespace(fluid):
         with fluid.name_scope(name):
             return call()
 
+    def ragged(dtype, levels):
+        return lambda *shape: fluid.data("x%d" % next(count), list(shape), dtype, lod_level=levels)
+
     kinds = {"f": "float32", "d": "float64", "i": "int64", "i32": "int32", "b": "bool", "h": "float16"}
-    return dict({k: data(v) for k, v in kinds.items()}, fluid=fluid, L=fluid.layers, I=fluid.initializer, N=fluid.nets,
+    return dict({k: data(v) for k, v in kinds.items()}, fluid=fluid, s=ragged("float32", 1), si=ragged("int64", 1), ss=ragged("float32", 2), L=fluid.layers, I=fluid.initializer, N=fluid.nets,
                 P=fluid.ParamAttr, np=np, scoped=scoped, switch=switch, switch_nested=switch_nested, switch_reads=switch_reads, switch_errors=switch_errors)
 
 

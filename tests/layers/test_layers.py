@@ -50,6 +50,13 @@ OTHER_VARS = {
     "uniform_random": {"uniform_random_0.tmp_0"},  # float32 though float64 was asked for
     "uniform_random tensor": {"uniform_random_1.tmp_1"},  # -1 for a size that is known
     "sampling_id": {"sampling_id_0.tmp_0"},  # float32 declared, int64 when run
+    # MaxIndex: float32 declared, int32 when run
+    **{
+        n: {f"sequence_pool_{i}.tmp_1" for i in range(6)}
+        for n in cases.SEQUENCES
+        if n.startswith(("sequence_pool", "sequence_first", "sequence_last"))
+    },
+    "sequence_pad": {"sequence_pad_0.tmp_0"},  # [-1, 1, 3], though the length is unknown
 }
 
 

@@ -165,6 +165,7 @@ OTHER: dict[tuple[str, str], str] = {
     ("gather_nd", "X"): "the rows of Out are those of Index; here they happen to be as many",
     ("unsqueeze", "X"): "not where the axes are in tensors",
     ("unsqueeze2", "X"): "likewise",
+    ("expand", "X"): "not where the times are in tensors",
     **{(f"{kind}_interp", "X"): "only where OutSize is given" for kind in ("nearest", "bilinear", "trilinear", "bicubic")},
     **{(kind, slot): "statistics of channels" for kind in ("batch_norm", "inplace_abn") for slot in ("Mean", "Variance")},
     **{("adadelta", slot): "a parameter" for slot in ("Param", "AvgSquaredGrad", "AvgSquaredUpdate")},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import re
 import struct
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 import fluidjax as fluid
-from fluidjax.errors import FluidError, ParseError
+from fluidjax.errors import FluidError, FluidValueError, ParseError
 from fluidjax.saved import model, pickled, safe, stream
 
 DATA = Path(__file__).parents[1] / "data/saved"
@@ -135,7 +136,6 @@ class Evil:
 
 
 def test_pickles_run_nothing(tmp_path: Path) -> None:
-    import os
     import pickle
 
     flag = tmp_path / "flag"
@@ -151,6 +151,81 @@ def test_a_pickle_that_doubles_stays_small() -> None:
     bomb = b"\x80\x02)q\x00" + b"".join(b"h%ch%c\x86q%c" % (i, i, i + 1) for i in range(200)) + b"."
     with pytest.raises(ParseError):
         pickled.read(bomb, "FILE")
+
+
+def _array(name: bytes, size: int, payload: bytes) -> bytes:
+    """How a pickle spells an array of `size` uint8 whose bytes `payload` pushes."""
+    start = b"X" + struct.pack("<I", len(name)) + name + b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85C\x01b\x87R"
+    dtype = b"cnumpy\ndtype\nX\x02\x00\x00\x00u1K\x00K\x01\x87R(K\x03X\x01\x00\x00\x00|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb"
+    return start + b"(K\x01(J" + struct.pack("<i", size) + b"t" + dtype + b"\x89" + payload + b"tb"
+
+
+@pytest.mark.parametrize("spelled", ["bytes", "text"])
+def test_bytes_stored_once_do_not_become_many_arrays(spelled: str) -> None:
+    """A reference takes two bytes; were each one followed, 40 kB of references would make 40 MB."""
+    size, encode = 100_000, b""
+    once = b"B" + struct.pack("<I", size) + bytes(size) + b"q\x01"
+    again = b"h\x01"
+    if spelled == "text":
+        encode = b"c_codecs\nencode\n"
+        once = encode + b"X" + struct.pack("<I", size) + bytes(size) + b"q\x01X\x06\x00\x00\x00latin1\x86R"
+        again = encode + b"h\x01X\x06\x00\x00\x00latin1\x86R"
+    honest = b"\x80\x03}(" + _array(b"a", size, once) + b"u."
+    assert pickled.read(honest, "FILE")["a"].nbytes == size
+    bomb = honest[:-2] + b"".join(_array(b"%d" % i, size, again) for i in range(400)) + b"u."
+    tracemalloc.start()
+    try:
+        with pytest.raises(ParseError, match=r"FILE, offset \d+: the arrays have more bytes than the file"):
+            pickled.read(bomb, "FILE")
+        assert tracemalloc.get_traced_memory()[1] < 10 * len(bomb)
+    finally:
+        tracemalloc.stop()
+
+
+OBJECTS = {
+    "dicts": b"\x80\x03" + b"}" * 50_000,
+    "memo": b"\x80\x04N" + b"\x94" * 50_000,
+    "tuples": b"\x80\x03)" + b"\x85" * 50_000,
+    "marks": b"(" * 50_000,
+    "arrays": b"\x80\x03cnumpy.core.multiarray\n_reconstruct\nq\x00cnumpy\nndarray\nK\x00N\x87q\x01" + b"h\x00h\x01R" * 20_000,
+    "number": b"\x80\x03I" + b"9" * 50_000 + b"\n.",
+    "name": b"\x80\x03c" + b"a" * 50_000 + b"\nb\n.",
+    "length": b"\x80\x03\x8e" + b"\xff" * 7 + b"\x7fabc",
+}
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_pickles_of_one_byte_objects(name: str) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(ParseError, match="FILE, offset") as caught:
+            pickled.read(OBJECTS[name], "FILE")
+        assert tracemalloc.get_traced_memory()[1] < 64 * len(OBJECTS[name]) + (1 << 14)
+    finally:
+        tracemalloc.stop()
+    assert len(str(caught.value)) < 400
+
+
+def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(_tensor([1 << 20], bytes(4 << 20)))
+    with open(path, "rb") as file:
+        reader = stream.Reader(file, "FILE")
+        os.truncate(path, 1 << 20)
+        with pytest.raises(ParseError, match=r"FILE, offset .* the file became shorter"):
+            stream.read(reader)
+
+
+@pytest.mark.parametrize("what", ["/dev/zero", "pipe"])
+def test_devices_and_pipes_are_not_read(what: str, tmp_path: Path) -> None:
+    """They have no end, or none comes."""
+    path = tmp_path / "model"
+    if what == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(what)
+    with pytest.raises(FluidValueError, match=r"cannot read .*model': it is no regular file"):
+        fluid.io.load_inference_model(str(tmp_path), None, "model")
 
 
 def test_a_program_with_wrong_feed_ops(tmp_path: Path) -> None:

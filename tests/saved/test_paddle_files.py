@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +30,22 @@ def test_inference_models(name: str) -> None:
         assert feeds == ["x"] and len(targets) == 1
         (out,) = exe.run(program, feed={"x": REF["x"]}, fetch_list=targets)
     np.testing.assert_allclose(out, REF["y"], rtol=1e-5, atol=1e-7)
+
+
+SIGNATURES = json.loads((DATA / "signatures.json").read_text())
+OURS = {"partial", "trainable"}  # what we add, always last and False
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_signatures(name: str) -> None:
+    found = fluid
+    for part in name.split("."):
+        found = getattr(found, part)
+    parameters = [[p.name, "<required>" if p.default is p.empty else p.default] for p in inspect.signature(found).parameters.values()]
+    known = len(SIGNATURES[name])
+    assert parameters[:known] == SIGNATURES[name]
+    assert all(n in OURS and value is False for n, value in parameters[known:])
+    assert inspect.getdoc(found)
 
 
 def test_a_loaded_program_is_saved_as_it_was(tmp_path: Path) -> None:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import builtins
 import io
+import os
+import signal
+import threading
+import tracemalloc
 import warnings
 from pathlib import Path
 from typing import Any
@@ -79,9 +83,9 @@ def test_every_way_gives_the_same_values(net: Net, how: str, tmp_path: Path) -> 
 
 def test_inference_model_leaves_the_program_alone(net: Net, tmp_path: Path) -> None:
     before = net.main.desc
-    with fluid.scope_guard(net.scope):
-        names = fluid.io.save_inference_model(str(tmp_path), ["x"], [net.out], net.exe, net.main)
-    assert net.main.desc == before and names == ["save_infer_model/scale_0.tmp_0"]
+    with fluid.scope_guard(net.scope), fluid.unique_name.guard():
+        names = [fluid.io.save_inference_model(str(tmp_path), ["x"], [net.out], net.exe, net.main) for _ in range(2)]
+    assert net.main.desc == before and names == [["save_infer_model/scale_0.tmp_0"], ["save_infer_model/scale_0.tmp_1"]]
     program = fluid.Program.parse_from_string((tmp_path / "__model__").read_bytes())
     kinds = [op.type for op in program.global_block().ops]
     assert kinds == ["feed", "mul", "elementwise_add", "relu", "batch_norm", "mul", "elementwise_add", "softmax", "scale", "fetch"]
@@ -153,6 +157,55 @@ def test_difference_names_everything(net: Net, tmp_path: Path) -> None:
         difference = fluid.io.load_safetensors(str(tmp_path / "s"), program, partial=True)
     assert difference.missing == ("extra",) and set(difference.shapes) == {"fc_0.w_0"}
     assert set(scope.local_var_names()) == {p.name for p in program.all_parameters()} - {"extra", "fc_0.w_0", "fc_1.w_0"}
+
+
+def test_a_partly_loaded_model_says_what_it_lacks(net: Net, tmp_path: Path) -> None:
+    with fluid.scope_guard(net.scope):
+        fluid.io.save_inference_model(str(tmp_path), ["x"], [net.out], net.exe, net.main)
+    (tmp_path / "fc_0.w_0").unlink()
+    scope = fluid.Scope()
+    with fluid.scope_guard(scope):
+        with pytest.raises(LoadError, match=r"missing in the file \(1\):\n    fc_0\.w_0"):
+            fluid.io.load_inference_model(str(tmp_path), net.exe)
+        assert scope.local_var_names() == []
+        with pytest.warns(UserWarning, match=r"left out what does not fit:\n  missing in the file \(1\):\n    fc_0\.w_0"):
+            fluid.io.load_inference_model(str(tmp_path), net.exe, partial=True)
+    assert "fc_1.w_0" in scope.local_var_names() and "fc_0.w_0" not in scope.local_var_names()
+
+
+def test_a_test_program_takes_the_parameters_of_a_training_program(net: Net, tmp_path: Path) -> None:
+    """It has no optimizer state, so .pdopt does not concern it, as in Fluid; a training program needs that file."""
+    path = str(tmp_path / "m")
+    with fluid.scope_guard(net.scope):
+        fluid.save(net.main, path)
+    scope = fluid.Scope()
+    with fluid.scope_guard(scope):
+        assert fluid.load(net.test, path) is None
+        assert set(scope.local_var_names()) == {p.name for p in net.main.all_parameters()}
+        assert (net.predict(scope) == net.predict(net.scope)).all()
+        (tmp_path / "m.pdopt").unlink()
+        assert fluid.load(net.test, path) is None
+        with pytest.raises(FluidValueError, match=r"cannot read .*m\.pdopt"):
+            fluid.load(net.main, path)
+        difference = fluid.load(net.main, path, partial=True)
+    assert "fc_0.w_0_moment1_0" in difference.missing and "fc_0.w_0" not in difference.missing
+
+
+@pytest.mark.parametrize("filename", [None, "all"])
+def test_values_are_read_straight_into_their_arrays(filename: str | None, tmp_path: Path) -> None:
+    program, scope, size = fluid.Program(), fluid.Scope(), 1 << 20
+    for name in "ab":
+        program.global_block().create_parameter(name=name, shape=[size], dtype="float32")
+        scope.var(name).set(np.arange(size, dtype="float32"))
+    with fluid.scope_guard(scope):
+        fluid.io.save_params(None, str(tmp_path), program, filename)
+        tracemalloc.start()
+        try:
+            fluid.io.load_params(None, str(tmp_path), program, filename)
+            assert tracemalloc.get_traced_memory()[1] < 1.05 * 8 * size
+        finally:
+            tracemalloc.stop()
+        assert (scope.get("b") == np.arange(size)).all()
 
 
 def test_set_program_state(net: Net) -> None:
@@ -240,6 +293,37 @@ def test_a_failed_save_leaves_the_old_files(net: Net, how: str, error: type, tmp
             assert folder_bytes(tmp_path) == old
         save()
         assert folder_bytes(tmp_path) != old
+
+
+@pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals go to the main thread")
+def test_ctrl_c_among_the_renames_comes_after_them(net: Net, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the new files beside half of the old ones would be a model that never was."""
+    replace, seen = os.replace, []
+
+    def interrupted(old: str, new: str) -> None:
+        replace(old, new)
+        seen.append(new)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(files.os, "replace", interrupted)
+    with fluid.scope_guard(net.scope), pytest.raises(KeyboardInterrupt):
+        fluid.save(net.main, str(tmp_path / "m"))
+    assert len(seen) == 3 and sorted(p.name for p in tmp_path.iterdir()) == ["m.pdmodel", "m.pdopt", "m.pdparams"]
+    monkeypatch.undo()
+    with fluid.scope_guard(fluid.Scope()):
+        assert fluid.load(net.main, str(tmp_path / "m")) is None
+
+
+def test_a_folder_in_a_files_place(net: Net, tmp_path: Path) -> None:
+    with fluid.scope_guard(net.scope):
+        fluid.io.save_persistables(net.exe, str(tmp_path), net.main)
+        (tmp_path / "fc_1.w_0").unlink()
+        (tmp_path / "fc_1.w_0").mkdir()
+        old = folder_bytes(tmp_path)
+        net.exe.run(net.main, feed=net.feed)
+        with pytest.raises(FluidValueError, match=r"fc_1\.w_0': a folder has this name"):
+            fluid.io.save_persistables(net.exe, str(tmp_path), net.main)
+    assert folder_bytes(tmp_path) == old
 
 
 @pytest.mark.parametrize("name", ["../x", "a/../../x", "/x", "a\\b", "x\0y", "..", "a//b", "C:/x"])

@@ -22,6 +22,9 @@ VARS = {
     "y": ([None, 1], "int64"),
     "im": ([None, 1, 2, 2], "float32"),
     "b": ([None], "bool"),
+    "words": ([None, 1], "int64", 1),
+    "rows": ([None, 2], "float32", 1),
+    "pages": ([None, 1], "int64", 2),
 }
 FEEDS = {
     "numbers": (["x", "y"], [[[1, 2], 3], [[4, 5], 6]]),
@@ -32,17 +35,22 @@ FEEDS = {
     "two rows a sample": (["x"], [[[[1, 2], [3, 4]]], [[[5, 6], [7, 8]]]]),
     "bools": (["b"], [[True], [0], [1]]),
     "none": (["x", "y"], []),
+    "sequences": (["words", "y"], [[[1, 2, 3], 0], [[4], 1], [[5, 6], 0]]),
+    "empty sequence": (["words"], [[[1, 2]], [[]], [[3]]]),
+    "sequences of rows": (["rows", "words"], [[[[1, 2], [3, 4]], [7]], [[[5, 6]], [8, 9]]]),
+    "columns": (["words"], [[[[1], [2]]], [[[3]]]]),
+    "two levels": (["pages"], [[[[1, 2], [3]]], [[[4, 5, 6]]], [[[7], [], [8]]]]),
 }
 
 
 def value(tensor):
     array = np.array(tensor)
-    return {"dtype": str(array.dtype), "shape": list(array.shape), "values": array.ravel().tolist()}
+    return {"dtype": str(array.dtype), "shape": list(array.shape), "values": array.ravel().tolist(), "lod": tensor.lod()}
 
 
 def feeds():
     with fluid.program_guard(fluid.Program(), fluid.Program()):
-        made = {n: fluid.data(n, s, d) for n, (s, d) in VARS.items()}
+        made = {n: fluid.data(n, *v) for n, v in VARS.items()}
         result = {}
         for case, (names, samples) in FEEDS.items():
             fed = fluid.DataFeeder([made[n] for n in names], fluid.CPUPlace()).feed([tuple(s) for s in samples])

@@ -1,5 +1,7 @@
 """Record small saved models with the real Paddle 1.8.5: tests/data/saved/. Run in the environment of record_ops.py."""
 
+import inspect
+import json
 import os
 import shutil
 import sys
@@ -17,6 +19,25 @@ def nameless(program):
         for op in block.ops:
             if op.has_attr("op_callstack"):
                 op._remove_attr("op_callstack")
+
+
+SAVING = (
+    "get_parameter_value get_parameter_value_by_name get_program_parameter get_program_persistable_vars is_belong_to_optimizer "
+    "is_parameter is_persistable load load_inference_model load_params load_persistables load_program_state load_vars save "
+    "save_inference_model save_params save_persistables save_vars set_program_state"
+)
+
+
+def signatures():
+    """Arguments and defaults of the functions that save and load: signatures.json."""
+    found = {"io." + n: getattr(fluid.io, n) for n in SAVING.split()}
+    found.update({n: getattr(fluid, n) for n in SAVING.split() if hasattr(fluid, n)})
+    table = {
+        name: [[p.name, "<required>" if p.default is p.empty else p.default] for p in inspect.signature(function).parameters.values()]
+        for name, function in found.items()
+    }
+    with open(os.path.join(OUT, "signatures.json"), "w") as f:
+        f.write("{\n" + ",\n".join(" %s: %s" % (json.dumps(k), json.dumps(v)) for k, v in sorted(table.items())) + "\n}\n")
 
 
 def main():
@@ -65,6 +86,7 @@ def main():
     saver = fluid.Program()
     ragged = saver.global_block().create_var(name="ragged", shape=[5, 2], dtype="float32", lod_level=2, persistable=True)
     fluid.io.save_vars(exe, at("lod"), saver, vars=[ragged])
+    signatures()
 
 
 if __name__ == "__main__":

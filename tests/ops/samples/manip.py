@@ -147,3 +147,10 @@ SAMPLES = [*reshapes(), *transposes(), *squeezes(), *joins(), *splits(), *repeat
 
 for _attrs in ({"start_axis": 1, "stop_axis": 2}, {"start_axis": 0, "stop_axis": -1}, {"start_axis": -2, "stop_axis": -1}):
     SAMPLES.append(Sample("flatten_contiguous_range", {"X": f32(2, 3, 4, 2)}, _attrs, ["Out"], grad=["X"], paddle=LATER))
+
+# What leaves the first axis alone: the rows of ragged values stay rows.
+SAMPLES += [
+    Sample("squeeze", {"X": f32(3, 1, 2)}, {"axes": [1]}, ["Out"], grad=["X"]),
+    Sample("squeeze2", {"X": f32(3, 1, 2)}, {"axes": [-2]}, ["Out"], grad=["X"]),
+    Sample("expand", {"X": f32(3, 2)}, {"expand_times": [1, 2]}, ["Out"], grad=["X"]),
+]

@@ -172,3 +172,14 @@ def partials():
 
 
 SAMPLES = [*slices(), *slices_by_tensors(), *strided(), *strided_otherwise(), *crops(), *pads(), *partials()]
+
+# The first axis is left alone: the rows of ragged values stay rows.
+SAMPLES.append(
+    Sample(
+        "strided_slice",
+        {"Input": f32(3, 5)},
+        {"axes": [1], "starts": [3], "ends": [0], "strides": [-2], "infer_flags": [1]},
+        ["Out"],
+        grad=["Input"],
+    )
+)

@@ -1,0 +1,150 @@
+"""LoDTensor and what makes one, as Paddle 1.8.5 has them (facts looked up in it stand here as literals)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fluidjax as fluid
+from fluidjax.errors import EnforceNotMet, FluidTypeError, FluidValueError
+
+ROWS = np.arange(5, dtype="float32")[:, None]
+
+
+def tensor(lod=None, lengths=None, rows=ROWS):
+    made = fluid.LoDTensor()
+    made.set(rows, fluid.CPUPlace())
+    if lod is not None:
+        made.set_lod(lod)
+    if lengths is not None:
+        made.set_recursive_sequence_lengths(lengths)
+    return made
+
+
+def test_without_sequences():
+    assert tensor().lod() == tensor().recursive_sequence_lengths() == []
+    assert tensor().has_valid_recursive_sequence_lengths()
+    assert repr(tensor()) == "LoDTensor(float32[5, 1])" and repr(fluid.LoDTensor()) == "LoDTensor(empty)"
+
+
+@pytest.mark.parametrize(
+    ("lod", "lengths"),
+    [
+        ([[0, 2, 5]], [[2, 3]]),
+        ([[0, 2], [0, 2, 5]], [[2], [2, 3]]),
+        ([[0, 1, 2], [0, 2, 5]], [[1, 1], [2, 3]]),
+        ([[0, 2, 2, 5]], [[2, 0, 3]]),
+        ([[0, 0, 5]], [[0, 5]]),
+        ([[0, 5]], [[5]]),
+        ([], []),
+    ],
+)
+def test_offsets_and_lengths(lod, lengths):
+    for made in (tensor(lod=lod), tensor(lengths=lengths), tensor(lengths=[tuple(level) for level in lengths])):
+        assert made.lod() == lod and made.recursive_sequence_lengths() == lengths
+        assert made.has_valid_recursive_sequence_lengths()
+    assert ("lod=" in repr(tensor(lod=lod))) == bool(lod)
+
+
+@pytest.mark.parametrize(
+    ("lod", "told"),
+    [
+        ([[0, 2, 4]], "level 0 ends at 4, but there are 5 rows"),
+        ([[0, 2, 6]], "level 0 ends at 6, but there are 5 rows"),
+        ([[1, 2, 5]], "the offsets of level 0 do not rise from 0"),
+        ([[0, 3, 2, 5]], "the offsets of level 0 do not rise from 0"),
+        ([[0]], "level 0 has no sequences"),
+        ([[]], "level 0 has no sequences"),
+        ([[0, 1], [0, 2, 5]], "level 0 ends at 1, but there are 2 sequences below it"),
+        ([[0, 2], [0, 5]], "level 0 ends at 2, but there are 1 sequences below it"),
+    ],
+)
+def test_invalid_lods_are_refused(lod, told):
+    made = tensor(lod=[[0, 5]])
+    with pytest.raises(EnforceNotMet, match=rf"^lod \[.*\] is no LoD for this tensor: {told}$"):
+        made.set_lod(lod)
+    assert made.lod() == [[0, 5]]
+
+
+@pytest.mark.parametrize("lengths", [[[2, 2]], [[]], [[1], [2, 3]], [[2, 3, 1]]])
+def test_invalid_lengths_are_refused(lengths):
+    with pytest.raises(EnforceNotMet, match=r"^recursive_sequence_lengths \[.*\] is no LoD for this tensor"):
+        tensor(lengths=lengths)
+
+
+@pytest.mark.parametrize("lod", [5, [0, 2, 5], [[0, 1.5, 5]], [[0, -1, 5]], "x", [["0", "5"]]])
+def test_what_is_no_list_of_lists_is_refused(lod):
+    with pytest.raises(FluidTypeError, match="a list of lists of integers from 0, a list for each level"):
+        tensor(lod=lod)
+    with pytest.raises(TypeError):
+        tensor(lengths=lod)
+
+
+def test_a_lod_may_come_first_and_may_stop_fitting():
+    """As in 1.8.5: without rows any LoD is taken, and set() leaves it alone."""
+    made = fluid.LoDTensor()
+    made.set_lod([[0, 2, 5]])
+    made.set(ROWS, None)
+    assert made.lod() == [[0, 2, 5]] and made.has_valid_recursive_sequence_lengths()
+    made.set(ROWS[:4], None)
+    assert made.lod() == [[0, 2, 5]] and not made.has_valid_recursive_sequence_lengths()
+
+
+def test_create_from_an_array_or_a_tensor():
+    made = fluid.create_lod_tensor(ROWS, [[2, 3]], fluid.CPUPlace())
+    assert made.lod() == [[0, 2, 5]] and np.array(made).tolist() == ROWS.tolist()
+    again = fluid.create_lod_tensor(made, [[1], [5]], fluid.CPUPlace())
+    assert again.lod() == [[0, 1], [0, 5]] and made.lod() == [[0, 2, 5]]
+    assert fluid.create_lod_tensor(ROWS, [], None).lod() == []
+
+
+@pytest.mark.parametrize(
+    ("data", "lengths", "shape", "dtype"),
+    [
+        ([[1, 2], [3, 4, 5]], [[2, 3]], [5, 1], "int64"),
+        ([[1.5, 2], [3, 4, 5]], [[2, 3]], [5, 1], "float64"),
+        ([[[1, 2], [3, 4]], [[5, 6]]], [[2, 1]], [3, 2, 1], "int64"),
+        ([[1, 2], []], [[2, 0]], [2, 1], "int64"),
+    ],
+)
+def test_create_from_lists(data, lengths, shape, dtype):
+    made = fluid.create_lod_tensor(data, lengths, fluid.CPUPlace())
+    assert (made.recursive_sequence_lengths(), made.shape(), np.array(made).dtype) == (lengths, shape, dtype)
+
+
+@pytest.mark.parametrize(
+    ("data", "lengths", "error", "told"),
+    [
+        ([[1, 2], [3, 4, 5]], [[2, 2]], FluidValueError, r"do not match: the lists of data are \[\[2, 3\]\] long, not \[\[2, 2\]\]"),
+        ([[[1, 2], [3]], [[5, 6]]], [[2, 1], [2, 1, 2]], FluidValueError, "do not match"),
+        ([[[1, 2], [3]]], [[2]], FluidValueError, "rows of different shapes or kinds"),
+        (5, [[1]], FluidTypeError, "either a LoDTensor, a Numpy array or a list, not int"),
+        ([1, 2], [[2]], FluidTypeError, "a list for each sequence"),
+        (ROWS, [[2, 2]], EnforceNotMet, "level 0 ends at 4, but there are 5 rows"),
+        (ROWS, [2, 3], FluidTypeError, "a list of lists of integers"),
+    ],
+)
+def test_create_refuses(data, lengths, error, told):
+    with pytest.raises(error, match=told):
+        fluid.create_lod_tensor(data, lengths, fluid.CPUPlace())
+
+
+def test_random_integers():
+    made = fluid.create_random_int_lodtensor([[2, 300]], [3], fluid.CPUPlace(), low=0, high=3)
+    values = np.array(made)
+    assert made.lod() == [[0, 2, 302]] and values.shape == (302, 3) and values.dtype == "int64"
+    assert set(np.unique(values)) == {0, 1, 2, 3}
+    with pytest.raises(FluidTypeError, match="base_shape should be a list, not tuple"):
+        fluid.create_random_int_lodtensor([[2]], (3,), fluid.CPUPlace(), 0, 3)
+    with pytest.raises(FluidValueError, match="has no level"):
+        fluid.create_random_int_lodtensor([], [3], fluid.CPUPlace(), 0, 3)
+
+
+def test_scope_variables_hold_lods():
+    scope = fluid.Scope()
+    held = scope.var("w").get_tensor()
+    held.set(ROWS, fluid.CPUPlace())
+    held.set_recursive_sequence_lengths([[4, 1]])
+    assert scope.find_var("w").get_tensor().lod() == [[0, 4, 5]]
+    with pytest.raises(EnforceNotMet, match="level 0 ends at 3, but there are 5 rows"):
+        scope.find_var("w").get_tensor().set_lod([[0, 3]])
