@@ -275,14 +275,14 @@ def test_two_hundred_batches_of_sentences_make_few_programs():
     rng = np.random.default_rng(0)
     pairs, most = set(), [0, 0]
     for _ in range(200):
-        words, lengths = sentences(rng, 4, 40)
+        words, lengths = sentences(rng, 3, 28)
         (got,) = exe.run(feed={"word": words}, fetch_list=[tags], return_numpy=False)
         assert got.recursive_sequence_lengths() == [lengths] and got.shape() == [sum(lengths), 1]
         pairs.add((bucket(sum(lengths)), bucket(max(lengths))))
         most = [max(most[0], sum(lengths)), max(most[1], max(lengths))]
     assert compiled(exe) == len(pairs)
     assert len(pairs) <= math.prod(2 * math.log2(n / 8) + 2 for n in most)
-    assert len(pairs) < 25
+    assert 5 < len(pairs) < 20
 
 
 def test_recompile_warning_names_the_mixing_op():
@@ -336,11 +336,11 @@ def test_gradients_of_exact_steps_are_derivatives_of_padded_ones():
     (grad,) = fluid.gradients(loss, [x])
     state = fluid.init_fn()(jax.random.key(0))
     forward, backward = fluid.step_fn(fetch_list=[loss]), fluid.step_fn(fetch_list=[grad])
-    literal = fluid.step_fn(fetch_list=[grad], literal=True)
+    literal = jax.jit(fluid.step_fn(fetch_list=[grad], literal=True))
     feed = {"x": ragged([2, 0, 3, 1])}
     padded, exact = fluid.bucketed(feed), fluid.bucketed(feed, exact=True)
-    want = jax.grad(lambda rows: forward(state, {"x": padded["x"].with_rows(rows)})[1][0].sum())(padded["x"].rows)
-    for step in (backward, literal):
+    want = jax.jit(jax.grad(lambda rows: forward(state, {"x": padded["x"].with_rows(rows)})[1][0].sum()))(padded["x"].rows)
+    for step in (jax.jit(backward), literal):
         got = step(state, exact)[1][0]
         np.testing.assert_allclose(got.rows, want[:6], rtol=1e-5, atol=1e-7)
     assert not np.asarray(want[6:]).any()
@@ -382,7 +382,8 @@ ENDS = {
 }
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.slow
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(st.sampled_from(sorted(ROWS)), min_size=1, max_size=5),
     st.lists(st.sampled_from(sorted(ENDS)), min_size=1, max_size=3, unique=True),

@@ -91,7 +91,10 @@ def _shared(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any], out: Slo
     if template is None or not rows.may_share(definition, inputs, attrs):
         return out
     put = lambda v: template.with_rows(v) if _fits(v, template) else v  # noqa: E731
-    return {slot: _each(v, put) if rows.shares(definition, slot) else v for slot, v in out.items()}
+    shown = {slot: _each(v, put) if rows.shares(definition, slot) else v for slot, v in out.items()}
+    if "XShape" in shown:  # has no elements; it tells the gradient op the shape of X, and so its LoD
+        shown["XShape"] = template.with_rows(shown["XShape"], bare=True)
+    return shown
 
 
 def _same_rows(definition: OpDef, rule: rows.RowWise, inputs: Slots, out: Slots) -> Slots:
@@ -116,10 +119,12 @@ def _kept(definition: OpDef, template: Ragged, bare: bool, value: Any) -> Ragged
 
 def _gradients(inputs: Slots, out: Slots) -> Slots:
     """Gradients have the LoD of what they are the gradients of; exact rows only."""
-    others = [r for value in inputs.values() for r in rows.ragged_in(value)]
+    known = inputs.get("XShape")
+    others = [known] if known is not None else [r for value in inputs.values() for r in rows.ragged_in(value)]
 
     def put(template: Any, value: Any) -> Any:
-        return template.with_rows(value) if isinstance(template, Ragged) and _fits(value, template) else value
+        fits = isinstance(template, Ragged) and (template is known or _fits(value, template))
+        return template.with_rows(value, bare=False) if fits else value
 
     shown = {}
     for slot, value in out.items():

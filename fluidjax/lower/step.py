@@ -7,7 +7,7 @@ values. It reads and writes nothing else, so jax.jit, scan, vmap and grad apply 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -182,7 +182,8 @@ def _to_keep(name: str, value: Any) -> Any:
 def as_declared(value: Any, var: VarDesc) -> Any:
     """A fed value with the dtype that the program declares (a jit outside may have narrowed int64 to int32)."""
     if isinstance(value, Ragged):
-        return value.with_rows(as_declared(value.rows, var))
+        # Not NumPy arrays, which cannot be indexed by what is only known when the step runs.
+        return replace(value, rows=as_declared(value.rows, var), offsets=tuple(map(jnp.asarray, value.offsets)))
     value = value if hasattr(value, "dtype") else jnp.asarray(value)
     if var.dtype is None or value.dtype == numpy_dtype(var.dtype):
         return value
