@@ -306,8 +306,12 @@ def test_ctrl_c_among_the_renames_comes_after_them(net: Net, tmp_path: Path, mon
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(files.os, "replace", interrupted)
-    with fluid.scope_guard(net.scope), pytest.raises(KeyboardInterrupt):
-        fluid.save(net.main, str(tmp_path / "m"))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore Ctrl-C
+    try:
+        with fluid.scope_guard(net.scope), pytest.raises(KeyboardInterrupt):
+            fluid.save(net.main, str(tmp_path / "m"))
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert len(seen) == 3 and sorted(p.name for p in tmp_path.iterdir()) == ["m.pdmodel", "m.pdopt", "m.pdparams"]
     monkeypatch.undo()
     with fluid.scope_guard(fluid.Scope()):
