@@ -16,7 +16,8 @@ from .env import Context, Env, read
 
 RunBlock = Callable[[int, Env, Context], None]
 # The executor binds what feed and fetch name; a compiled step frees memory without being told.
-IGNORED = frozenset({"feed", "fetch", "delete_var"})
+# Nor does a step open rings: the processes of a job are joined before it runs.
+IGNORED = frozenset({"feed", "fetch", "delete_var", "gen_nccl_id", "c_gen_nccl_id", "c_comm_init", "c_comm_init_all"})
 EFFECTS = frozenset({"print"})  # run for what they do, not for what they compute
 
 

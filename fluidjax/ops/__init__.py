@@ -21,6 +21,7 @@ OPS_MODULES = (
     "pool_index",
     "norm",
     "norm_rare",
+    "norm_sync",
     "loss",
     "distance",
     "embed",
@@ -32,6 +33,7 @@ OPS_MODULES = (
     "metric",
     "optim",
     "optax_bridge",
+    "collective",
     "control",
     "grad",  # last: it ties ops of several families together
 )

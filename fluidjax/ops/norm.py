@@ -57,7 +57,7 @@ def _moments(x: Array, ch: Channels) -> tuple[jax.Array, jax.Array]:
     return mean, jnp.maximum(jnp.mean(jnp.square(x - ch.spread(near)), ch.others) - shift * shift, 0)
 
 
-def _affine(x: Array, mean: Array, inverse: Array, scale: Array, bias: Array, ch: Channels) -> jax.Array:
+def affine(x: Array, mean: Array, inverse: Array, scale: Array, bias: Array, ch: Channels) -> jax.Array:
     return (x - ch.spread(mean)) * ch.spread(inverse * scale) + ch.spread(bias)
 
 
@@ -69,25 +69,25 @@ def _batch_norm(
     x = X.astype(Variance.dtype)  # float16 is averaged in float32
     if use_global_stats or (is_test and not trainable_statistics):
         inverse = lax.rsqrt(Variance + epsilon)
-        return _affine(x, Mean, inverse, Scale, Bias, ch).astype(X.dtype), Mean, Variance, Mean, inverse, None
+        return affine(x, Mean, inverse, Scale, Bias, ch).astype(X.dtype), Mean, Variance, Mean, inverse, None
     if ch.count == 1:  # Paddle passes a single value a channel through
         return X, Mean, Variance, Mean, lax.rsqrt(Variance + epsilon), None
     mean, variance = _moments(x, ch)
     inverse = lax.rsqrt(variance + epsilon)
     keep = momentum if MomentumTensor is None else MomentumTensor.reshape(())
     new_mean, new_variance = (old * keep + now * (1 - keep) for old, now in ((Mean, mean), (Variance, variance)))
-    return _affine(x, mean, inverse, Scale, Bias, ch).astype(X.dtype), new_mean, new_variance, mean, inverse, None
+    return affine(x, mean, inverse, Scale, Bias, ch).astype(X.dtype), new_mean, new_variance, mean, inverse, None
 
 
-_BN_OUTS = "Y MeanOut VarianceOut SavedMean~ SavedVariance~ ReserveSpace?"
-_BN_INPLACE = {"MeanOut": "Mean", "VarianceOut": "Variance"}
-_BN_NOGRAD = "Mean Variance MomentumTensor"
+BN_OUTS = "Y MeanOut VarianceOut SavedMean~ SavedVariance~ ReserveSpace?"
+BN_INPLACE = {"MeanOut": "Mean", "VarianceOut": "Variance"}
+BN_NOGRAD = "Mean Variance MomentumTensor"
 # with use_global_stats the gradient op also gets the statistics that were used
-_GLOBAL = {"Mean": "MeanOut", "Variance": "VarianceOut"}
-_WHEN_GLOBAL = dict.fromkeys(_GLOBAL, "use_global_stats")
+GLOBAL = {"Mean": "MeanOut", "Variance": "VarianceOut"}
+WHEN_GLOBAL = dict.fromkeys(GLOBAL, "use_global_stats")
 
 
-@op(outs=_BN_OUTS, inplace=_BN_INPLACE)
+@op(outs=BN_OUTS, inplace=BN_INPLACE)
 def batch_norm(
     X: Array, Scale: Array, Bias: Array, Mean: Array, Variance: Array, MomentumTensor: Array | None, *,
     is_test: bool = False, momentum: float = 0.9, epsilon: float = 1e-5, data_layout: str = "NCHW",
@@ -115,7 +115,7 @@ def _batch_norm_grad(n: Array, d_y: Array, scale: Array, inverse: Array, fixed: 
     return rate * (d_y - ch.spread(d_bias / ch.count) - n * ch.spread(d_scale / ch.count)), d_scale, d_bias
 
 
-def _used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon: float, given: bool) -> tuple[Array, Array]:
+def used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon: float, given: bool) -> tuple[Array, Array]:
     """Mean and 1 / deviation that Y was computed with."""
     if given and Mean is not None:
         return Mean, lax.rsqrt(Variance + epsilon)
@@ -123,8 +123,8 @@ def _used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon: float, g
 
 
 @grad_of(
-    "batch_norm", "X Scale Bias SavedMean SavedVariance ReserveSpace", nograd=_BN_NOGRAD, grad_outs="Y", wiring=_GLOBAL,
-    when=_WHEN_GLOBAL,
+    "batch_norm", "X Scale Bias SavedMean SavedVariance ReserveSpace", nograd=BN_NOGRAD, grad_outs="Y", wiring=GLOBAL,
+    when=WHEN_GLOBAL,
 )  # fmt: skip
 def batch_norm_grad(
     X, Scale, Bias, SavedMean, SavedVariance, ReserveSpace, d_Y, Mean, Variance, *, is_test, epsilon, data_layout,
@@ -137,7 +137,7 @@ def batch_norm_grad(
     fixed = use_global_stats or (is_test and not trainable_statistics)
     if ch.count == 1 and not fixed:
         return d_Y, jnp.zeros_like(Scale), jnp.zeros_like(Bias)
-    mean, inverse = _used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon, use_global_stats)
+    mean, inverse = used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon, use_global_stats)
     n = (X.astype(mean.dtype) - ch.spread(mean)) * ch.spread(inverse)
     d_x, d_scale, d_bias = _batch_norm_grad(n, d_Y.astype(mean.dtype), Scale, inverse, fixed, ch)
     return d_x.astype(X.dtype), d_scale, d_bias
@@ -164,7 +164,7 @@ def _activation(name: str):
     return _ACTIVATIONS[name]
 
 
-@op(outs=_BN_OUTS, inplace={**_BN_INPLACE, "Y": "X"})
+@op(outs=BN_OUTS, inplace={**BN_INPLACE, "Y": "X"})
 def inplace_abn(
     X: Array, Scale: Array, Bias: Array, Mean: Array, Variance: Array, MomentumTensor: Array | None, *,
     is_test: bool = False, momentum: float = 0.9, epsilon: float = 1e-5, data_layout: str = "NCHW",
@@ -181,8 +181,8 @@ def inplace_abn(
 
 
 @grad_of(
-    "inplace_abn", "Y Scale Bias SavedMean SavedVariance", nograd=_BN_NOGRAD, grad_outs="Y",
-    wiring=_GLOBAL, when=_WHEN_GLOBAL,
+    "inplace_abn", "Y Scale Bias SavedMean SavedVariance", nograd=BN_NOGRAD, grad_outs="Y",
+    wiring=GLOBAL, when=WHEN_GLOBAL,
 )  # fmt: skip
 def inplace_abn_grad(
     Y, Scale, Bias, SavedMean, SavedVariance, d_Y, Mean, Variance, *, is_test, epsilon, data_layout,
@@ -193,7 +193,7 @@ def inplace_abn_grad(
         return None, None, None
     _, slope, inverse_of = _activation(activation)
     ch = channels_of(Y, data_layout)
-    _, inverse = _used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon, use_global_stats)
+    _, inverse = used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon, use_global_stats)
     y = Y.astype(Scale.dtype)
     n = (inverse_of(y, alpha) - ch.spread(Bias)) / ch.spread(Scale)
     fixed = use_global_stats or (is_test and not trainable_statistics)

@@ -1,0 +1,162 @@
+"""Ops over all ranks of a ring: Fluid's c_* ops, as XLA collectives under a bound mesh axis (ring.py).
+
+Every ring_id is the same ring here: XLA decides itself how a collective travels. The sync ops order streams in Paddle;
+data flow orders them here. Run by a program outside of a mesh they raise EnforceNotMet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ..errors import EnforceNotMet
+from . import ring
+from .infer import Spec
+from .registry import Array, Attr, Reuse, control_op, grad_reuses, op
+
+# Collectives: what each rank gets depends on what the others hold. lower/lockstep.py runs these for all ranks at once.
+COLLECTIVES: set[str] = set()
+
+
+def _same(X: Spec, **_attrs: Any) -> Spec:
+    return X
+
+
+REDUCTIONS: list[tuple[str, Callable[[Any, str], Any], str]] = [
+    ("sum", jax.lax.psum, "Out = sum of X over the ranks."),
+    ("max", jax.lax.pmax, "Out = elementwise maximum of X over the ranks."),
+    ("min", jax.lax.pmin, "Out = elementwise minimum of X over the ranks."),
+    ("prod", lambda x, axis: jax.lax.all_gather(x, axis).prod(0, dtype=x.dtype), "Out = product of X over the ranks."),
+]
+
+
+def _declare_reduction(name: str, reduce: Callable[[Any, str], Any], formula: str) -> None:
+    def run(X: Array, *, ring_id: int = 0, use_calc_stream: bool = False) -> Any:
+        axis = ring.ring().axis
+        return X if axis is None else reduce(X, axis)
+
+    run.__doc__ = formula
+    op(f"c_allreduce_{name}", outs="Out", infer=_same)(run)
+    COLLECTIVES.add(f"c_allreduce_{name}")
+
+
+for _row in REDUCTIONS:
+    _declare_reduction(*_row)
+grad_reuses("c_allreduce_sum", Reuse("c_allreduce_sum", {"X": "Out@GRAD"}, {"Out": "X@GRAD"}))
+
+
+def _from_root(x: Array, root: int) -> Any:
+    found = ring.ring()
+    if not 0 <= root < found.size:
+        raise EnforceNotMet(f"the root of a broadcast is rank {root}, but there are {found.size} ranks")
+    if found.axis is None:
+        return x
+    mine = jnp.where(found.rank == root, x, jnp.zeros_like(x))
+    return jax.lax.psum(mine, found.axis)
+
+
+@op(outs="Out", infer=_same)
+def c_broadcast(X: Array, *, ring_id: int = 0, root: int = 0, use_calc_stream: bool = False):
+    """Out = X of rank `root`."""
+    return _from_root(X, root)
+
+
+def _many(X: Spec, *, nranks: int, ring_id: int = 0, use_calc_stream: bool = False) -> Spec:
+    first, *rest = X.shape
+    return Spec((first if first < 0 else first * nranks, *rest), X.dtype)
+
+
+def _ranks(kind: str, nranks: int) -> ring.Ring:
+    found = ring.ring()
+    if nranks != found.size:
+        raise EnforceNotMet(f"op '{kind}' is for nranks = {nranks}, but there are {found.size} ranks")
+    return found
+
+
+@op(outs="Out", infer=_many)
+def c_allgather(X: Array, *, nranks: int, ring_id: int = 0, use_calc_stream: bool = False):
+    """Out = X of all ranks, concatenated on dimension 0; nranks: how many there are."""
+    found = _ranks("c_allgather", nranks)
+    return X if found.axis is None else jax.lax.all_gather(X, found.axis, tiled=True)
+
+
+def _one_of(X: Spec, *, nranks: int = 1, ring_id: int = 0, use_calc_stream: bool = False) -> Spec:
+    first, *rest = X.shape
+    if first >= 0 and first % nranks:
+        raise EnforceNotMet(f"op 'c_reducescatter' splits dimension 0 of size {first} over {nranks} ranks, which do not divide it")
+    return Spec((first if first < 0 else first // nranks, *rest), X.dtype)
+
+
+@op(outs="Out", infer=_one_of)
+def c_reducescatter(X: Array, *, nranks: int = 1, ring_id: int = 0, use_calc_stream: bool = False):
+    """Out = sum of X over the ranks, of which rank r keeps part r of nranks along dimension 0."""
+    found = _ranks("c_reducescatter", nranks)
+    return X if found.axis is None else jax.lax.psum_scatter(X, found.axis, tiled=True)
+
+
+grad_reuses("c_allgather", Reuse("c_reducescatter", {"X": "Out@GRAD"}, {"Out": "X@GRAD"}))
+
+
+@op(outs="Out", infer=_same)
+def c_sync_calc_stream(X: Array):
+    """Out = X; data flow orders what Paddle orders by streams."""
+    return X
+
+
+@op(outs="Out", infer=_same)
+def c_sync_comm_stream(X: Array, *, ring_id: int = 0):
+    """Out = X; data flow orders what Paddle orders by streams."""
+    return X
+
+
+@op(outs="Out*", infer=lambda X, **_attrs: X)
+def c_fused_allreduce_sum(X: list[Array], *, ring_id: int = 0):
+    """Out[i] = sum of X[i] over the ranks, in one message for all (ours: Paddle's coalesce_tensor and allreduce together)."""
+    axis = ring.ring().axis
+    if axis is None:
+        return list(X)
+    done: dict[int, Any] = {}
+    for dtype in dict.fromkeys(x.dtype for x in X):
+        members = [i for i, x in enumerate(X) if x.dtype == dtype]
+        flat = jax.lax.psum(jnp.concatenate([jnp.ravel(X[i]) for i in members]), axis)
+        at = 0
+        for i in members:
+            done[i] = flat[at : at + X[i].size].reshape(X[i].shape)
+            at += X[i].size
+    return [done[i] for i in range(len(X))]
+
+
+COLLECTIVES.update("c_broadcast c_allgather c_reducescatter c_fused_allreduce_sum".split())
+
+# What opens a ring: a job's processes are joined before any program runs, so a step passes these over.
+_INT = {"ring_id": Attr("ring_id", "INT", 0)}
+control_op(
+    "c_comm_init", ins="X", attrs={**_INT, **{n: Attr(n, "INT") for n in ("nranks", "rank")}},
+    doc="Join ring `ring_id` as `rank` of `nranks`, by the id in X.",
+)  # fmt: skip
+control_op(
+    "c_comm_init_all", attrs={**_INT, "devices": Attr("devices", "INTS", ())},
+    doc="Join ring = `ring_id` with all devices of this process.",
+)  # fmt: skip
+control_op(
+    "c_gen_nccl_id", outs="Out",
+    attrs={
+        "endpoint": Attr("endpoint", "STRING"), "other_endpoints": Attr("other_endpoints", "STRINGS", ()),
+        "rank": Attr("rank", "INT", 0),
+    },
+    doc="Out = the id of a new ring, told to all ranks.",
+)  # fmt: skip
+control_op(
+    "gen_nccl_id", outs="NCCLID",
+    attrs={
+        "endpoint": Attr("endpoint", "STRING", ""), "endpoint_list": Attr("endpoint_list", "STRINGS", ()),
+        "trainers": Attr("trainers", "STRINGS", ()), "trainer_id": Attr("trainer_id", "INT", 0),
+        "nccl_comm_num": Attr("nccl_comm_num", "INT", 1),
+        "use_hierarchical_allreduce": Attr("use_hierarchical_allreduce", "BOOLEAN", False),
+        "hierarchical_allreduce_inter_nranks": Attr("hierarchical_allreduce_inter_nranks", "INT", 0),
+    },
+    doc="NCCLID = the id of a new ring, told to all trainers.",
+)  # fmt: skip

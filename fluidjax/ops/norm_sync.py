@@ -1,0 +1,54 @@
+"""batch_norm with the statistics of all ranks together (ring.py)."""
+
+from __future__ import annotations
+
+from jax import lax
+
+from .norm import BN_INPLACE, BN_NOGRAD, BN_OUTS, GLOBAL, WHEN_GLOBAL, affine, batch_norm, channels_of, used_statistics
+from .registry import Array, grad_of, op
+from .ring import mean_over
+
+
+@op(outs=BN_OUTS, inplace=BN_INPLACE)
+def sync_batch_norm(
+    X: Array, Scale: Array, Bias: Array, Mean: Array, Variance: Array, MomentumTensor: Array | None, *,
+    is_test: bool = False, momentum: float = 0.9, epsilon: float = 1e-5, data_layout: str = "NCHW",
+    use_global_stats: bool = False, trainable_statistics: bool = False,
+):  # fmt: skip
+    """Y = batch_norm(X) with mean and variance over the batches of all ranks together; slots and attributes as there."""
+    options = {"data_layout": data_layout, "trainable_statistics": trainable_statistics, "epsilon": epsilon}
+    if use_global_stats or (is_test and not trainable_statistics):
+        return batch_norm(
+            X, Scale, Bias, Mean, Variance, MomentumTensor, is_test=is_test, momentum=momentum,
+            use_global_stats=use_global_stats, **options,
+        )  # fmt: skip
+    ch = channels_of(X, data_layout)
+    x = X.astype(Variance.dtype)
+    mean = mean_over(ch.sum(x) / ch.count)
+    variance = mean_over(ch.sum(lax.square(x - ch.spread(mean))) / ch.count)
+    inverse = lax.rsqrt(variance + epsilon)
+    keep = momentum if MomentumTensor is None else MomentumTensor.reshape(())
+    new_mean, new_variance = (old * keep + now * (1 - keep) for old, now in ((Mean, mean), (Variance, variance)))
+    return affine(x, mean, inverse, Scale, Bias, ch).astype(X.dtype), new_mean, new_variance, mean, inverse, None
+
+
+@grad_of(
+    "sync_batch_norm", "X Scale Bias SavedMean SavedVariance ReserveSpace", nograd=BN_NOGRAD, grad_outs="Y",
+    wiring=GLOBAL, when=WHEN_GLOBAL,
+)  # fmt: skip
+def sync_batch_norm_grad(
+    X, Scale, Bias, SavedMean, SavedVariance, ReserveSpace, d_Y, Mean, Variance, *, is_test, epsilon, data_layout,
+    use_global_stats, trainable_statistics,
+):  # fmt: skip
+    """X@GRAD = batch_norm's with its two sums over all ranks; Scale@GRAD and Bias@GRAD are this rank's share."""
+    if d_Y is None:
+        return None, None, None
+    ch = channels_of(X, data_layout)
+    mean, inverse = used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon, use_global_stats)
+    n = (X.astype(mean.dtype) - ch.spread(mean)) * ch.spread(inverse)
+    d_y = d_Y.astype(mean.dtype)
+    d_bias, d_scale = ch.sum(d_y), ch.sum(d_y * n)
+    d_x = d_y
+    if not (use_global_stats or (is_test and not trainable_statistics)):
+        d_x = d_y - ch.spread(mean_over(d_bias) / ch.count) - n * ch.spread(mean_over(d_scale) / ch.count)
+    return (ch.spread(Scale * inverse) * d_x).astype(X.dtype), d_scale, d_bias

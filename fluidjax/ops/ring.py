@@ -1,0 +1,69 @@
+"""The ring that collective ops talk over: a mesh axis that is bound while a step is traced, or nobody else at all."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ..errors import EnforceNotMet
+
+
+@dataclass(frozen=True)
+class Ring:
+    """`size` ranks along the mesh axis `axis`; None: one rank alone, for which every collective is the identity."""
+
+    axis: str | None
+    size: int
+
+    @property
+    def rank(self) -> Any:
+        """This rank's number, known when the step runs."""
+        return 0 if self.axis is None else jax.lax.axis_index(self.axis)
+
+
+_current: ContextVar[Ring | None] = ContextVar("ring", default=None)
+
+
+@contextlib.contextmanager
+def bound(ring: Ring) -> Iterator[None]:
+    """Collective ops that are traced within the block talk over `ring`."""
+    token = _current.set(ring)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def ring() -> Ring:
+    """The ring in force. Raises EnforceNotMet where there is none."""
+    found = _current.get()
+    if found is None:
+        raise EnforceNotMet(
+            "it communicates with other devices, but the program runs on one by itself; run it by "
+            "CompiledProgram.with_data_parallel, as a job (python -m fluidjax launch), or run the program before it was transpiled"
+        )
+    return found
+
+
+def mean_over(x: Any) -> Any:
+    """The mean of `x` over the ranks."""
+    found = ring()
+    return x if found.axis is None else jax.lax.psum(x, found.axis) / found.size
+
+
+def sum_over(x: Any) -> Any:
+    """The sum of `x` over the ranks."""
+    found = ring()
+    return x if found.axis is None else jax.lax.psum(x, found.axis)
+
+
+def gathered(x: Any) -> Any:
+    """`x` of every rank, stacked on a new first dimension."""
+    found = ring()
+    return jnp.asarray(x)[None] if found.axis is None else jax.lax.all_gather(x, found.axis)

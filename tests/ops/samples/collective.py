@@ -1,0 +1,15 @@
+"""Collectives of one rank alone, where each is the identity; tests/dist has them on several."""
+from ..sample import Sample, f32
+
+NOTE = "the CPU build has no rings"
+X = f32(4, 3)
+SAMPLES = [
+    *(Sample("c_allreduce_%s" % kind, {"X": X}, {"ring_id": 1}, ["Out"], grad=["X"] if kind == "sum" else None, paddle=False, note=NOTE)
+      for kind in ("sum", "max", "min", "prod")),
+    Sample("c_broadcast", {"X": X}, {"root": 0, "ring_id": 0}, ["Out"], paddle=False, note=NOTE),
+    Sample("c_allgather", {"X": X}, {"nranks": 1}, ["Out"], grad=["X"], paddle=False, note=NOTE),
+    Sample("c_reducescatter", {"X": X}, {"nranks": 1}, ["Out"], paddle=False, note=NOTE),
+    Sample("c_sync_calc_stream", {"X": X}, {}, ["Out"], paddle=False, note=NOTE),
+    Sample("c_sync_comm_stream", {"X": X}, {"ring_id": 0}, ["Out"], paddle=False, note=NOTE),
+    Sample("c_fused_allreduce_sum", {"X": [X, f32(2)]}, {}, ["Out*2"], paddle=False, note=NOTE),
+]
