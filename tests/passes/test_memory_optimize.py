@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import time
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -271,10 +271,24 @@ def test_many_sizes_are_packed_soundly() -> None:
     assert sum(max(elements(x.var) for x in users) for users in packed) < 1.5 * alive
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"level": 1}, {"strategy": "first_fit"}])
-def test_ten_thousand_ops_in_two_seconds(options: dict[str, object]) -> None:
-    desc, loss = training(10_000)
-    start = time.perf_counter()
-    result = run(desc, [loss], **options)
-    assert result.seconds < 2 and time.perf_counter() - start < 10 and result.changed
+def test_work_grows_with_the_program(options: dict[str, object]) -> None:
+    """Counted in calls of functions, since a clock would measure the machine (python -m benchmarks passes does)."""
+    small, large = (calls(*training(n), **options) for n in (1_000, 4_000))
+    assert large < 5 * small
+
+
+def calls(desc: ProgramDesc, loss: str, **options: object) -> int:
+    count = 0
+
+    def called(*_: object) -> None:
+        nonlocal count
+        count += 1
+
+    sys.setprofile(called)
+    try:
+        result = run(desc, [loss], **options)
+    finally:
+        sys.setprofile(None)
+    assert result.changed
+    return count
