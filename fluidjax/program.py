@@ -481,6 +481,7 @@ class Program:
         self._readers: list[Any] = []  # loaders that feed every run (DataLoader with iterable=False)
         self._reused: dict[str, str] = {}  # variables that share a name since memory_optimize, and that name
         self._memory_optimized = False  # compile it with the scheduler that saves memory
+        self._pserver_plan: Any = None  # of a job's program: the dist.pserver_plan.PserverPlan that it belongs to
 
     def _touch(self) -> None:
         self._version += 1
@@ -584,6 +585,7 @@ class Program:
         copy._loaded = self._loaded
         copy._op_role, copy._op_role_var = self._op_role, list(self._op_role_var)
         copy._reused, copy._memory_optimized = dict(self._reused), self._memory_optimized
+        copy._pserver_plan = self._pserver_plan
         return copy
 
     def _refuse_reused(self, names: Iterable[str]) -> None:
