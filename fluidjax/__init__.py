@@ -4,6 +4,7 @@ from . import ops as ops  # isort: skip  # first: fills the op registry
 from . import backward as backward
 from . import clip as clip
 from . import core as core
+from . import dist as dist
 from . import initializer as initializer
 from . import io as io
 from . import layers as layers

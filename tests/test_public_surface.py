@@ -20,7 +20,7 @@ from typing import Any
 GOLDEN = Path(__file__).parent / "data" / "public_api.txt"
 # the modules that users import; below "fluidjax.paddle" every one
 PUBLIC = (
-    "fluidjax backward clip compiler core data_feeder dataset.idx errors executor functional initializer io layers metrics "
+    "fluidjax backward clip compiler core data_feeder dataset.idx dist errors executor functional initializer io layers metrics "
     "nets optimizer param_attr place profiler program reader regularizer scope transpiler unique_name "
     "ir.desc ir.edit ir.proto ir.show ir.text ir.verify ir.walk ops.registry"
 )
