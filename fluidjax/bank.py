@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+
+from .ranks import Rows, Where, rows, spread_out
 
 if TYPE_CHECKING:
     from .scope import Scope
@@ -27,17 +28,25 @@ NOTICED = 0.05  # share of the step's time below which the cost of the calls doe
 
 @dataclass(frozen=True)
 class Pack:
-    """Arrays of one dtype in one flat array: names, shapes, and where each begins."""
+    """Arrays of one dtype in one flat array: names, shapes, and where each begins. own: every rank has its own values."""
 
     names: tuple[str, ...]
     shapes: tuple[tuple[int, ...], ...]
     starts: tuple[int, ...]
     size: int
+    own: bool = False
 
     def cut(self, flat: Any) -> dict[str, Any]:
         """The arrays by name, out of the flat one."""
         return {
             n: flat[at : at + int(np.prod(shape, dtype=int))].reshape(shape)
+            for n, shape, at in zip(self.names, self.shapes, self.starts, strict=True)
+        }
+
+    def cut_rows(self, flat: Any) -> dict[str, Any]:
+        """The arrays by name with a row for each rank, out of the flat one."""
+        return {
+            n: rows(flat[:, at : at + int(np.prod(shape, dtype=int))].reshape(-1, *shape))
             for n, shape, at in zip(self.names, self.shapes, self.starts, strict=True)
         }
 
@@ -48,61 +57,76 @@ class Pack:
 
 @dataclass(frozen=True)
 class Layout:
-    """How state travels: packs, then single arrays by name."""
+    """How state travels: packs, then single arrays by name. Those of which every rank has its own (`owned` names the
+    single ones) have a leading dimension of ranks.
+    """
 
     packs: tuple[Pack, ...]
     singles: tuple[str, ...]
+    owned: frozenset[str] = frozenset()
 
-    def unpack(self, arrays: Sequence[Any]) -> dict[str, Any]:
-        """Name -> array, inside the compiled step."""
+    @property
+    def own(self) -> list[bool]:
+        """Of each travelling array, whether every rank has its own."""
+        return [p.own for p in self.packs] + [n in self.owned for n in self.singles]
+
+    def unpack(self, arrays: Sequence[Any], row: int = 0) -> dict[str, Any]:
+        """Name -> array of one rank, inside the compiled step."""
+        arrays = [a[row] if own else a for a, own in zip(arrays, self.own, strict=True)]
         values = dict(zip(self.singles, arrays[len(self.packs) :], strict=True))
         for pack, flat in zip(self.packs, arrays, strict=False):
             values.update(pack.cut(flat))
         return values
 
     def pack(self, values: Mapping[str, Any]) -> list[Any]:
-        """The travelling arrays, inside the compiled step."""
-        return [p.join(values) for p in self.packs] + [values[n] for n in self.singles]
+        """The travelling arrays of one rank, inside the compiled step."""
+        arrays = [p.join(values) for p in self.packs] + [values[n] for n in self.singles]
+        return [a[None] if own else a for a, own in zip(arrays, self.own, strict=True)]
+
+    def stack(self, ranks: Sequence[Sequence[Any]]) -> list[Any]:
+        """The travelling arrays of all ranks, from those of each."""
+        return [jnp.concatenate(each) if own else each[0] for each, own in zip(zip(*ranks, strict=True), self.own, strict=True)]
 
 
-def plan(values: Mapping[str, Any]) -> Layout:
-    """A layout for arrays of these shapes and dtypes.
+def plan(values: Mapping[str, Any], owned: frozenset[str] = frozenset()) -> Layout:
+    """A layout for arrays of these shapes and dtypes. owned: names of which every rank has its own value.
 
     Packed arrays take longer to compile (every use has its own offset), so they are packed only where the calls would
     otherwise be noticed beside the large arrays that the step moves.
     """
-    by_dtype: dict[Any, list[str]] = {}
+    by_dtype: dict[tuple[Any, bool], list[str]] = {}
     moved = 0
     for name, v in values.items():
         if v.size <= SMALL:
-            by_dtype.setdefault(np.dtype(v.dtype), []).append(name)
+            by_dtype.setdefault((np.dtype(v.dtype), name in owned), []).append(name)
         else:
             moved += 2 * v.size * np.dtype(v.dtype).itemsize
     small = sum(len(names) for names in by_dtype.values())
     packs: list[Pack] = []
     if small * CALL_SECONDS > NOTICED * moved / BYTES_A_SECOND:
-        packs = [_pack(names, values) for names in by_dtype.values() if len(names) >= WORTHWHILE]
+        packs = [_pack(names, values, own) for (_, own), names in by_dtype.items() if len(names) >= WORTHWHILE]
     packed = {n for p in packs for n in p.names}
-    return Layout(tuple(packs), tuple(n for n in values if n not in packed))
+    return Layout(tuple(packs), tuple(n for n in values if n not in packed), owned.intersection(values) - packed)
 
 
-def _pack(names: Sequence[str], values: Mapping[str, Any]) -> Pack:
+def _pack(names: Sequence[str], values: Mapping[str, Any], own: bool) -> Pack:
     sizes = [int(values[n].size) for n in names]
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist()
-    return Pack(tuple(names), tuple(tuple(values[n].shape) for n in names), tuple(starts), sum(sizes))
+    return Pack(tuple(names), tuple(tuple(values[n].shape) for n in names), tuple(starts), sum(sizes), own)
 
 
 class Bank:
     """State arrays in two groups: `mutable` ones are donated to the step and replaced, `constant` ones are only read."""
 
-    def __init__(self, scope: Scope, layouts: tuple[Layout, Layout], values: Mapping[str, Any], device: Any) -> None:
+    def __init__(self, scope: Scope, layouts: tuple[Layout, Layout], values: Mapping[str, Any], where: Where) -> None:
         self.scope = scope
         self.layouts = layouts
+        self.where = where
         self.names = [n for layout in layouts for n in (*layout.singles, *(m for p in layout.packs for m in p.names))]
-        self.constant = _arrays(layouts[1], values, device)
+        self.constant = _arrays(layouts[1], values, where)
         # Results of steps are appended (the donating call does it itself, in C); the last one holds the state in force.
         # So an interrupt at any moment sees the old state or the new one, never none.
-        self.cell: list[Any] = [(_arrays(layouts[0], values, device),)]
+        self.cell: list[Any] = [(_arrays(layouts[0], values, where),)]
         self._where = self._index()
 
     def _index(self) -> dict[str, tuple[int, int, Pack | None]]:
@@ -119,9 +143,11 @@ class Bank:
         return self.cell[-1][0], self.constant
 
     def read(self, name: str) -> Any:
-        """The value of a variable; a copy if it travels packed."""
+        """The value of a variable; a copy if it travels packed. Where every rank has its own, that of the first here."""
         g, i, pack = self._where[name]
         array = self.arrays[g][i]
+        if self.layouts[g].own[i]:
+            array = first_row(array)
         if pack is None:
             return array
         k = pack.names.index(name)
@@ -129,18 +155,18 @@ class Bank:
         return np.array(np.asarray(array)[pack.starts[k] : pack.starts[k] + size]).reshape(pack.shapes[k])
 
     def write(self, name: str, value: Any) -> bool:
-        """Store a value of the same shape and dtype; False if it does not fit here."""
+        """Store a value of the same shape and dtype, for all ranks; False if it does not fit here."""
         g, i, pack = self._where[name]
-        old = self.arrays[g][i]
-        shape = old.shape if pack is None else pack.shapes[pack.names.index(name)]
+        old, own = self.arrays[g][i], self.layouts[g].own[i]
+        shape = old.shape[own:] if pack is None else pack.shapes[pack.names.index(name)]
         if value is None or tuple(np.shape(value)) != tuple(shape) or np.asarray(value).dtype != old.dtype:
             return False
         if pack is None:
-            new = _put(value, next(iter(old.devices())))
+            new = self.where.put(value, own)
         else:
-            flat, at = np.array(old), pack.starts[pack.names.index(name)]
-            flat[at : at + np.size(value)] = np.ravel(value)
-            new = _put(flat, next(iter(old.devices())))
+            flat, at = all_rows(old) if own else np.array(old), pack.starts[pack.names.index(name)]
+            flat[..., at : at + np.size(value)] = np.ravel(value)
+            new = self.where.put(flat, own)
         group = list(self.arrays[g])
         group[i] = new
         if g == 0:
@@ -162,8 +188,9 @@ class Bank:
         values: dict[str, Any] = {}
         for layout, arrays in zip(self.layouts, self.arrays, strict=True):
             values.update(zip(layout.singles, arrays[len(layout.packs) :], strict=True))
+            values.update({n: all_rows(values[n]) for n in layout.owned})
             for pack, flat in zip(layout.packs, arrays, strict=False):
-                values.update(pack.cut(np.array(flat)))
+                values.update(pack.cut_rows(all_rows(flat)) if pack.own else pack.cut(np.array(flat)))
         for name in self.names:
             var = self.scope.find_var(name)
             if var is not None and var._bank is self:
@@ -172,18 +199,30 @@ class Bank:
             self.scope._bank = None
 
 
-def _put(value: Any, device: Any) -> Any:
-    """A device array that owns its memory (a donated one must not be a view of the caller's)."""
-    with jax.enable_x64(True):
-        # Committed to the device, as the step's results will be: else the second call would compile anew.
-        if isinstance(value, jax.Array) and value.committed and device in value.devices():
-            return value
-        return jax.device_put(np.array(value) if not isinstance(value, jax.Array) else value, device, may_alias=False)
+def first_row(array: Any) -> Any:
+    """Row 0 of those that this process holds."""
+    shard = min(array.addressable_shards, key=lambda s: s.index[0].start or 0)
+    return np.array(shard.data)[0]
 
 
-def _arrays(layout: Layout, values: Mapping[str, Any], device: Any) -> list[Any]:
-    arrays = []
-    for pack in layout.packs:
-        flat = np.concatenate([np.ravel(np.asarray(values[n])) for n in pack.names])
-        arrays.append(_put(flat, device))
-    return arrays + [_put(values[n], device) for n in layout.singles]
+def all_rows(array: Any) -> Rows:
+    """A host copy of an array with a row for each rank; of a job's other processes' rows, this one's first instead."""
+    if array.is_fully_addressable:
+        return rows(np.array(array))
+    host = np.broadcast_to(first_row(array), array.shape).copy()
+    for shard in array.addressable_shards:
+        host[shard.index] = shard.data
+    return rows(host)
+
+
+def _arrays(layout: Layout, values: Mapping[str, Any], where: Where) -> list[Any]:
+    return [where.put(_joined(pack, values, where.count), pack.own) for pack in layout.packs] + [
+        where.put(values[n], n in layout.owned) for n in layout.singles
+    ]
+
+
+def _joined(pack: Pack, values: Mapping[str, Any], count: int) -> Any:
+    """The flat array of a pack; with a row for each of `count` ranks where these have their own."""
+    if not pack.own:
+        return np.concatenate([np.ravel(np.asarray(values[n])) for n in pack.names])
+    return rows(np.concatenate([spread_out(values[n], count).reshape(count, -1) for n in pack.names], axis=1))

@@ -1,4 +1,4 @@
-"""One program, compiled for a set of fetches on a device: the jitted step and what surrounds it."""
+"""One program, compiled for a set of fetches on a device or several: the jitted step and what surrounds it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,13 @@ from .flags import flag
 from .ir import text
 from .ir.desc import OpDesc, ProgramDesc
 from .lod_tensor import LoDTensor
+from .lower.lockstep import AXIS, lockstep
+from .lower.spread import spread
 from .lower.step import Step
+from .ops import ring
 from .ops.ragged import Ragged, filled
 from .ragged import bucketed
+from .ranks import ALIKE, OWN, STACKED, Mesh, Rows, Where
 from .scope import Scope
 
 # What makes XLA order a step for the least memory; it has the choice on the CPU alone.
@@ -87,11 +91,12 @@ class Compiled:
     """A jitted step over a bank of state arrays."""
 
     def __init__(
-        self, desc: ProgramDesc, fetches: tuple[str, ...], device: Any, recompiles: Recompiles, memory_optimized: bool = False
+        self, desc: ProgramDesc, fetches: tuple[str, ...], where: Where, recompiles: Recompiles, memory_optimized: bool = False
     ) -> None:
         self.step = Step(desc, fetches)
-        self.device = device
-        self.options = MEMORY_OPTIMIZED if memory_optimized and device.platform == "cpu" else None
+        self.where = where
+        self.options = MEMORY_OPTIMIZED if memory_optimized and where.device.platform == "cpu" else None
+        self.own: frozenset[str] = frozenset()  # of these variables every rank has its own value
         self.recompiles = recompiles
         self.fetches = fetches
         self._check_fetches(desc)
@@ -105,7 +110,8 @@ class Compiled:
         self.bank: Bank | None = None
         self._layouts: tuple[Layout, Layout] | None = None
         self._fresh: Any = None  # the types that the layouts were planned for
-        self._jitted: dict[Any, Any] = {}
+        self._jitted: dict[str, Any] = {}
+        self._finite: dict[str, Finite] = {}
         self.persistable_fetches = tuple(i for i, n in enumerate(fetches) if (v := desc.blocks[0].vars.get(n)) and v.persistable)
 
     def _check_fetches(self, desc: ProgramDesc) -> None:
@@ -137,13 +143,17 @@ class Compiled:
             raise FeedError(f"{name!r} must be fed{self.step._reader_of(name)}{given}")
         return values
 
-    def packed(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    def packed(self, values: Any) -> Any:
         """Checked values with LoDTensors as a step takes them: padded up to a bucket unless an op mixes rows."""
+        if isinstance(values, tuple):
+            return tuple(map(self.packed, values))
         form = _form(values)
         return bucketed(values, exact=form in self._exact) if form else values
 
-    def remember(self, values: Mapping[str, Any], reason: MixesRows) -> bool:
+    def remember(self, values: Any, reason: MixesRows) -> bool:
         """Have such feeds run on exact sizes from now on. False if they do already."""
+        if isinstance(values, tuple):
+            return any([self.remember(one, reason) for one in values])
         form = _form(values)
         if not form or form in self._exact:
             return False
@@ -162,12 +172,13 @@ class Compiled:
         values, fresh = self._collect(scope)
         if self._layouts is None or fresh != self._fresh:
             self._fresh = fresh
-            mutable = {n: values[n] for n in self.written if n in values}
-            constant = {n: v for n, v in values.items() if n not in mutable}
-            self._layouts = plan(mutable), plan(constant)
+            shapes = {n: v[0] if isinstance(v, Rows) else v for n, v in values.items()}
+            mutable = {n: shapes[n] for n in self.written if n in shapes}
+            constant = {n: v for n, v in shapes.items() if n not in mutable}
+            self._layouts = plan(mutable, self.own), plan(constant, self.own)
             self._jitted.clear()
             self.ready.clear()
-        bank = Bank(scope, self._layouts, values, self.device)
+        bank = Bank(scope, self._layouts, values, self.where)
         self.bank = bank
         return bank
 
@@ -188,34 +199,84 @@ class Compiled:
                     f"variable {name!r} holds a value of shape {list(value.shape)} in the scope, but the program declares {list(shape)}"
                 )
             values[name] = value
-        return values, tuple((n, tuple(v.shape), str(v.dtype)) for n, v in values.items())
+        types = tuple((n, tuple(v.shape), str(v.dtype)) for n, v in values.items())
+        if self.where.count == 1:
+            return values, types
+        kept = {n: v for n in values if (v := self._rows(scope, n)) is not None}
+        self.own = spread(self.step, kept)
+        return {**values, **kept}, (types, self.own)
+
+    def _rows(self, scope: Scope, name: str) -> Rows | None:
+        """The values that the ranks have each of their own since an earlier run, if they have."""
+        var = scope.find_var(name)
+        value = None if var is None else var._value
+        return value if isinstance(value, Rows) and len(value) == self.where.count else None
 
     # -- running ---------------------------------------------------------------------------------------------------
 
-    def function(self, many: bool = False, checked: bool = False) -> Any:
+    def function(self, kind: str = "one") -> Any:
         """The jitted ``(mutable, constant, feed, seed, step) -> (mutable, extra, fetches[, finite])``.
 
-        many: `feed` holds one more leading dimension, scanned over. checked: report which outputs are finite.
+        kind: "one" step; "many", where `feed` holds one more leading dimension that is scanned over; "checked", which
+        also reports which outputs are finite; "turns" and "checked turns", where `feed` is a tuple of what each rank is
+        fed and `fetches` has a list for each rank.
         """
-        kind = (many, checked)
         if kind not in self._jitted:
-            body = self._many if many else self._checked if checked else self._one
-            donate = () if checked else (0,)
-            self._jitted[kind] = jax.jit(body, donate_argnums=donate, compiler_options=self.options)
+            body = getattr(self, "_" + kind.replace(" ", "_"))
+            options: dict[str, Any] = {"donate_argnums": () if "checked" in kind else (0,), "compiler_options": self.options}
+            if "turns" in kind:
+                self._jitted[kind] = jax.jit(body, out_shardings=self._homes(kind), **options)
+            elif isinstance(self.where, Mesh):
+                self._jitted[kind] = self._spmd(body, kind, options)
+            else:
+                self._jitted[kind] = jax.jit(body, **options)
         return self._jitted[kind]
 
+    def _spmd(self, body: Any, kind: str, options: Mapping[str, Any]) -> Any:
+        """`body` run by every device of the mesh on its part of the feed, at once."""
+        assert self._layouts is not None and isinstance(self.where, Mesh)
+        mutable, constant = ([OWN if own else ALIKE for own in layout.own] for layout in self._layouts)
+        batch = STACKED if kind == "many" else OWN
+        extra = {n: OWN if n in self.own else ALIKE for n in self._created()}
+        finite = (OWN,) if kind == "checked" else ()
+        count = self.where.count
+
+        def local(mutable: Any, constant: Any, feed: Any, seed: Any, step: Any) -> Any:
+            with ring.bound(ring.Ring(AXIS, count)):
+                return body(mutable, constant, feed, seed, step, jax.lax.axis_index(AXIS))
+
+        return self.where.spmd(local, (mutable, constant, batch, ALIKE, ALIKE), (mutable, extra, batch, *finite), **options)
+
+    def _homes(self, kind: str) -> Any:
+        """Where the results of a step of ranks in turn belong: the state where it was."""
+        if not isinstance(self.where, Mesh):
+            return None
+        assert self._layouts is not None
+        homes = [self.where.sharding(OWN if own else ALIKE) for own in self._layouts[0].own]
+        return (homes, None, None, None) if "checked" in kind else (homes, None, None)
+
+    def _created(self) -> list[str]:
+        """Variables that the step writes and that the layouts do not hold."""
+        assert self._layouts is not None
+        known = {*self._layouts[0].singles, *(n for p in self._layouts[0].packs for n in p.names)}
+        return [n for n in self.written if n not in known]
+
     @staticmethod
-    def signature(fn: Any, feed: Mapping[str, Any]) -> Any:
+    def signature(fn: Any, feed: Any) -> Any:
         """What a compiled function is particular to, beside the state's types."""
+        if isinstance(feed, tuple):
+            return (fn, *(v.form if type(v) is Ragged else v.shape for one in feed for v in one.values()))
         return (fn, *(v.form if type(v) is Ragged else v.shape for v in feed.values()))
 
     def with_lod(self, fetched: Sequence[Any]) -> str | None:
         """The first fetch that has a LoD, given the fetched values or their types."""
+        if fetched and isinstance(fetched[0], list):  # of each rank
+            return next((name for values in fetched if (name := self.with_lod(values))), None)
         return next((n for n, v in zip(self.fetches, fetched, strict=True) if isinstance(v, Ragged) and not v.bare), None)
 
-    def _state(self, mutable: Any, constant: Any) -> dict[str, Any]:
+    def _state(self, mutable: Any, constant: Any, row: int = 0) -> dict[str, Any]:
         assert self._layouts is not None
-        return {**self._layouts[0].unpack(mutable), **self._layouts[1].unpack(constant)}
+        return {**self._layouts[0].unpack(mutable, row), **self._layouts[1].unpack(constant, row)}
 
     def _split(self, state: Mapping[str, Any], constant: Any) -> tuple[list[Any], dict[str, Any]]:
         """The mutable group as it travels on, and the variables that the step made for the first time."""
@@ -227,49 +288,72 @@ class Compiled:
                 # Two names may not share one buffer: the next step donates it.
                 own[name] = jnp.copy(state[name]) if id(state[name]) in taken else state[name]
                 taken.add(id(state[name]))
-        mutable = self._layouts[0]
-        known = {*mutable.singles, *(n for p in mutable.packs for n in p.names)}
-        return mutable.pack(own), {n: v for n, v in own.items() if n not in known}
+        extra = {n: own[n][None] if n in self.own else own[n] for n in self._created() if n in own}
+        return self._layouts[0].pack(own), extra
 
     def _key(self, seed: Any, step: Any) -> Any:
         return jax.random.fold_in(jax.random.key(seed), step) if self.random else None
 
-    def _one(self, mutable: Any, constant: Any, feed: Any, seed: Any, step: Any) -> Any:
-        state, fetched = self.step(self._state(mutable, constant), feed, self._key(seed, step))
-        self.recompiles.add(feed)  # now that no op refused it
-        return *self._split(state, constant), fetched
+    def _fetched(self, values: Sequence[Any]) -> list[Any]:
+        """What one rank of several fetches: with a first dimension, so that the ranks' can be concatenated."""
+        return list(values) if self.where.count == 1 else [v if isinstance(v, Ragged) or v.ndim else v[None] for v in values]
 
-    def _many(self, mutable: Any, constant: Any, feeds: Any, seed: Any, step: Any) -> Any:
+    def _one(self, mutable: Any, constant: Any, feed: Any, seed: Any, step: Any, rank: Any = None) -> Any:
+        state, fetched = self.step(self._state(mutable, constant), feed, self._key(seed, step), rank=rank)
+        self.recompiles.add(feed)  # now that no op refused it
+        return *self._split(state, constant), self._fetched(fetched)
+
+    def _many(self, mutable: Any, constant: Any, feeds: Any, seed: Any, step: Any, rank: Any = None) -> Any:
         def body(carry: Any, feed: Any) -> Any:
             arrays, count = carry
-            state, fetched = self.step(self._state(arrays, constant), feed, self._key(seed, count))
+            state, fetched = self.step(self._state(arrays, constant), feed, self._key(seed, count), rank=rank)
             arrays, extra = self._split(state, constant)
-            return (arrays, count + 1), (extra, fetched)
+            return (arrays, count + 1), (extra, self._fetched(fetched))
 
         (arrays, _), (extra, fetched) = jax.lax.scan(body, (mutable, jnp.asarray(step, jnp.int64)), feeds)
         return arrays, {n: v[-1] for n, v in extra.items()}, fetched
 
-    def _checked(self, mutable: Any, constant: Any, feed: Any, seed: Any, step: Any) -> Any:
-        self.watched: list[tuple[OpDesc, str]] = []
-        finite: list[Any] = []
+    def _checked(self, mutable: Any, constant: Any, feed: Any, seed: Any, step: Any, rank: Any = None) -> Any:
+        finite = self._finite["checked"] = Finite()
+        state, fetched = self.step(self._state(mutable, constant), feed, self._key(seed, step), finite.watch, rank)
+        flags = finite.flags if rank is None else [f[None] for f in finite.flags]
+        return *self._split(state, constant), self._fetched(fetched), flags
 
-        def watch(op: OpDesc, env: Mapping[str, Any]) -> None:
-            for name in op.writes:
-                value = env.get(name)
-                value = filled(value, 0) if isinstance(value, Ragged) else value
-                if value is not None and getattr(value, "dtype", None) is not None and jnp.issubdtype(value.dtype, jnp.floating):
-                    self.watched.append((op, name))
-                    finite.append(jnp.isfinite(value).all())
+    def _turns(self, mutable: Any, constant: Any, feeds: Any, seed: Any, step: Any, watch: Any = None) -> Any:
+        assert self._layouts is not None
+        states = [self._state(mutable, constant, rank) for rank in range(len(feeds))]
+        results = lockstep(self.step, states, feeds, self._key(seed, step), watch)
+        self.recompiles.add({f"{n} of rank {r}": v for r, feed in enumerate(feeds) for n, v in feed.items()})
+        left = [self._split(state, constant) for state, _ in results]
+        extra = {n: jnp.concatenate([e[n] for _, e in left]) if n in self.own else v for n, v in left[0][1].items()}
+        return self._layouts[0].stack([arrays for arrays, _ in left]), extra, [self._fetched(f) for _, f in results]
 
-        state, fetched = self.step(self._state(mutable, constant), feed, self._key(seed, step), watch)
-        return *self._split(state, constant), fetched, finite
+    def _checked_turns(self, mutable: Any, constant: Any, feeds: Any, seed: Any, step: Any) -> Any:
+        finite = self._finite["checked turns"] = Finite()
+        return *self._turns(mutable, constant, feeds, seed, step, finite.watch), finite.flags
 
-    def refuse_nan(self, finite: Sequence[Any]) -> None:
-        """Raises NanInfError for the first output that is not finite."""
-        for (op, name), good in zip(self.watched, finite, strict=True):
-            if not bool(good):
+    def refuse_nan(self, kind: str, flags: Sequence[Any]) -> None:
+        """Raises NanInfError for the first output that is not finite, of a step of this kind."""
+        for (op, name), good in zip(self._finite[kind].watched, flags, strict=True):
+            if not np.all(good):
                 place = f" ({op.loc})" if op.loc else ""
                 raise NanInfError(f"op '{op.type}'{place} wrote NaN or infinity to {name!r}: {text.op_text(op)}")
+
+
+class Finite:
+    """Watches a trace: which outputs are floats, and whether all their elements are finite."""
+
+    def __init__(self) -> None:
+        self.watched: list[tuple[OpDesc, str]] = []
+        self.flags: list[Any] = []
+
+    def watch(self, op: OpDesc, env: Mapping[str, Any]) -> None:
+        for name in op.writes:
+            value = env.get(name)
+            value = filled(value, 0) if isinstance(value, Ragged) else value
+            if value is not None and getattr(value, "dtype", None) is not None and jnp.issubdtype(value.dtype, jnp.floating):
+                self.watched.append((op, name))
+                self.flags.append(jnp.isfinite(value).all())
 
 
 def _form(values: Mapping[str, Any]) -> tuple[Any, ...]:

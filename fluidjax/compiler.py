@@ -1,165 +1,22 @@
-"""CompiledProgram and ParallelExecutor with their strategies: on one device, the program as it is."""
+"""CompiledProgram and ParallelExecutor: a program on one device, or data parallel on several."""
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
-from .errors import EnforceNotMet, FluidError, FluidTypeError, FluidValueError, UnsupportedError, near
+from .dist.data_parallel import DataParallel
+from .dist.parallel import Parallel
+from .dist.places import ranks_on
+from .errors import FluidTypeError, FluidValueError, UnsupportedError
 from .executor import Executor
+from .ir import edit, show
 from .place import Place, as_place, cpu_places, cuda_places, is_compiled_with_cuda
 from .program import Program, as_program
-from .roles import OpRole
 from .scope import Scope
-
-Option = tuple[Any, Callable[[Any], Any]]  # the default, and what checks and converts a value
-
-
-class UnknownOptionError(FluidError, AttributeError):
-    """A strategy has no such option."""
-
-
-class ReduceStrategy(enum.IntEnum):
-    """How gradients travel between devices: all to all, or each to the device that updates its parameter."""
-
-    AllReduce = 0
-    Reduce = 1
-
-
-class GradientScaleStrategy(enum.IntEnum):
-    """What each device's loss gradient is: 1 / devices, 1, or fed as ``<loss>@GRAD``."""
-
-    CoeffNumDevice = 0
-    One = 1
-    Customized = 2
-
-
-def _bool(value: Any) -> bool:
-    if value is not None and not isinstance(value, int | float):
-        raise TypeError("True or False")
-    return bool(value)
-
-
-def _int(value: Any) -> int:
-    if not isinstance(value, int):
-        raise TypeError("an integer")
-    return int(value)
-
-
-def _count(value: Any) -> int:
-    if not isinstance(value, int) or value < 0:
-        raise TypeError("an integer that is not negative")
-    return int(value)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError("a string")
-    return value
-
-
-def _texts(value: Any) -> list[str]:
-    if not isinstance(value, list | tuple | str) or not all(isinstance(v, str) for v in value):
-        raise TypeError("a list of strings")
-    return list(value)
-
-
-def _names(value: Any) -> set[str]:
-    if not isinstance(value, set) or not all(isinstance(v, str) for v in value):
-        raise TypeError("a set of strings")
-    return set(value)
-
-
-def _maybe(value: Any) -> bool | None:
-    if value is not None and not isinstance(value, bool):
-        raise EnforceNotMet(f"BuildStrategy.memory_optimize is None, False or True, not {value!r}")
-    return value
-
-
-def _member(kind: type[enum.IntEnum]) -> Callable[[Any], Any]:
-    def member(value: Any) -> Any:
-        if not isinstance(value, kind):
-            raise TypeError(f"a {kind.__name__}, such as {kind.__name__}.{next(iter(kind)).name}")
-        return value
-
-    return member
-
-
-class _Options:
-    """Attributes out of a table of defaults and checks; any other name or type is refused."""
-
-    _table: ClassVar[Mapping[str, Option]] = {}
-
-    def __init__(self) -> None:
-        for name, (default, _) in self._table.items():
-            object.__setattr__(self, name, default.copy() if isinstance(default, list | set) else default)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name not in self._table:
-            raise self._unknown(name)
-        try:
-            object.__setattr__(self, name, self._table[name][1](value))
-        except TypeError as exc:
-            raise FluidTypeError(f"{type(self).__name__}.{name} is {exc}, not {value!r}") from None
-
-    def __getattr__(self, name: str) -> Any:
-        raise self._unknown(name)
-
-    def _unknown(self, name: str) -> UnknownOptionError:
-        return UnknownOptionError(f"{type(self).__name__} has no option {name!r}{near(name, self._table)}")
-
-
-def _flags(default: bool, names: str) -> dict[str, Option]:
-    return {name: (default, _bool) for name in names.split()}
-
-
-class BuildStrategy(_Options):
-    """Options of a CompiledProgram, with Paddle's names and defaults.
-
-    reduce_strategy, gradient_scale_strategy and sync_batch_norm change results on several devices; the others tell
-    Paddle how to be faster or smaller, and have no meaning here, where XLA compiles the whole step.
-
-    Setting an unknown option raises UnknownOptionError (an AttributeError), a wrong type FluidTypeError (a TypeError).
-    """
-
-    ReduceStrategy = ReduceStrategy
-    GradientScaleStrategy = GradientScaleStrategy
-
-    _table: ClassVar[Mapping[str, Option]] = {
-        "reduce_strategy": (ReduceStrategy.AllReduce, _member(ReduceStrategy)),
-        "gradient_scale_strategy": (GradientScaleStrategy.CoeffNumDevice, _member(GradientScaleStrategy)),
-        "debug_graphviz_path": ("", _text),
-        "memory_optimize": (None, _maybe),
-        "num_trainers": (1, _int),
-        "trainer_id": (0, _int),
-        "trainers_endpoints": ([], _texts),
-        "nccl_comm_num": (1, _count),
-        "hierarchical_allreduce_inter_nranks": (0, _count),
-        "mkldnn_enabled_op_types": (set(), _names),
-        **_flags(True, "remove_unnecessary_lock fuse_broadcast_ops fuse_all_reduce_ops enable_inplace"),
-        **_flags(True, "enable_backward_optimizer_op_deps"),
-        **_flags(
-            False, "enable_sequential_execution fuse_elewise_add_act_ops fuse_bn_act_ops fuse_relu_depthwise_conv"
-        ),
-        **_flags(False, "fuse_all_optimizer_ops enable_auto_fusion sync_batch_norm async_mode is_distribution"),
-        **_flags(False, "cache_runtime_context use_hierarchical_allreduce"),
-    }
-
-
-class ExecutionStrategy(_Options):
-    """Options of how Paddle's threads run a program, with Paddle's names and defaults; without meaning here.
-
-    Setting an unknown option raises UnknownOptionError (an AttributeError), a wrong type FluidTypeError (a TypeError).
-    """
-
-    _table: ClassVar[Mapping[str, Option]] = {
-        "num_threads": (0, _count),
-        "num_iteration_per_drop_scope": (100, _count),
-        "num_iteration_per_run": (1, _count),
-        **_flags(True, "use_cuda use_experimental_executor"),
-        **_flags(False, "allow_op_delay use_thread_barrier _dry_run"),
-    }
+from .strategy import BuildStrategy, ExecutionStrategy, checked
 
 
 class CompiledProgram:
@@ -172,9 +29,14 @@ class CompiledProgram:
         if not isinstance(program_or_graph, Program):
             raise FluidTypeError(f"CompiledProgram takes a Program, not {type(program_or_graph).__name__}")
         self._program = program_or_graph
-        self._build_strategy = _strategy("build_strategy", build_strategy, BuildStrategy)
+        self._build_strategy = checked("build_strategy", build_strategy, BuildStrategy)
         self._exec_strategy: ExecutionStrategy | None = None
         self._places: list[Place] | None = None
+        self._given_places: Any = None
+        self._loss_name: str | None = None
+        self._shared: CompiledProgram | None = None
+        self._made: Parallel | None = None
+        self._ran = False
 
     def with_data_parallel(
         self,
@@ -184,63 +46,107 @@ class CompiledProgram:
         share_vars_from: CompiledProgram | None = None,
         places: Sequence[Place] | Place | None = None,
     ) -> CompiledProgram:
-        """Run data parallel on `places`; on one place that is the program as it is.
+        """Run the program on several devices at once, each on its part of the batch; returns the CompiledProgram itself.
 
-        places: default as many CPUs as CPU_NUM says (1), or the GPUs of FLAGS_selected_gpus (all). loss_name: the name
-        of the loss, needed where the program has a backward part. share_vars_from: a data parallel CompiledProgram
-        whose parameters this one uses; on one place they share the scope's anyway.
+        Gradients are summed over the devices and parameters stay alike. Each device's loss gradient is 1 / devices, so
+        with equal parts and a mean loss this is one step on the whole batch. What a run fetches is concatenated over the
+        devices on dimension 0. batch_norm takes its statistics from each device's own part, and each device keeps its own
+        moving averages, of which the scope shows the first device's (BuildStrategy.sync_batch_norm: all alike).
 
-        Raises UnsupportedError for several places, which are not there yet; FluidTypeError or FluidValueError for an
-        argument that does not fit, and when called twice.
+        A feed is a dict, whose arrays are split on dimension 0 (see fluidjax.dist.parallel.sizes for unequal parts), or
+        a list with a dict for each device.
+
+        places: default as many CPUs as CPU_NUM says (1), or the GPUs of FLAGS_selected_gpus (all); looked up at the
+        first run. Where there are fewer devices than places, the places take turns, with a warning. loss_name: the name
+        of the loss, needed where the program has a backward part. share_vars_from: a data parallel CompiledProgram that
+        has been run and whose variables this one uses; in the same scope they share them anyway.
+
+        Raises FluidTypeError or FluidValueError for an argument that does not fit, and when called twice.
         """
-        if self._places is not None:
-            raise FluidValueError("already compiled with parallel, cannot be recompiled; make another CompiledProgram")
+        if self._places is not None or self._given_places is not None:
+            raise FluidValueError("Already compiled with parallel, cannot be recompiled; make another CompiledProgram")
         if loss_name is not None and not isinstance(loss_name, str):
             raise FluidTypeError(f"loss_name is the name of the loss, a string, not {type(loss_name).__name__}")
-        if loss_name is None and any(
-            op.desc.attrs.get("op_role", 0) & OpRole.Backward for op in self._program.global_block().ops
-        ):
+        if loss_name is None and self._trains():
             raise FluidValueError(
                 "The loss name of CompiledProgram is None; it should be set (loss_name=loss.name) for a program with a backward part"
             )
-        if share_vars_from is not None and getattr(share_vars_from, "_places", None) is None:
-            raise FluidValueError("share_vars_from is a CompiledProgram on which with_data_parallel was called")
-        self._build_strategy = _strategy("build_strategy", build_strategy, BuildStrategy) or self._build_strategy
-        self._exec_strategy = _strategy("exec_strategy", exec_strategy, ExecutionStrategy)
-        self._places = _one_place(places)
+        if share_vars_from is not None and not isinstance(share_vars_from, CompiledProgram):
+            raise FluidTypeError(f"share_vars_from is a CompiledProgram, not {type(share_vars_from).__name__}")
+        if share_vars_from is not None and share_vars_from._given_places is None:
+            raise FluidValueError(
+                "The shared Program is not data parallel, cannot share variables from it; call with_data_parallel on it first"
+            )
+        self._build_strategy = checked("build_strategy", build_strategy, BuildStrategy) or self._build_strategy
+        self._exec_strategy = checked("exec_strategy", exec_strategy, ExecutionStrategy)
+        self._loss_name, self._shared = loss_name, share_vars_from
+        self._given_places = _DEFAULT if places is None else _listed(places)
         return self
 
+    def _trains(self) -> bool:
+        return any(edit.role(op.desc) & edit.BACKWARD for op in self._program.global_block().ops)
 
-def _strategy(what: str, value: Any, kind: type) -> Any:
-    if value is not None and not isinstance(value, kind):
-        raise FluidTypeError(f"{what} is a {kind.__name__}, not {type(value).__name__}")
-    return value
+    @property
+    def _parallel(self) -> Parallel | None:
+        """What makes it run on several ranks; None on one. Executor.run asks for it, so it counts as the first run."""
+        if self._given_places is None:
+            return None
+        if self._shared is not None and not self._shared._ran:
+            raise FluidValueError(
+                "The shared Program is not compiled and executed, so there is no variables to share; run it before this one"
+            )
+        self._ran = True
+        if self._places is None:
+            self._places = _default_places() if self._given_places is _DEFAULT else self._given_places
+            if len(self._places) > 1:
+                self._made = self._several()
+        return self._made
+
+    @property
+    def _iterations(self) -> int:
+        """How many steps one run takes."""
+        return max(self._exec_strategy.num_iteration_per_run, 1) if self._exec_strategy is not None else 1
+
+    def _several(self) -> Parallel:
+        assert self._places is not None
+        strategy = self._build_strategy or BuildStrategy()
+        rewrite = None
+        if self._loss_name is not None:
+            rewrite = DataParallel(
+                len(self._places), strategy.gradient_scale_strategy.name, strategy.fuse_all_reduce_ops, strategy.sync_batch_norm
+            )
+        made = Parallel(ranks_on(self._places), rewrite, bool(strategy.memory_optimize))
+        if strategy.debug_graphviz_path:
+            Path(strategy.debug_graphviz_path).write_text(show.to_dot(made.desc(self._program)))
+        return made
 
 
-def _one_place(places: Any) -> list[Place]:
-    """The places to run on, if it is one."""
-    if places is None:
-        places = cuda_places() if is_compiled_with_cuda() else cpu_places()
+_DEFAULT: list[Place] = []  # stands for the places that the environment names at the first run
+
+
+def _listed(places: Any) -> list[Place]:
     many = [as_place(p) for p in (places if isinstance(places, list | tuple) else [places])]
     if not many:
         raise FluidValueError("No places for execution; give at least one, or leave places out")
-    if len(many) > 1:
-        raise UnsupportedError(
-            f"data parallel execution on {len(many)} places is not there yet; run on one: places=[{many[0]}] "
-            "(CPU_NUM=1, or one GPU in FLAGS_selected_gpus)"
-        )
     return many
 
 
+def _default_places() -> list[Place]:
+    if is_compiled_with_cuda():
+        return list(cuda_places())
+    os.environ.setdefault("CPU_NUM", "1")
+    return list(cpu_places())
+
+
 class ParallelExecutor:
-    """Runs one program data parallel; here on one device, where it is an Executor of that program.
+    """Runs one program data parallel, as CompiledProgram.with_data_parallel does.
 
     use_cuda: on the GPUs that FLAGS_selected_gpus names (default all), else on as many CPUs as CPU_NUM says (default 1).
     loss_name, share_vars_from, exec_strategy, build_strategy: as CompiledProgram.with_data_parallel takes them, but that
     share_vars_from is a ParallelExecutor. main_program: default the main program. scope: default global_scope().
 
-    Raises FluidValueError for use_cuda without a GPU, UnsupportedError for several devices or trainers, which are not
-    there yet, and what with_data_parallel raises.
+    Raises FluidValueError for use_cuda without a GPU, UnsupportedError for several trainers, which are not there yet, and
+    what with_data_parallel raises.
     """
 
     def __init__(
@@ -267,18 +173,19 @@ class ParallelExecutor:
             raise UnsupportedError(
                 f"ParallelExecutor with num_trainers={num_trainers} is not there yet; run one trainer"
             )
-        places = _one_place(cuda_places() if use_cuda else cpu_places())
+        places: list[Place] = list(cuda_places()) if use_cuda else list(cpu_places())
         shared = None if share_vars_from is None else share_vars_from._compiled
         self._compiled: CompiledProgram = CompiledProgram(as_program(main_program)).with_data_parallel(
             loss_name, build_strategy, exec_strategy, shared, places
         )
         self._scope: Scope | None = scope if scope is not None or share_vars_from is None else share_vars_from._scope
+        self._places = places
         self._executor = Executor(places[0])
 
     @property
     def device_count(self) -> int:
         """How many devices the program runs on."""
-        return 1
+        return len(self._places)
 
     def run(self, fetch_list: Any, feed: Any = None, feed_dict: Any = None, return_numpy: bool = True) -> list[Any]:
         """Run the program once and return the values of `fetch_list`; arguments and errors as of Executor.run.
@@ -286,7 +193,7 @@ class ParallelExecutor:
         feed: a dict of arrays, or a list with such a dict for each device. feed_dict: without meaning, as in 1.8.5.
         """
         return self._executor.run(
-            self._compiled._program, feed=feed, fetch_list=fetch_list, scope=self._scope, return_numpy=return_numpy
+            self._compiled, feed=feed, fetch_list=fetch_list, scope=self._scope, return_numpy=return_numpy
         )
 
     def drop_local_exe_scopes(self) -> None:

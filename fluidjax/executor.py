@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import jax
@@ -13,6 +13,7 @@ import numpy as np
 
 from .bank import Bank
 from .compiled import Compiled, Recompiles
+from .dist.parallel import Parallel
 from .errors import FeedError, FetchError, FluidTypeError, FluidValueError, MixesRows, UnsupportedError
 from .fetched import refuse_lod, to_numpy, to_tensor
 from .flags import flag
@@ -20,7 +21,11 @@ from .interrupts import uninterrupted
 from .lod_tensor import LoDTensor
 from .place import Place, as_place
 from .program import Program, Variable, default_main_program
+from .ranks import OneDevice
 from .scope import Scope, global_scope
+
+if TYPE_CHECKING:
+    from .compiler import CompiledProgram
 
 _PROCESS_SEED = int.from_bytes(os.urandom(4), "little")  # for programs whose random_seed is 0
 
@@ -35,15 +40,16 @@ class Executor:
         self.place = as_place(place)
         self._device = self.place.device()
         self._elsewhere = self._device != jax.devices()[0]
-        self._compiled: WeakKeyDictionary[Program, dict[Any, Compiled]] = WeakKeyDictionary()
-        self._recompiles: WeakKeyDictionary[Program, Recompiles] = WeakKeyDictionary()
+        self._where = OneDevice(self._device)
+        self._compiled: WeakKeyDictionary[Program | Parallel, dict[Any, Compiled]] = WeakKeyDictionary()
+        self._recompiles: WeakKeyDictionary[Program | Parallel, Recompiles] = WeakKeyDictionary()
         self._runs: WeakKeyDictionary[Program, int] = WeakKeyDictionary()
         self._closed = False
 
     def run(
         self,
-        program: Program | None = None,
-        feed: Mapping[str, Any] | None = None,
+        program: Program | CompiledProgram | None = None,
+        feed: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
         fetch_list: Sequence[Variable | str] | Variable | str | None = None,
         feed_var_name: str = "feed",
         fetch_var_name: str = "fetch",
@@ -55,38 +61,53 @@ class Executor:
     ) -> list[Any]:
         """Run a program once and return the values of `fetch_list`.
 
-        program: default the main program. feed: name -> array of exactly the declared dtype and shape (-1: any size).
+        program: default the main program; a CompiledProgram may run on several devices (with_data_parallel). feed: name ->
+        array of exactly the declared dtype and shape (-1: any size).
         fetch_list: variables or names. scope: where persistable variables live; default global_scope().
         return_numpy: True copies the results to NumPy arrays; False returns jax.Arrays (LoDTensors of what has a LoD) and
         does not wait for them.
-        feed_var_name, fetch_var_name, use_program_cache, return_merged, use_prune: accepted as in Fluid; programs are
-        always cached, and only what the fetches and persistable variables need is computed.
+        return_merged: of several devices, True concatenates their results on dimension 0, False keeps them apart on a new
+        first dimension (or in a list, where their shapes differ).
+        feed_var_name, fetch_var_name, use_program_cache, use_prune: accepted as in Fluid; programs are always cached, and
+        only what the fetches and persistable variables need is computed.
 
         Raises FeedError, FetchError (names, dtypes, shapes, ranges), EnforceNotMet (startup program not run). A run
         that raises leaves the scope as it was.
         """
+        times = getattr(program, "_iterations", 1)
+        parallel = getattr(program, "_parallel", None)
         program = self._program(program)
         scope = global_scope() if scope is None else scope
-        compiled = self._compile(program, _names(fetch_list))
-        if isinstance(feed, list | tuple):
-            feed = _single(feed)
-        for reader in program._readers:  # what is read wins over what is fed, as in Fluid
-            feed = {**(feed or {}), **reader._next_feed()}
-        values = compiled.check_feed(feed or {})
+        compiled = self._compile(program, _names(fetch_list), parallel)
+        values = self._fed(program, compiled, feed, parallel)
         if not (return_numpy and compiled.fetches):
             # Nobody waits for the results, so the step may still read a fed array after the caller has filled it anew.
-            values = {n: v.copy() if isinstance(v, np.ndarray) else v for n, v in values.items()}
+            values = jax.tree.map(lambda v: v.copy() if isinstance(v, np.ndarray) else v, values)
         try:
             fetched = self._execute(compiled, program, scope, compiled.packed(values), numpy=return_numpy)
         except MixesRows as reason:
             if not compiled.remember(values, reason):
                 raise
             fetched = self._execute(compiled, program, scope, compiled.packed(values), numpy=return_numpy)
+        for _ in range(times - 1):  # ExecutionStrategy.num_iteration_per_run
+            fetched = self._execute(compiled, program, scope, compiled.packed(values), numpy=return_numpy)
+        if parallel is not None:
+            return _merged(parallel, fetched, return_merged, return_numpy)
         return _results(compiled, fetched, return_numpy)
+
+    def _fed(self, program: Program, compiled: Compiled, feed: Any, parallel: Parallel | None) -> Any:
+        """The checked feed: a dict, or for ranks with different ones a tuple of dicts."""
+        if program._readers:  # what is read wins over what is fed, as in Fluid
+            feed = dict(_single(feed) if isinstance(feed, list | tuple) else feed or {})
+            for reader in program._readers:
+                feed.update(reader._next_feed())
+        if parallel is not None:
+            return parallel.split(feed or {}, compiled.check_feed)
+        return compiled.check_feed((_single(feed) if isinstance(feed, list | tuple) else feed) or {})
 
     def run_steps(
         self,
-        program: Program | None = None,
+        program: Program | CompiledProgram | None = None,
         feeds: Sequence[Mapping[str, Any]] | Mapping[str, Any] | None = None,
         fetch_list: Sequence[Variable | str] | None = None,
         scope: Scope | None = None,
@@ -98,10 +119,13 @@ class Executor:
         Equal to K calls of run, random numbers included. Raises as run does, and UnsupportedError for a LoDTensor with
         sequences; then no step has taken place.
         """
+        parallel = getattr(program, "_parallel", None)
         program = self._program(program)
         scope = global_scope() if scope is None else scope
-        compiled = self._compile(program, _names(fetch_list))
+        compiled = self._compile(program, _names(fetch_list), parallel)
         stacked, count = _stack(compiled, feeds)
+        if parallel is not None:
+            parallel.check_steps(stacked)
         fetched = self._execute(compiled, program, scope, stacked, count)
         return _results(compiled, fetched, return_numpy)
 
@@ -122,17 +146,20 @@ class Executor:
             return program
         raise FluidTypeError(f"Executor.run takes a Program, not {type(program).__name__}")
 
-    def _compile(self, program: Program, fetches: tuple[str, ...]) -> Compiled:
-        cache = self._compiled.get(program)
+    def _compile(self, program: Program, fetches: tuple[str, ...], parallel: Parallel | None = None) -> Compiled:
+        owner = program if parallel is None else parallel
+        cache = self._compiled.get(owner)
         if cache is None:
-            cache = self._compiled[program] = {}
-            self._recompiles[program] = Recompiles()
+            cache = self._compiled[owner] = {}
+            self._recompiles[owner] = Recompiles()
         found = cache.get((program._version, fetches))
         if found is None:
             program._refuse_reused(fetches)
             for key in [k for k in cache if k[0] != program._version]:
                 del cache[key]
-            found = Compiled(program.desc, fetches, self._device, self._recompiles[program], program._memory_optimized)
+            desc, where = (program.desc, self._where) if parallel is None else (parallel.desc(program), parallel.where)
+            small = program._memory_optimized or (parallel is not None and parallel.memory_optimized)
+            found = Compiled(desc, fetches, where, self._recompiles[owner], small)
             cache[program._version, fetches] = found
         return found
 
@@ -145,17 +172,20 @@ class Executor:
             seed = program._seed or _PROCESS_SEED
             # A seeded startup program starts afresh whenever it is run: the same parameters again.
             step = 0 if compiled.initialises and program._seed else self._runs.get(program, 0)
-        with _context(self._device if self._elsewhere else None):
+        device = compiled.where.device
+        kind = "many" if count else "turns" if isinstance(feed, tuple) else "one"
+        with _context(device if self._elsewhere or device.platform != self._device.platform else None):
             bank = compiled.bind(scope)
             args = (*bank.arrays, feed, seed, step)
             if flag("FLAGS_check_nan_inf") and not count:
-                result = compiled.function(checked=True)(*args)
-                compiled.refuse_nan(result[3])
+                kind = "checked turns" if kind == "turns" else "checked"
+                result = compiled.function(kind)(*args)
+                compiled.refuse_nan(kind, result[3])
                 _refuse_lod(compiled.with_lod(result[2]) if numpy else None)
                 bank.cell.append(result)
                 _keep(bank, scope, result[1])
             else:
-                _advance(compiled, compiled.function(many=count > 0), bank, scope, args, numpy)
+                _advance(compiled, compiled.function(kind), bank, scope, args, numpy)
         result = bank.cell[-1]
         del bank.cell[:-1]
         if compiled.random:
@@ -240,6 +270,13 @@ def _results(compiled: Compiled, fetched: list[Any], return_numpy: bool) -> list
     for i in compiled.persistable_fetches:  # what the caller holds must not be donated by a later step
         fetched[i] = jax.tree.map(lambda a: a.copy(), fetched[i])
     return [to_tensor(v) for v in fetched]
+
+
+def _merged(parallel: Parallel, fetched: list[Any], merged: bool, return_numpy: bool) -> list[Any]:
+    """The fetches of all ranks together."""
+    show = to_numpy if return_numpy else to_tensor
+    together = parallel.merge(fetched, merged)
+    return [[show(one) for one in v] if isinstance(v, list) else show(v) for v in together]
 
 
 def _stack(compiled: Compiled, feeds: Any) -> tuple[dict[str, Any], int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import dataclass
 from functools import cache
@@ -17,7 +18,7 @@ class CPUPlace:
     """The host's processor."""
 
     def device(self) -> Any:
-        return jax.devices("cpu")[0]
+        return cpu_devices()[0]
 
     def __str__(self) -> str:
         return "CPUPlace"
@@ -53,6 +54,34 @@ class CUDAPlace:
 Place = CPUPlace | CUDAPlace
 
 
+def cpu_devices(wanted: int = 1) -> tuple[Any, ...]:
+    """The CPU devices of this process: as many as CPU_NUM says, or at least `wanted`, if JAX was not in use before."""
+    _prepare(max(wanted, cpu_num()))
+    return tuple(jax.local_devices(backend="cpu"))
+
+
+_CPU_DEVICES = "jax_num_cpu_devices"
+_prepared = False
+
+
+def _prepare(count: int) -> None:
+    """Have JAX split the CPU into `count` devices. It does so only before its first use; after that, nothing changes."""
+    global _prepared
+    if _prepared or count == 1 or getattr(jax.config, _CPU_DEVICES) > 1:
+        return
+    _prepared = True
+    with contextlib.suppress(RuntimeError):  # JAX is in use already
+        jax.config.update(_CPU_DEVICES, count)
+
+
+def cpu_num() -> int:
+    """The environment variable CPU_NUM, 1 without it. Raises FluidValueError unless it is a whole number from 1."""
+    text = os.environ.get("CPU_NUM", "1")
+    if not text.strip().isdigit() or int(text) < 1:
+        raise FluidValueError(f"CPU_NUM says how many CPU places there are, a whole number from 1, not {text!r}")
+    return int(text)
+
+
 @cache
 def _gpus() -> tuple[Any, ...]:
     try:
@@ -82,7 +111,7 @@ def as_place(place: Any) -> Place:
 
 def cpu_places(device_count: int | None = None) -> list[CPUPlace]:
     """`device_count` CPUPlaces; by default as many as the environment variable CPU_NUM says, or one."""
-    count = int(os.environ.get("CPU_NUM", "1")) if device_count is None else device_count
+    count = cpu_num() if device_count is None else device_count
     return [CPUPlace()] * count
 
 
@@ -96,4 +125,4 @@ def cuda_places(device_ids: list[int] | int | None = None) -> list[CUDAPlace]:
 
 def cuda_pinned_places(device_count: int | None = None) -> list[CUDAPinnedPlace]:
     """`device_count` CUDAPinnedPlaces; by default as many as the environment variable CPU_NUM says, or one."""
-    return [CUDAPinnedPlace()] * (device_count or int(os.environ.get("CPU_NUM", "1")))
+    return [CUDAPinnedPlace()] * (device_count or cpu_num())

@@ -14,6 +14,7 @@ import numpy as np
 
 from .errors import FluidTypeError
 from .lod_tensor import Lod, LoDTensor, ScopeTensor
+from .ranks import Rows
 
 if TYPE_CHECKING:
     from .bank import Bank
@@ -32,8 +33,10 @@ class ScopeVar:
 
     @property
     def value(self) -> Any:
-        """The array (NumPy or JAX), or None."""
-        return self._bank.read(self.name) if self._bank is not None else self._value
+        """The array (NumPy or JAX), or None. Where the ranks of a data-parallel program have their own, that of the first."""
+        if self._bank is not None:
+            return self._bank.read(self.name)
+        return np.asarray(self._value[0]) if isinstance(self._value, Rows) else self._value
 
     @value.setter
     def value(self, array: Any) -> None:

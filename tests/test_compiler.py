@@ -87,18 +87,6 @@ def test_data_parallel_on_one_place(network):
     assert first.shape == second.shape == (1,) and second < first
 
 
-def test_several_places_are_not_there_yet(network, monkeypatch):
-    main, _test, _startup, loss = network
-    with pytest.raises(UnsupportedError, match="data parallel execution on 2 places is not there yet; run on one"):
-        fluid.CompiledProgram(main).with_data_parallel(loss.name, places=[fluid.CPUPlace()] * 2)
-    if not fluid.is_compiled_with_cuda():
-        monkeypatch.setenv("CPU_NUM", "4")
-        with pytest.raises(UnsupportedError, match="on 4 places"):
-            fluid.CompiledProgram(main).with_data_parallel(loss.name)
-        monkeypatch.delenv("CPU_NUM")
-        fluid.CompiledProgram(main).with_data_parallel(loss.name)
-
-
 def test_refused(network):
     main, test, _startup, loss = network
     compiled, one = fluid.CompiledProgram, [fluid.CPUPlace()]
@@ -122,7 +110,7 @@ def test_refused(network):
         (
             lambda: compiled(test).with_data_parallel(share_vars_from=compiled(main), places=one),
             FluidValueError,
-            "share_vars_from",
+            "The shared Program is not data parallel",
         ),
         (
             lambda: compiled(test).with_data_parallel(places=one).with_data_parallel(places=one),
@@ -148,9 +136,6 @@ def test_parallel_executor(network, monkeypatch):
         fluid.ParallelExecutor(use_cuda=False, main_program=test, share_vars_from=3)
     with pytest.raises(UnsupportedError, match="num_trainers=2"):
         fluid.ParallelExecutor(use_cuda=False, main_program=test, num_trainers=2)
-    monkeypatch.setenv("CPU_NUM", "2")
-    with pytest.raises(UnsupportedError, match="on 2 places"):
-        fluid.ParallelExecutor(use_cuda=False, main_program=test)
     if not fluid.is_compiled_with_cuda():
         with pytest.raises(FluidValueError, match="JAX sees no GPU"):
             fluid.ParallelExecutor(use_cuda=True, main_program=test)

@@ -10,6 +10,7 @@ import jax
 
 from ..errors import EnforceNotMet, UnsupportedError, near
 from ..ir.desc import EMPTY, OpDesc, ProgramDesc
+from ..ir.edit import LRSCHED, OPTIMIZE, role
 from ..ops.registry import OpDef
 
 Env = dict[str, Any]
@@ -20,7 +21,9 @@ class Context:
     """What is the same for all ops of one trace.
 
     key: the step's random key, None in a program without random ops. literal: gradient ops run the forward op again
-    instead of using its pullback. watch: called with every op and its outputs (the NaN check).
+    instead of using its pullback. watch: called with every op and its outputs (the NaN check). rank: this device's number
+    where several run the program on their own data: each draws other random numbers, but for the ops that update what all
+    hold alike.
     """
 
     desc: ProgramDesc
@@ -28,6 +31,7 @@ class Context:
     literal: bool = False
     pullbacks: dict[int, Any] = field(default_factory=dict)
     watch: Any = None
+    rank: Any = None
 
 
 def read_slots(op: OpDesc, definition: OpDef, env: Env) -> dict[str, Any]:
@@ -92,7 +96,13 @@ def op_key(op: OpDesc, ctx: Context) -> jax.Array:
         return jax.random.key(seed)
     if ctx.key is None:
         raise EnforceNotMet(f"op '{op.type}' draws random numbers, so the step needs a key")
-    return jax.random.fold_in(ctx.key, op.uid)
+    key = jax.random.fold_in(ctx.key, op.uid)
+    return key if ctx.rank is None or drawn_alike(op) else jax.random.fold_in(key, ctx.rank)
+
+
+def drawn_alike(op: OpDesc) -> bool:
+    """Whether all ranks draw the same numbers: what updates a parameter must update it alike everywhere."""
+    return bool(role(op) & (OPTIMIZE | LRSCHED))
 
 
 def requested(op: OpDesc) -> Mapping[str, int]:

@@ -125,13 +125,28 @@ class Step:
         return {} if self.literal else pair_gradients(self.ops)
 
     def __call__(
-        self, state: Mapping[str, Any], feed: Mapping[str, Any], key: jax.Array | None = None, watch: Any = None
+        self,
+        state: Mapping[str, Any],
+        feed: Mapping[str, Any],
+        key: jax.Array | None = None,
+        watch: Any = None,
+        rank: Any = None,
     ) -> tuple[dict[str, Any], list[Any]]:
         """Run the ops. Returns the state with the written variables replaced, and the fetched values in order.
 
-        Raises FeedError for a missing feed, EnforceNotMet for a variable that the state lacks, and whatever an op
-        objects to, with the op's text and the user's line attached.
+        rank: this device's number where several run the step together (see Context). Raises FeedError for a missing
+        feed, EnforceNotMet for a variable that the state lacks, and whatever an op objects to, with the op's text and
+        the user's line attached.
         """
+        env = self.enter(state, feed)
+        ctx = Context(self.desc, key, self.literal, {}, watch, rank)
+        with jax.enable_x64(True):
+            self._run(env, ctx)
+            changed, fetched = self.leave(env)
+        return {**state, **changed}, fetched
+
+    def enter(self, state: Mapping[str, Any], feed: Mapping[str, Any]) -> Env:
+        """The values that the first op finds."""
         env: Env = {}
         for name in self.reads:
             if name not in state:
@@ -141,16 +156,20 @@ class Step:
             if name not in feed:
                 raise FeedError(f"{name!r} must be fed{self._reader_of(name)}")
             env[name] = as_declared(feed[name], var)
-        ctx = Context(self.desc, key, self.literal, {}, watch)
-        with jax.enable_x64(True):
-            self._run(env, ctx)
-            fetched = [self._fetched(env, name) for name in self.fetches]
-            changed = {n: _to_keep(n, env[n]) for n in self.writes if n in env}
-        return {**state, **changed}, fetched
+        return env
+
+    def leave(self, env: Env) -> tuple[dict[str, Any], list[Any]]:
+        """The written variables and the fetched values, after the last op."""
+        fetched = [self._fetched(env, name) for name in self.fetches]
+        return {n: _to_keep(n, env[n]) for n in self.writes if n in env}, fetched
+
+    def run_one(self, op: OpDesc, env: Env, ctx: Context) -> None:
+        """Run one of `ops`, which must be run in order."""
+        run_op(op, env, ctx, self._pairs.get(op.uid, ()))
 
     def _run(self, env: Env, ctx: Context) -> None:
         for op in self.ops:
-            run_op(op, env, ctx, self._pairs.get(op.uid, ()))
+            self.run_one(op, env, ctx)
 
     def _fetched(self, env: Env, name: str) -> Any:
         if name not in env:

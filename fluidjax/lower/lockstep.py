@@ -1,0 +1,71 @@
+"""Several ranks of one program in one trace, op by op side by side: for batches of unequal sizes, or for want of devices.
+
+Every rank has its own environment. An op runs for each of them in turn; a collective op runs for all at once, its inputs
+stacked, under jax.vmap with a named axis. So each rank computes exactly what its device would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ..errors import UnsupportedError, note
+from ..ir import text
+from ..ir.desc import OpDesc
+from ..ops import ring
+from ..ops.collective import COLLECTIVES
+from ..ops.registry import lookup
+from .env import Context, Env, read_slots, requested, write_slots
+from .step import Step
+
+AXIS = "ranks"
+JOINT = frozenset(COLLECTIVES | {"sync_batch_norm", "sync_batch_norm_grad"})
+
+
+def lockstep(
+    step: Step,
+    states: Sequence[Mapping[str, Any]],
+    feeds: Sequence[Mapping[str, Any]],
+    key: jax.Array | None = None,
+    watch: Callable[[OpDesc, Env], None] | None = None,
+) -> list[tuple[dict[str, Any], list[Any]]]:
+    """Of every rank: what step(state, feed, key, watch, rank) returns where the ranks run on devices of their own.
+
+    Raises UnsupportedError where a collective gets other shapes from one rank than from another.
+    """
+    envs = [step.enter(state, feed) for state, feed in zip(states, feeds, strict=True)]
+    contexts = [Context(step.desc, key, step.literal, {}, watch, rank) for rank in range(len(envs))]
+    with jax.enable_x64(True):
+        for op in step.ops:
+            if op.type in JOINT:
+                _together(op, envs)
+                continue
+            for env, ctx in zip(envs, contexts, strict=True):
+                step.run_one(op, env, ctx)
+        left = [step.leave(env) for env in envs]
+    return [({**state, **changed}, fetched) for state, (changed, fetched) in zip(states, left, strict=True)]
+
+
+def _together(op: OpDesc, envs: Sequence[Env]) -> None:
+    """Run a collective op for all ranks."""
+    definition = lookup(op.type)
+    inputs = [read_slots(op, definition, env) for env in envs]
+    shapes = [[v.shape for v in jax.tree.leaves(i)] for i in inputs]
+    if any(s != shapes[0] for s in shapes):
+        place = f"in op: {text.op_text(op)}" + (f"  # {op.loc}" if op.loc else "")
+        raise note(
+            UnsupportedError(
+                f"op '{op.type}' needs equal shapes on all devices, but the batch is split into unequal parts; "
+                "feed a batch that the number of devices divides"
+            ),
+            place,
+        )
+    stacked = jax.tree.map(lambda *values: jnp.stack(values), *inputs)
+    wanted = requested(op) if definition.forward is not None else None
+    with ring.bound(ring.Ring(AXIS, len(envs))), jax.named_scope(op.type):
+        results = jax.vmap(lambda slots: definition(slots, op.attrs, None, wanted), axis_name=AXIS)(stacked)
+    for rank, env in enumerate(envs):
+        write_slots(op, definition, jax.tree.map(lambda v, r=rank: v[r], results), env)

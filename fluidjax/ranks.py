@@ -1,0 +1,119 @@
+"""Where a program runs: on one device, on a mesh of devices at once, or for several ranks in turn on one device.
+
+A rank is one copy of the program with its own part of the batch. State that all ranks hold alike is one array, replicated
+over the mesh; state of which each rank has its own value ("own") is an array with a leading dimension of ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import Mesh as JaxMesh
+from jax.sharding import NamedSharding, PartitionSpec
+
+from .lower.lockstep import AXIS
+
+OWN, ALIKE, STACKED = PartitionSpec(AXIS), PartitionSpec(), PartitionSpec(None, AXIS)
+
+
+@dataclass(frozen=True)
+class OneDevice:
+    """One rank, on one device."""
+
+    device: Any
+    count = 1
+    together = False  # whether several ranks run at once
+
+    def put(self, value: Any, own: bool = False) -> Any:
+        """A device array that owns its memory (a donated one must not be a view of the caller's)."""
+        with jax.enable_x64(True):
+            # Committed to the device, as the step's results will be: else the second call would compile anew.
+            if isinstance(value, jax.Array) and value.committed and set(value.devices()) == {self.device}:
+                return value
+            if not isinstance(value, jax.Array) or len(value.devices()) > 1:
+                value = np.array(value)
+            return jax.device_put(value, self.device, may_alias=False)
+
+    def jit(self, body: Callable[..., Any], **options: Any) -> Any:
+        return jax.jit(body, **options)
+
+
+@dataclass(frozen=True)
+class Turns(OneDevice):
+    """`count` ranks on one device, each op in turn (lower/lockstep.py)."""
+
+    count: int = 1
+
+    def put(self, value: Any, own: bool = False) -> Any:
+        return super().put(spread_out(value, self.count) if own else value)
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """A rank for each device, run at once under jax.shard_map; devices of other processes of the job may be among them."""
+
+    devices: tuple[Any, ...]
+    together = True
+
+    @property
+    def count(self) -> int:
+        return len(self.devices)
+
+    @property
+    def device(self) -> Any:
+        """A device of this process."""
+        return self.local[0]
+
+    @cached_property
+    def local(self) -> tuple[Any, ...]:
+        """The devices of this process, in the order of the ranks."""
+        here = jax.process_index()
+        return tuple(d for d in self.devices if d.process_index == here)
+
+    @cached_property
+    def mesh(self) -> JaxMesh:
+        return JaxMesh(np.array(self.devices), (AXIS,))
+
+    def sharding(self, spec: PartitionSpec) -> NamedSharding:
+        return NamedSharding(self.mesh, spec)
+
+    def put(self, value: Any, own: bool = False) -> Any:
+        """The array on all devices: replicated, or each rank's row on its device."""
+        sharding = self.sharding(OWN if own else ALIKE)
+        with jax.enable_x64(True):
+            if isinstance(value, jax.Array) and value.sharding == sharding:
+                return value
+            host = np.array(value)
+            host = spread_out(host, self.count) if own else host
+            return jax.make_array_from_callback(host.shape, sharding, lambda index: np.array(host[index]))
+
+    def spmd(self, body: Callable[..., Any], ins: Any, outs: Any, **options: Any) -> Any:
+        """The jitted function that runs `body` for each rank on its device."""
+        spread = jax.shard_map(body, mesh=self.mesh, in_specs=ins, out_specs=outs, check_vma=False)
+        return jax.jit(spread, **options)
+
+
+Where = OneDevice | Turns | Mesh
+
+
+class Rows(np.ndarray):
+    """A host array with a row for each rank, as opposed to one value for all."""
+
+
+def rows(array: Any) -> Any:
+    """Mark `array` [ranks, ...] as having a row for each rank."""
+    return np.asarray(array).view(Rows)
+
+
+def spread_out(value: Any, count: int) -> Any:
+    """The rows of all ranks: those of `value`, if it has them, else `value` for each."""
+    if isinstance(value, Rows):
+        return np.asarray(value)
+    host = np.asarray(value)
+    return np.broadcast_to(host, (count, *host.shape))
+
