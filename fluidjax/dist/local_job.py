@@ -23,9 +23,9 @@ from ..place import Place, as_place
 from ..program import Program, Variable
 from .arrivals import Arrivals
 from .local_messages import BARRIERS, GET, LOOKUP, OPTIMIZE, SEND, SEND_BARRIER, Message
-from .local_server import MODES, SYNC, LocalServer
+from .local_server import GEO, MODES, SYNC, LocalServer
 from .local_trainer import Conversation, LocalTrainer, shown
-from .placement import Placement, placement
+from .placement import Home, placement
 from .pserver_plan import PserverPlan
 
 Pair = tuple[Program, Program]
@@ -37,7 +37,7 @@ class LocalJob:
     trainers: for each trainer its program and startup program. pservers: for each endpoint its program and startup
     program. place: where all of them compute. seed: what is drawn where the programs do not say (random_seed 0), and the
     order of arrival in an asynchronous job; equal seeds, equal runs. staleness: in an asynchronous job, how many rounds a
-    trainer's gradients may be late.
+    trainer's gradients may be late. push_every: in geo mode, after how many steps a trainer exchanges differences.
 
     Raises FluidValueError for programs that do not belong together.
     """
@@ -49,6 +49,7 @@ class LocalJob:
         place: Place | None = None,
         seed: int = 0,
         staleness: int = 0,
+        push_every: int = 1,
     ) -> None:
         if not trainers or not pservers:
             raise FluidValueError(f"a job needs a trainer and a pserver at least, not {len(trainers)} and {len(pservers)}")
@@ -62,8 +63,11 @@ class LocalJob:
         self.mode = self._mode()
         self.arrivals = Arrivals(seed, staleness, ordered=self.mode == SYNC)
         self.started = False
+        if not isinstance(push_every, int) or push_every < 1:
+            raise FluidValueError(f"push_every is a number of steps, 1 or more, not {push_every!r}")
+        self._push_every = push_every
         self._place = as_place(place)
-        self._where: Placement = placement(self.trainers[0].program.desc, self.trainers[0].startup_program.desc)
+        self._where = placement(self.trainers[0].program.desc, self.trainers[0].startup_program.desc)
 
     def _mode(self) -> int:
         servers = list(self.pservers.values())
@@ -97,7 +101,7 @@ class LocalJob:
                 f"{'a Program that was not transpiled' if isinstance(plan, Program) else type(plan).__name__}"
             )
         trainers = [_programs(found.trainer(i)) for i in range(found.trainers)]
-        return cls(trainers, {ep: _programs(found.pserver(ep)) for ep in found.endpoints}, place, seed, staleness)
+        return cls(trainers, {ep: _programs(found.pserver(ep)) for ep in found.endpoints}, place, seed, staleness, found.push_every)
 
     def __repr__(self) -> str:
         return f"LocalJob({len(self.trainers)} trainers, {len(self.pservers)} pservers, {MODES[self.mode]})"
@@ -113,9 +117,12 @@ class LocalJob:
             for server in self.pservers.values():
                 server.start()
             for name, value in (parameters or {}).items():
-                self._put(name, value)
+                self.set(name, value)
             for _ in self._converse({t.id: t.start() for t in self.trainers}):
                 pass
+        if self.mode == GEO:
+            for trainer in self.trainers:
+                trainer.remember(self._where)
         self.started = True
 
     def step(
@@ -138,8 +145,8 @@ class LocalJob:
     ) -> Generator[Message, None, list[list[Any] | None]]:
         """As step, but message by message: a generator of what happens between trainers and pservers.
 
-        Each Message is yielded after it took effect; between two of them every program and scope can be looked at.
-        The generator returns what step returns.
+        Each Message is yielded after it took effect (one that is late, when it arrives); between two of them every program
+        and scope can be looked at. The generator returns what step returns.
         """
         if not self.started:
             raise EnforceNotMet("the job has not started: call start() first")
@@ -151,7 +158,7 @@ class LocalJob:
         for message in self.arrivals.next_round(list(checked)):
             self._deliver(message)
             yield message
-        talks = {t.id: t.step(checked[t.id], names) for t in taking_part}
+        talks = {t.id: self._turn(t, checked[t.id], names) for t in taking_part}
         fetched = yield from self._converse(talks)
         return [shown(names, fetched[t.id], return_numpy) if t.id in fetched else None for t in self.trainers]
 
@@ -190,23 +197,21 @@ class LocalJob:
 
     def get(self, name: str) -> np.ndarray:
         """The value of a parameter on the pservers, put together from its blocks."""
-        return np.concatenate([np.atleast_1d(self.pservers[ep].get(block, 0)) for ep, block in self._blocks(name)])
+        home = self._home(name)
+        return home.join([self.pservers[ep].value(block) for ep, block in home.blocks])
 
     def set(self, name: str, value: Any) -> None:
-        """Store a parameter on the pservers, cut into its blocks; the trainers receive it at the end of their next step."""
-        self._put(name, value)
+        """Store a parameter on the pservers, cut into its blocks; trainers receive it at the end of their next step.
 
-    def _put(self, name: str, value: Any) -> None:
-        value, at = np.asarray(value), 0
-        old = [np.asarray(self.pservers[ep].get(block, 0)) for ep, block in self._blocks(name)]
-        shape = (sum(o.shape[0] for o in old), *old[0].shape[1:])
-        if value.shape != shape or value.dtype != old[0].dtype:
-            raise FluidValueError(f"parameter {name!r} is {old[0].dtype} {list(shape)}, not {value.dtype} {list(value.shape)}")
-        for (ep, block), o in zip(self._blocks(name), old, strict=True):
-            self.pservers[ep].scope.var(block).value = jax.numpy.array(value[at : at + o.shape[0]])
-            at += o.shape[0]
+        Raises FluidValueError for an unknown name, or a value of another shape or dtype.
+        """
+        old, value, home = self.get(name), np.asarray(value), self._home(name)
+        if value.shape != old.shape or value.dtype != old.dtype:
+            raise FluidValueError(f"parameter {name!r} is {old.dtype} {list(old.shape)}, not {value.dtype} {list(value.shape)}")
+        for (endpoint, block), part in zip(home.blocks, home.split(value), strict=True):
+            self.pservers[endpoint].put(block, jax.numpy.array(part))
 
-    def _blocks(self, name: str) -> tuple[tuple[str, str], ...]:
+    def _home(self, name: str) -> Home:
         if name not in self._where:
             raise FluidValueError(f"no pserver holds a parameter {name!r}{near(name, self._where)}")
         return self._where[name]
@@ -226,9 +231,16 @@ class LocalJob:
             )
         return {i: t.check_feed(f) for i, (t, f) in enumerate(zip(self.trainers, feeds, strict=True)) if f is not None}
 
+    def _turn(self, trainer: LocalTrainer, feed: Mapping[str, Any], names: Sequence[str]) -> Conversation:
+        """A trainer's part of a round."""
+        fetched = yield from trainer.step(feed, names)
+        if self.mode == GEO and trainer.steps % self._push_every == 0:
+            yield from trainer.exchange(self._where, len(self.trainers))
+        return fetched
+
     def _converse(self, talks: dict[int, Conversation]) -> Generator[Message, None, dict[int, Any]]:
         """Let trainers talk until all are done; returns what each returned."""
-        answers: dict[int, Any] = dict.fromkeys(talks)
+        answers: dict[int, Any] = {}
         waiting: dict[int, Message] = {}
         results: dict[int, Any] = {}
         while talks:
@@ -239,10 +251,12 @@ class LocalJob:
             chosen = self.arrivals.pick(ready)
             with jax.default_device(self._place.device()):
                 try:
-                    message = talks[chosen].send(answers[chosen])
+                    message = talks[chosen].send(answers.pop(chosen, None))
                 except StopIteration as end:
                     results[chosen] = end.value
                     del talks[chosen]
+                    continue
+                if message.kind == SEND and self.arrivals.held(message):
                     continue
                 answers[chosen] = self._answer(message)
             if message.kind in BARRIERS:
@@ -268,8 +282,7 @@ class LocalJob:
 
     def _answer(self, message: Message) -> Any:
         if message.kind == SEND:
-            if not self.arrivals.held(message):
-                self._deliver(message)
+            self._deliver(message)
             return None
         if message.kind in BARRIERS:
             return None

@@ -20,6 +20,7 @@ from ..ops.ragged import Ragged
 
 SEND, GET, LOOKUP, OPTIMIZE = "send", "get", "lookup", "optimize"
 SEND_BARRIER, FETCH_BARRIER = "send_barrier", "fetch_barrier"
+GEO_START = "param_init"  # what Paddle's geo trainers name at their start, a variable that there is not
 BARRIERS = frozenset({SEND_BARRIER, FETCH_BARRIER})
 
 
@@ -66,6 +67,8 @@ def send(op: OpDesc, trainer: Speaker) -> Talk:
     """Every variable of X to its endpoint; a whole one in sections, if it has several names there."""
     names, endpoints = op.input("X"), _strings(op, "epmap")
     there = _strings(op, "send_varnames")
+    if not names or names == (GEO_START,):
+        return  # what a geo trainer sends are differences, after its step (local_trainer.py)
     if there and len(names) != 1:
         raise FluidValueError(f"op 'send' has {len(names)} inputs, but send_varnames is for one")
     if not there:

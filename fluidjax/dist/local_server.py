@@ -17,6 +17,7 @@ from ..scope import Scope
 from .pieces import Piece, cut
 
 SYNC, ASYNC, HALF_ASYNC, GEO = range(4)  # listen_and_serv's distributed_mode
+TRAINER_ID = "@TRAINER_ID@"  # the variable that tells a block whose gradient it applies (enable_dc_asgd)
 MODES = {SYNC: "sync", ASYNC: "async", HALF_ASYNC: "half async", GEO: "geo"}
 
 
@@ -58,38 +59,49 @@ class LocalServer:
     def start(self) -> None:
         """Run the startup program: parameters and optimizer state get their first values."""
         desc = self.startup_program.desc
-        seed = desc.seed or self._seed
-        for part in cut(desc):
+        known = self._desc.blocks[0].vars
+        kept = dict.fromkeys(n for op in desc.blocks[0].ops for n in op.writes if n in known)
+        for part in cut(desc, tuple(kept)):
             if isinstance(part, OpDesc):
                 raise FluidValueError(f"the startup program of pserver {self.endpoint} has an op '{part.type}', which belongs to trainers")
-            self._store(part({}, seed, self.index))  # each pserver draws numbers of its own
+            self._store(part({}, desc.seed or self._seed, 0))
 
-    def receive(self, name: str, value: Any, trainer: int) -> bool:
-        """Take a trainer's value. In async modes it is applied at once; True says that it was.
+    def receive(self, name: str, value: Any, trainer: int) -> None:
+        """Take a trainer's value. In async modes a block runs as soon as all that it takes has arrived.
 
         Raises FluidValueError for a name that the pserver's program does not have.
         """
-        if self.mode == SYNC:
-            self._check(name, trainer, "sends")
-            self.scope.var(name).value = value
-            self._arrived.add(name)
-            return False
-        if self._counts(name):
-            self.scope.var(name).value = self.get(name, trainer) + value
+        if self.mode != SYNC and self._counts(name):
+            self.scope.var(name).value = self.value(name) + value
             self._update_rates()
-            return True
+            return
         self._check(name, trainer, "sends")
         self.scope.var(name).value = value
-        self._apply(name, trainer)
-        return True
+        self._arrived.add(name)
+        if self.mode != SYNC:
+            self._apply(name, trainer)
+
+    def put(self, name: str, value: Any) -> None:
+        """Store a parameter block, and with it what trainers are held to have seen of it."""
+        for seen in (name, *(self._seen(name, i) for i in range(self.trainers))):
+            if seen == name or self.scope.find_var(seen) is not None:
+                self.scope.var(seen).value = value
+
+    def value(self, name: str) -> Any:
+        """The value of a parameter block. Raises EnforceNotMet before start()."""
+        found = self._value(name)
+        if found is None:
+            raise EnforceNotMet(f"pserver {self.endpoint} has no value for {name!r} yet; call start() first")
+        return found
 
     def get(self, name: str, trainer: int) -> Any:
-        """The value of a parameter block, for a trainer."""
+        """The same for a trainer; in a job with enable_dc_asgd the pserver remembers what the trainer saw."""
         self._check(name, trainer, "asks for")
-        var = self.scope.find_var(name)
-        if var is None or var.value is None:
-            raise EnforceNotMet(f"pserver {self.endpoint} has no value for {name!r} yet; call start() first")
-        return var.value
+        value = self.value(name)
+        seen = self.scope.find_var(self._seen(name, trainer))
+        if seen is not None:
+            seen.value = value
+        return value
 
     def lookup(self, name: str, rows: np.ndarray, trainer: int) -> Any:
         """These rows of a table."""
@@ -119,18 +131,30 @@ class LocalServer:
             )
 
     def _apply(self, name: str, trainer: int) -> None:
-        """Run the block of one gradient that has just arrived."""
+        """Run the block of what has just arrived, if that was the last that it waits for."""
         idx = self._block_of.get(name)
         if idx is None:
+            idx = next((i for i in self._blocks if any(name in op.reads for op in self._desc.blocks[i].ops)), None)
+        piece = None if idx is None else self._piece((idx,))
+        if piece is None:
             raise FluidValueError(
                 f"trainer {trainer} sends {name!r} to pserver {self.endpoint}, which has no optimize block for it"
                 f"{near(name, self._block_of)}"
             )
-        piece = self._piece((idx,))
-        if self._rates >= 0 and piece is not None and any(self._value(n) is None for n in piece.takes):
+        self.scope.var(TRAINER_ID).value = np.array([trainer], np.int64)
+        awaited = set(self._listen.input("X")).intersection(piece.takes)
+        if not awaited <= self._arrived:
+            return
+        self._arrived -= {*awaited, name}
+        if self._rates >= 0 and any(self._value(n) is None for n in piece.takes):
             self._update_rates()  # no trainer's counter has come yet
         self._run(piece)
         self.rounds += 1
+
+    @staticmethod
+    def _seen(name: str, trainer: int) -> str:
+        """The variable that keeps what a trainer last received of a block (enable_dc_asgd)."""
+        return f"{name}.trainer_{trainer}_bak"
 
     def _counts(self, name: str) -> bool:
         """Whether this is a trainer's count of batches, on which the learning rate depends."""

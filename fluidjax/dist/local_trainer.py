@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import Any
 
+import jax.numpy as jnp
+import numpy as np
+
 from ..errors import EnforceNotMet, FeedError, FetchError, MixesRows, near
 from ..feeding import FeedRule, ranges, rule_for, unknown_feed
 from ..fetched import refuse_lod, to_numpy, to_tensor
@@ -15,8 +18,9 @@ from ..ops.registry import GRAD
 from ..program import Program
 from ..ragged import bucketed
 from ..scope import Scope
-from .local_messages import HANDLERS, SEND, Message
+from .local_messages import GET, HANDLERS, SEND, Message
 from .pieces import Part, Piece, cut
+from .placement import Home
 
 Conversation = Generator[Message, Any, list[Any]]
 
@@ -38,6 +42,7 @@ class LocalTrainer:
         self._rules: tuple[ProgramDesc, dict[str, FeedRule]] | None = None
         self._exact = False
         self._local: dict[str, Any] = {}
+        self._exchanged: dict[str, Any] = {}
 
     def __repr__(self) -> str:
         return f"LocalTrainer({self.id}, {self.steps} steps)"
@@ -58,6 +63,25 @@ class LocalTrainer:
             self._cuts[key] = cut(desc, fetches, self._feeds(desc), self._blank, self._alike(desc))
         count, self.steps = self.steps, self.steps + 1
         return self._run(desc, self._cuts[key], feed, fetches, desc.seed or self._seed, count)
+
+    def remember(self, parameters: Iterable[str]) -> None:
+        """Geo mode: the parameters as they were last exchanged."""
+        self._exchanged = {name: self.scope.find_var(name).value for name in parameters}  # type: ignore[union-attr]
+
+    def exchange(self, where: Mapping[str, Home], trainers: int) -> Generator[Message, Any, None]:
+        """Geo mode: send the n-th part of what the parameters have moved, and take in what the others' have.
+
+        delta = (param - old) / n goes to the pservers, which add it; then param += new - (old + delta), old = new.
+        """
+        for name, home in where.items():
+            delta = (self._find(name) - self._exchanged[name]) / np.float32(trainers)
+            parts = []
+            for (endpoint, block), part in zip(home.blocks, home.split(delta), strict=True):
+                yield Message(SEND, self.id, endpoint, f"{block}.delta", part)
+                parts.append((yield Message(GET, self.id, endpoint, block)))
+            new = jnp.concatenate(parts)
+            self.scope.var(name).value = self._find(name) + (new - (self._exchanged[name] + delta))
+            self._exchanged[name] = new
 
     def check_feed(self, feed: Mapping[str, Any]) -> dict[str, Any]:
         """The fed values, checked by name, dtype, shape and range. Raises FeedError, naming the trainer."""

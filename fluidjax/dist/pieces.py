@@ -99,7 +99,7 @@ def _bare(desc: ProgramDesc, ops: tuple[OpDesc, ...]) -> ProgramDesc:
     for block in desc.blocks[1:]:
         own = {n: v for n, v in block.vars.items() if not (v.persistable and n in first.vars)}
         blocks.append(replace(block, vars=FrozenMap(own)))
-    return replace(desc, blocks=tuple(blocks))
+    return edit.drop_dead_blocks(replace(desc, blocks=tuple(blocks)))
 
 
 def _with_state(desc: ProgramDesc, names: Iterable[str]) -> ProgramDesc:

@@ -110,3 +110,28 @@ def job_of(name: str, **options: Any) -> LocalJob:
 def losses_of(job: LocalJob, record: Mapping[str, Any], loss: str = "mean_0.tmp_0") -> np.ndarray:
     """[trainer, step]: run a job to its end."""
     return np.array([[float(fetched[0]) for fetched in job.step(step, [loss])] for step in feeds(record["job"])]).T
+
+
+@cache
+def unusual() -> dict[str, Any]:
+    """Programs of Paddle 1.8.5 for jobs that were not run: name -> {case, config, programs}; two trainers, two pservers."""
+    return json.loads(gzip.decompress((DATA / "more.json.gz").read_bytes()))
+
+
+LINE = {"datakind": "fit", "batch": 8, "steps": 8, "n_trainers": 2}
+
+
+def line(name: str, **options: Any) -> tuple[LocalJob, dict[str, np.ndarray]]:
+    """A started job that fits a line, and the first values of w and b."""
+    made = unusual()[name]["programs"]
+    trainers = [(program(t["main"]), program(t["startup"])) for t in made["trainers"]]
+    job = LocalJob(trainers, {ep: (program(p["main"]), program(p["startup"])) for ep, p in made["pservers"].items()}, **options)
+    first = {"fc_0.w_0": np.linspace(-0.3, 0.3, 13, dtype="float32")[:, None], "fc_0.b_0": np.full(1, 0.1, "float32")}
+    job.start(first)
+    return job, first
+
+
+def line_grads(feed: Mapping[str, np.ndarray], values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Gradients of mean((x w + b - y)^2)."""
+    off = feed["x"] @ values["fc_0.w_0"] + values["fc_0.b_0"] - feed["y"]
+    return {"fc_0.w_0": 2 * feed["x"].T @ off / len(off), "fc_0.b_0": 2 * off.mean(0)}
