@@ -63,6 +63,10 @@ class UnsupportedError(FluidError, NotImplementedError):
     """Something that Fluid had and fluidjax does not do; the text says what to use instead."""
 
 
+class JobError(FluidError, RuntimeError):
+    """A job of several processes that cannot start, or whose processes disagree."""
+
+
 class MixesRows(UnsupportedError):
     """An op would see padded rows of a ragged value and not leave them out; it needs exact sizes (docs/lod.md)."""
 

@@ -39,7 +39,7 @@ class Executor:
     def __init__(self, place: Place | None = None) -> None:
         self.place = as_place(place)
         self._device = self.place.device()
-        self._elsewhere = self._device != jax.devices()[0]
+        self._elsewhere = self._device != jax.local_devices()[0]
         self._where = OneDevice(self._device)
         self._compiled: WeakKeyDictionary[Program | Parallel, dict[Any, Compiled]] = WeakKeyDictionary()
         self._recompiles: WeakKeyDictionary[Program | Parallel, Recompiles] = WeakKeyDictionary()

@@ -85,7 +85,7 @@ def cpu_num() -> int:
 @cache
 def _gpus() -> tuple[Any, ...]:
     try:
-        return tuple(jax.devices("gpu"))
+        return tuple(jax.local_devices(backend="gpu"))
     except RuntimeError:
         return ()
 

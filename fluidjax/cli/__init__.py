@@ -26,6 +26,7 @@ class Command:
 
 COMMANDS: dict[str, Command] = {
     "run": Command("run", "run a script that imports paddle, with fluidjax in paddle's place"),
+    "launch": Command("launch", "run a script as a job of several processes"),
     "show": Command("show", "print a saved model's program"),
     "optimize": Command("optimize", "rewrite a saved model by passes, and say what was done"),
     "memory": Command("memory", "show what a saved model holds in memory, op by op"),

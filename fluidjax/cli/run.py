@@ -6,6 +6,7 @@ import argparse
 import runpy
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
@@ -18,8 +19,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("args", nargs=argparse.REMAINDER, metavar="ARGS", help="the script's own arguments")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Run the script as __main__. Returns 0, or 1 after a traceback when it raises; SystemExit passes through."""
+def run(args: argparse.Namespace, on_error: Callable[[Exception], None] = lambda error: None) -> int:
+    """Run the script as __main__. Returns 0, or 1 after a traceback when it raises; SystemExit passes through.
+
+    on_error: is given what the script raises, before the traceback is printed.
+    """
     from .. import paddle
 
     script: Path = args.script
@@ -32,6 +36,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         runpy.run_path(str(script), run_name="__main__")
     except Exception as exc:
+        on_error(exc)
         traceback.print_exception(exc.with_traceback(_from(exc.__traceback__, str(script))))
         return 1
     finally:

@@ -102,7 +102,7 @@ def memory_report(
         raise FluidValueError("no op of the program would run, since nothing is fetched or persistable; pass fetch_list=[...]")
     types = arguments(step, batch_size, feed_shapes)
     points, peak = live.timeline(step, measure(step, types))
-    device = jax.devices()[0]
+    device = jax.local_devices()[0]
     lowered = compiler.lower(program.desc, names, types, device)
     choices = list(compiler.SCHEDULERS) if device.platform == "cpu" else ["default"]
     return MemoryReport(

@@ -1,0 +1,133 @@
+"""The processes that a launcher starts: their output, line by line under their names, and how they ended."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO, Any
+
+LINE = 1 << 16  # a longer line is shown in pieces
+KEPT = 12  # lines of each process that the report shows
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A process to start: ``trainer 0``, its command, and its whole environment."""
+
+    name: str
+    command: tuple[str, ...]
+    env: Mapping[str, str]
+
+
+class Child:
+    """A running process. It has a session of its own, so that signals reach what it started as well, and once only.
+
+    ended: a queue that gets this child when its process ends.
+    """
+
+    def __init__(self, spec: Spec, ended: queue.Queue[Child], out: Printer) -> None:
+        self.name = spec.name
+        self.code: int | None = None
+        self.started = time.monotonic()
+        self.seconds = 0.0
+        self.tail: deque[str] = deque(maxlen=KEPT)
+        self.process = subprocess.Popen(
+            spec.command, env=dict(spec.env), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            start_new_session=True,
+        )  # fmt: skip
+        streams = ((self.process.stdout, sys.stdout), (self.process.stderr, sys.stderr))
+        self._readers = [threading.Thread(target=self._read, args=(*s, out), daemon=True) for s in streams]
+        for thread in (*self._readers, threading.Thread(target=self._wait, args=(ended,), daemon=True)):
+            thread.start()
+
+    def _read(self, source: IO[bytes], target: Any, out: Printer) -> None:
+        with source:
+            while data := source.readline(LINE):
+                line = data.decode(errors="replace").rstrip("\r\n")
+                self.tail.append(line)
+                out.line(target, self.name, line)
+
+    def _wait(self, ended: queue.Queue[Child]) -> None:
+        self.code = self.process.wait()
+        self.seconds = time.monotonic() - self.started
+        ended.put(self)
+
+    @property
+    def running(self) -> bool:
+        return self.code is None
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the process and to what it started."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, number)
+
+    def end_leftovers(self) -> None:
+        """Kill what an ended process left behind with its output still open."""
+        if not self.running and any(t.is_alive() for t in self._readers):
+            self.signal(signal.SIGKILL)
+
+    def drain(self, seconds: float) -> None:
+        """Wait for the rest of its output (a process that it left behind may hold the pipe open)."""
+        limit = time.monotonic() + seconds
+        for thread in self._readers:
+            thread.join(max(0.0, limit - time.monotonic()))
+
+    def how(self) -> str:
+        """``was killed by SIGKILL (signal 9)`` or ``ended with exit code 3``."""
+        assert self.code is not None
+        if self.code >= 0:
+            return f"ended with exit code {self.code}"
+        try:
+            return f"was killed by {signal.Signals(-self.code).name} (signal {-self.code})"
+        except ValueError:
+            return f"was killed by signal {-self.code}"
+
+    @property
+    def exit_code(self) -> int:
+        """As a shell would report it."""
+        assert self.code is not None
+        return self.code if self.code >= 0 else 128 - self.code
+
+
+class Printer:
+    """Whole lines under the names of the processes that wrote them, on the stream that they wrote to."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def line(self, target: Any, name: str, line: str) -> None:
+        """``[trainer 0] line``."""
+        with self._lock, contextlib.suppress(OSError, ValueError):  # nobody may read any more
+            target.write(f"[{name}] {line}\n")
+            target.flush()
+
+
+def free_ports(count: int, taken: Sequence[int] = ()) -> list[int]:
+    """Different ports on which nobody listens on the loopback address now."""
+    from .wire import listen
+
+    sockets: list[socket.socket] = []
+    ports: list[int] = []
+    try:
+        while len(ports) < count:
+            sockets.append(listen("127.0.0.1", 0))
+            port = sockets[-1].getsockname()[1]
+            if port not in taken:
+                ports.append(port)
+    finally:
+        for sock in sockets:
+            sock.close()
+    return ports
+
+
+__all__ = ["Child", "Printer", "Spec", "free_ports"]

@@ -1,0 +1,240 @@
+"""``init_from_env()``: this process's part in the job that the environment describes."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+import jax
+
+from ..errors import FluidValueError, JobError
+from ..flags import flag
+from ..ir.desc import ProgramDesc
+from . import same, wire
+from .env import TRAINER, JobEnv, endpoint, meeting_point, read_env
+from .hello import Hello, own_hello
+from .hub import Hub
+from .link import Link
+
+
+@dataclass(eq=False)
+class Job:
+    """A process's part in a job.
+
+    rank, count: this trainer's number and how many there are (for a pserver: its number among the pservers, and how many
+    trainers). role: TRAINER or PSERVER. env: what the environment said, None where a cluster was detected or nothing is
+    set.
+    """
+
+    rank: int = 0
+    count: int = 1
+    role: str = TRAINER
+    env: JobEnv | None = None
+    _link: Link | None = field(default=None, repr=False)
+    _hub: Hub | None = field(default=None, repr=False)
+    _failed: int = field(default=0, repr=False)
+
+    @property
+    def name(self) -> str:
+        """``trainer 1``."""
+        return f"{self.role.lower()} {self.rank}"
+
+    def step_begins(self) -> None:
+        """Count a step that needs every trainer; costs an addition. The counts show when trainers' batches differ in number."""
+        if self._link is not None:
+            self._link.steps += 1
+
+    def check_same_program(self, program: ProgramDesc | str, timeout: float | None = None) -> None:
+        """Compare a program (or a text) with the other trainers', which must all make the same call.
+
+        timeout: seconds, default FLAGS_rpc_deadline. Raises JobError, in every trainer, that names the first op in which
+        two of them differ.
+        """
+        if self._link is None or self.role != TRAINER or self.count == 1:
+            return
+        text = program if isinstance(program, str) else same.program_lines(program)
+        self._link.same_program(text, _deadline() if timeout is None else timeout)
+
+    def serve(self) -> None:
+        """What a process with the role PSERVER does: wait until the trainers have ended."""
+        if self._link is not None:
+            self._link.done.wait()
+
+    def fail(self, why: str, code: int = 1) -> None:
+        """Tell the job that this process is about to end with this exit code, and why (one line). The others end too."""
+        self._failed = code
+        if self._link is not None:
+            self._link.fail(why)
+
+    def leave(self) -> None:
+        """End this process's part: wait until every trainer has come to its end. Called when the process exits."""
+        link, self._link = self._link, None
+        if link is None:
+            return
+        if self._failed:
+            _end_now(link, self._hub, self._failed)  # jax would wait for the others, which are being told to end
+        link.leave()
+        _shut_down_jax()
+        link.close()
+        if self._hub is not None:
+            self._hub.close(wait=0)
+
+
+_job: Job | None = None
+
+
+def current_job() -> Job | None:
+    """What init_from_env() returned, or None if it has not been called."""
+    return _job
+
+
+def init_from_env() -> Job:
+    """Take part in the job that the environment describes: Paddle's variables, or a cluster that JAX detects.
+
+    All processes first meet at trainer 0's endpoint (or the launcher's), where ids, numbers and versions are compared;
+    then a trainer joins jax.distributed, so that jax.devices() are those of all trainers. From then on a process that
+    dies ends the others, each with a sentence that names it. Called again, it returns the same job. Where the environment
+    says nothing, this is a job of one. Call it before anything runs on a device.
+
+    Waits FLAGS_rpc_deadline milliseconds at most for the other processes. Raises FluidValueError for an environment that
+    contradicts itself, and JobError where the job cannot start: an id that two processes have or that nobody has, a port
+    that is in use or that nothing answers at, other numbers of trainers, other versions of fluidjax, jax or Python.
+    """
+    global _job
+    if _job is None:
+        _job = _join()
+        if _job._link is not None:
+            sys.excepthook = _telling(sys.excepthook)
+            atexit.register(_job.leave)
+    return _job
+
+
+def _join() -> Job:
+    if jax.distributed.is_initialized():  # the script did it itself
+        return Job(jax.process_index(), jax.process_count())
+    try:
+        env = read_env()
+    except FluidValueError as error:
+        _report(str(error))
+        raise
+    if env is None:
+        return _detected()
+    if env.hub is None:
+        return Job(env.rank, env.count, env.role, env)
+    hub = _host(env) if env.hosts_hub else None
+    link = Link(env.hub, _hello(env), _hub_in_words(env), retry=not env.launched)
+    try:
+        coordinator = link.join(_deadline())
+    except JobError:
+        if hub is not None:
+            hub.close()  # once the others have heard the reason
+        raise
+    link.watch()
+    job = Job(env.rank, env.count, env.role, env, link, hub)
+    if env.role == TRAINER and env.count > 1:
+        jax.distributed.initialize(
+            coordinator, env.count, env.rank, cluster_detection_method="deactivate", initialization_timeout=int(max(_deadline(), 10))
+        )
+    return job
+
+
+def _detected() -> Job:
+    """SLURM, Open MPI, Kubernetes, TPU pods, JAX_COORDINATOR_ADDRESS: whatever jax.distributed finds, or a job of one."""
+    try:
+        jax.distributed.initialize(initialization_timeout=int(max(_deadline(), 10)))
+    except ValueError as error:
+        if "should be defined" in str(error) or "must be defined" in str(error):
+            return Job()
+        raise
+    return Job(jax.process_index(), jax.process_count())
+
+
+def _deadline() -> float:
+    milliseconds = flag("FLAGS_rpc_deadline")
+    if milliseconds <= 0:
+        raise FluidValueError(f"FLAGS_rpc_deadline is {milliseconds}; it is a number of milliseconds above 0")
+    return float(milliseconds / 1000)
+
+
+def _hello(env: JobEnv) -> Hello:
+    asked = os.environ.get("JAX_COORDINATOR_PORT", "")
+    port = 0
+    if env.role == TRAINER and env.rank == 0 and env.count > 1:
+        port = int(asked) if asked.isascii() and asked.isdigit() else _free_port()
+    version = sys.modules["fluidjax"].__version__  # the package is above this level, and loaded
+    return own_hello(env, version, jax.__version__, port)
+
+
+def _free_port() -> int:
+    """A port that is free on all interfaces, where jax's coordinator will listen."""
+    with wire.listen("", 0) as sock:
+        return int(sock.getsockname()[1])
+
+
+def _host(env: JobEnv) -> Hub:
+    assert env.hub is not None
+    try:
+        hub = Hub(env.hub, env.count, _deadline(), env.token)
+    except OSError as error:
+        raise JobError(
+            f"{env.name} cannot listen on {env.hub} ({error.strerror or error}), where the job's processes meet; end the "
+            "process that uses the port, or give the job another one"
+        ) from None
+    hub.start()
+    return hub
+
+
+def _hub_in_words(env: JobEnv) -> str:
+    return "the launcher" if env.launched else "trainer 0" if env.trainers else "pserver 0"
+
+
+def _report(why: str) -> None:
+    """Tell a hub, if one can be found, that this process cannot take part; the others need not wait for it then."""
+    env = {k: v.strip() for k, v in os.environ.items() if v.strip()}
+    try:
+        listed = env.get("PADDLE_TRAINER_ENDPOINTS", "").split(",")[0]
+        hub = meeting_point(env, (endpoint(listed, ""),) if listed else (), ())
+        if hub is None:
+            return
+        who = JobEnv(TRAINER, -1, 1, token=env.get("FLUIDJAX_TOKEN", ""))
+        Link(hub, own_hello(who, "", "", 0), "the hub", retry="FLUIDJAX_HUB" not in env).join(2.0, failed=why)
+    except (FluidValueError, JobError):
+        return  # this is best effort: the error that is being raised says it all
+
+
+def _telling(hook: Any) -> Any:
+    """sys.excepthook that first tells the job why this process fails."""
+
+    def tell(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if _job is not None:
+            _job.fail(in_one_line(error))
+        hook(kind, error, trace)
+
+    return tell
+
+
+def in_one_line(error: BaseException) -> str:
+    """``ValueError: what it says``, the first line, cut where it is long."""
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0][:500]}" if text else type(error).__name__
+
+
+def _shut_down_jax() -> None:
+    if jax.distributed.is_initialized():
+        jax.distributed.shutdown()
+
+
+def _end_now(link: Link, hub: Hub | None, code: int) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    link.hear_why(1.0)
+    if hub is not None:
+        hub.close(wait=2.0)  # the others hear of it first
+    os._exit(code)
+
+
+__all__ = ["Job", "current_job", "in_one_line", "init_from_env"]

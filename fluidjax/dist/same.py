@@ -1,0 +1,104 @@
+"""Whether all trainers run the same program: a text of it, and where two texts first differ."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import zlib
+from itertools import zip_longest
+
+from ..errors import ParseError
+from ..ir.desc import ProgramDesc
+from ..ir.text import op_text, var_text
+
+LARGEST = 256 << 20  # bytes of a program's text
+
+
+def program_lines(desc: ProgramDesc) -> str:
+    """Every op of every block on a line of its own, then every variable: what must agree between trainers.
+
+    The random seed is left out, and the user's line that an op comes from.
+    """
+    ops = [f"block {i}: {op_text(op, block.vars)}" for i, block in enumerate(desc.blocks) for op in block.ops]
+    variables = [f"block {i}: {var_text(block.vars[n])}" for i, block in enumerate(desc.blocks) for n in sorted(block.vars)]
+    return "\n".join(ops + variables)
+
+
+def fingerprint(text: str) -> str:
+    """SHA-256 in hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def pack(text: str) -> str:
+    """A text for a message."""
+    return base64.b85encode(zlib.compress(text.encode(), 6)).decode()
+
+
+def unpack(packed: object) -> str:
+    """The text again. Raises ParseError for what is none, or larger than LARGEST."""
+    try:
+        inflate = zlib.decompressobj()
+        raw = inflate.decompress(base64.b85decode(str(packed)), LARGEST)
+        text = raw.decode()
+    except (ValueError, zlib.error):
+        raise ParseError("this is no packed text") from None
+    if not inflate.eof:
+        raise ParseError(f"a packed text is cut off or longer than {LARGEST} bytes")
+    return text
+
+
+def first_difference(a: str, b: str) -> tuple[int, str, str]:
+    """(number from 0, line of a, line of b) of the first lines that differ; an end counts as ``nothing``."""
+    for i, (x, y) in enumerate(zip_longest(a.splitlines(), b.splitlines())):
+        if x != y:
+            return i, x if x is not None else "nothing", y if y is not None else "nothing"
+    return -1, "", ""
+
+
+class Comparison:
+    """One comparison between `count` trainers: hashes first, and texts of two trainers where hashes differ."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.hashes: dict[int, str] = {}
+        self.texts: dict[int, str] = {}
+        self._asked = False
+
+    @property
+    def same(self) -> bool:
+        """All have come, and agree."""
+        return len(self.hashes) == self.count and len(set(self.hashes.values())) == 1
+
+    @property
+    def odd(self) -> int:
+        """The first trainer whose hash is not trainer 0's."""
+        return next(rank for rank in sorted(self.hashes) if self.hashes[rank] != self.hashes[0])
+
+    def wanted(self) -> tuple[int, ...]:
+        """The trainers whose texts are needed now; each is asked once."""
+        if self._asked or 0 not in self.hashes or len(set(self.hashes.values())) == 1:
+            return ()
+        self._asked = True
+        return 0, self.odd
+
+    def add_text(self, rank: int, packed: object) -> None:
+        """A text that came. Raises ParseError."""
+        self.texts[rank] = unpack(packed)
+
+    def difference(self) -> str:
+        """The sentence, once both texts are there; before that ""."""
+        if len(self.texts) < 2:
+            return ""
+        (_, ours), (rank, theirs) = sorted(self.texts.items())[:2]
+        _, a, b = first_difference(ours, theirs)
+        return (
+            f"trainer 0 and trainer {rank} run different programs; the first difference: trainer 0 has {_short(a)}, "
+            f"trainer {rank} has {_short(b)}"
+        )
+
+
+def _short(line: str) -> str:
+    return line if line == "nothing" else f"`{line if len(line) <= 400 else line[:400] + '...'}`"
+
+
+__all__ = ["Comparison", "fingerprint", "first_difference", "pack", "program_lines", "unpack"]

@@ -1,0 +1,115 @@
+"""The job that Paddle's environment variables describe."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fluidjax.dist.env import Endpoint, JobEnv, endpoint, read_env
+from fluidjax.errors import FluidValueError
+
+TWO = {"PADDLE_TRAINER_ENDPOINTS": "10.0.0.1:6170,10.0.0.2:6171", "PADDLE_TRAINERS_NUM": "2"}
+
+
+def test_nothing_set_is_no_job():
+    assert read_env({"PATH": "/bin", "PADDLE_TRAINER_ID": "  "}) is None
+
+
+def test_collective_job():
+    env = read_env({**TWO, "PADDLE_TRAINER_ID": "1", "PADDLE_CURRENT_ENDPOINT": "10.0.0.2:6171"})
+    assert env == JobEnv(
+        rank=1,
+        count=2,
+        trainers=(Endpoint("10.0.0.1", 6170), Endpoint("10.0.0.2", 6171)),
+        current=Endpoint("10.0.0.2", 6171),
+        hub=Endpoint("10.0.0.1", 6170),
+    )
+    assert env.name == "trainer 1" and not env.hosts_hub
+    assert read_env({**TWO, "PADDLE_TRAINER_ID": "0"}).hosts_hub
+
+
+def test_the_seed_documents_variables():
+    common = {"PADDLE_PSERVER_PORT": "7000", "PADDLE_PSERVER_IPS": "10.0.0.1,10.0.0.2", "PADDLE_TRAINERS": "3"}
+    trainer = read_env({**common, "PADDLE_TRAINING_ROLE": "TRAINER", "PADDLE_TRAINER_ID": "2", "PADDLE_CURRENT_IP": "10.0.0.9"})
+    assert (trainer.rank, trainer.count, trainer.hub) == (2, 3, Endpoint("10.0.0.1", 7000))
+    assert not trainer.hosts_hub
+    second = read_env({**common, "PADDLE_TRAINING_ROLE": "PSERVER", "PADDLE_CURRENT_IP": "10.0.0.2"})
+    assert (second.name, second.current, second.hosts_hub) == ("pserver 1", Endpoint("10.0.0.2", 7000), False)
+    assert read_env({**common, "PADDLE_TRAINING_ROLE": "PSERVER", "POD_IP": "10.0.0.1"}).hosts_hub
+
+
+def test_other_names_for_the_same():
+    env = read_env({"PADDLE_TRAINERS": "10.0.0.1,10.0.0.2", "PADDLE_PORT": "6175", "PADDLE_TRAINER_ID": "0"})
+    assert env.trainers == (Endpoint("10.0.0.1", 6175), Endpoint("10.0.0.2", 6175)) and env.count == 2
+    env = read_env({"PADDLE_PSERVERS_IP_PORT_LIST": "a:1,b:2", "TRAINING_ROLE": "pserver", "PADDLE_CURRENT_ENDPOINT": "b:2"})
+    assert (env.role, env.rank, env.pservers) == ("PSERVER", 1, (Endpoint("a", 1), Endpoint("b", 2)))
+    assert read_env({"PADDLE_PSERVERS": "a,b", "PADDLE_TRAINER_ID": "0"}).pservers == (Endpoint("a", 6174), Endpoint("b", 6174))
+
+
+def test_the_launchers_hub_comes_first():
+    env = read_env({**TWO, "PADDLE_TRAINER_ID": "0", "FLUIDJAX_HUB": "127.0.0.1:5", "FLUIDJAX_TOKEN": "secret"})
+    assert env.hub == Endpoint("127.0.0.1", 5) and env.launched and not env.hosts_hub
+    assert "secret" not in repr(env)
+
+
+def test_one_trainer_meets_nobody():
+    assert read_env({"PADDLE_TRAINER_ENDPOINTS": "a:1", "PADDLE_TRAINER_ID": "0"}).hub is None
+    assert read_env({"PADDLE_TRAINING_ROLE": "TRAINER"}).count == 1
+
+
+MISTAKES = {
+    "is 'TRAINR' (did you mean 'TRAINER'?); a role is": {"PADDLE_TRAINING_ROLE": "TRAINR"},
+    "trainer 2: PADDLE_TRAINER_ID is 2, but there are 2 trainers, so an id is 0 to 1": {**TWO, "PADDLE_TRAINER_ID": "2"},
+    "trainer -1: PADDLE_TRAINER_ID is -1": {**TWO, "PADDLE_TRAINER_ID": "-1"},
+    "PADDLE_TRAINER_ID is 'one', which is not a number": {**TWO, "PADDLE_TRAINER_ID": "one"},
+    "a trainer has no id: set PADDLE_TRAINER_ID to its number among the 2 trainers": TWO,
+    "trainer 1: PADDLE_TRAINERS_NUM is 3, but PADDLE_TRAINER_ENDPOINTS lists 2":
+        {**TWO, "PADDLE_TRAINERS_NUM": "3", "PADDLE_TRAINER_ID": "1"},
+    "PADDLE_TRAINERS_NUM is 0; a job has at least one trainer": {"PADDLE_TRAINERS_NUM": "0"},
+    "PADDLE_TRAINERS_NUM is 99999999; a job has": {"PADDLE_TRAINERS_NUM": "99999999"},
+    "trainer 3 does not know how many trainers there are": {"PADDLE_TRAINER_ID": "3"},
+    "trainer 1 does not know where the 2 trainers meet": {"PADDLE_TRAINERS": "2", "PADDLE_TRAINER_ID": "1"},
+    "'10.0.0.1' is no endpoint; write host:port": {"PADDLE_TRAINER_ENDPOINTS": "10.0.0.1,10.0.0.2"},
+    "its port '99999' is not a number from 1 to 65535": {"PADDLE_TRAINER_ENDPOINTS": "a:99999"},
+    "its port '' is not a number": {"PADDLE_TRAINER_ENDPOINTS": "a:"},
+    "its host '' is no name": {"PADDLE_TRAINER_ENDPOINTS": ":5"},
+    "'http://a:5' is no endpoint": {"PADDLE_TRAINER_ENDPOINTS": "http://a:5"},
+    "'' is no endpoint": {"PADDLE_TRAINER_ENDPOINTS": "a:5,,b:5"},
+    "a:5 is listed twice, as number 0 and number 2": {"PADDLE_TRAINER_ENDPOINTS": "a:5,b:5,a:5"},
+    "PADDLE_CURRENT_ENDPOINT is 10.0.0.1:6170, but PADDLE_TRAINER_ENDPOINTS has 10.0.0.2:6171 at place 1":
+        {**TWO, "PADDLE_TRAINER_ID": "1", "PADDLE_CURRENT_ENDPOINT": "10.0.0.1:6170"},
+    "trainer 0's endpoint 127.0.0.1:1 is a loopback address, which trainer 1 at b:2 cannot reach":
+        {"PADDLE_TRAINER_ENDPOINTS": "127.0.0.1:1,b:2", "PADDLE_TRAINER_ID": "0"},
+    "needs the pservers' list": {"PADDLE_TRAINING_ROLE": "PSERVER"},
+    "needs its own endpoint": {"PADDLE_TRAINING_ROLE": "PSERVER", "PADDLE_PSERVERS": "a,b"},
+    "this pserver's endpoint c:6174 is not among the pservers a:6174, b:6174":
+        {"PADDLE_TRAINING_ROLE": "PSERVER", "PADDLE_PSERVERS": "a,b", "POD_IP": "c"},
+    "PADDLE_PORT is 0; a port is 1 to 65535": {"PADDLE_TRAINING_ROLE": "PSERVER", "PADDLE_PSERVERS": "a", "PADDLE_PORT": "0"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", MISTAKES)
+def test_mistakes_are_named_in_one_sentence(text):
+    with pytest.raises(FluidValueError) as error:
+        read_env(MISTAKES[text])
+    assert text in str(error.value) and "\n" not in str(error.value)
+
+
+def test_endpoints_print_as_they_are_read():
+    for text in ("a:1", "127.0.0.1:65535", "[::1]:80", "node-7.cluster.local:6174"):
+        assert str(endpoint(text, "x")) == text
+    assert endpoint("[::1]:80", "x") == Endpoint("::1", 80) and Endpoint("::1", 80).loopback
+    assert endpoint("localhost:1", "x").loopback and not endpoint("10.0.0.1:1", "x").loopback
+    with pytest.raises(FluidValueError, match="no endpoint"):
+        endpoint("::1:80", "x")
+
+
+@given(st.dictionaries(st.sampled_from(sorted({k for env in MISTAKES.values() for k in env})), st.text(max_size=12)))
+def test_any_text_is_a_job_or_our_error(environ):
+    try:
+        env = read_env(environ)
+    except FluidValueError as error:
+        assert str(error)
+    else:
+        assert env is None or 0 <= env.rank and env.count >= 1

@@ -1,0 +1,246 @@
+"""``fluidjax launch``: real jobs of two and four processes on the CPU, and how they end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from fluidjax import cli
+from fluidjax.dist.children import Spec
+from fluidjax.dist.env import Endpoint, read_env
+from fluidjax.dist.hub import Hub
+from fluidjax.dist.launch import Supervisor, job_specs
+
+ROOT = Path(__file__).parents[2]
+TRAIN = '''
+import os, sys, time
+import numpy as np
+import jax
+import paddle.fluid as fluid
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+
+what, at = sys.argv[1], int(sys.argv[2])
+if os.environ["PADDLE_TRAINING_ROLE"] == "PSERVER":
+    fluid.dist.current_job().serve()
+    print("served", os.environ["PADDLE_CURRENT_ENDPOINT"].split(":")[0])
+    sys.exit(0)
+job = fluid.dist.init_from_env()
+assert job is fluid.dist.current_job()
+mesh = Mesh(np.array(jax.devices()), ("d",))
+ones = jax.make_array_from_process_local_data(NamedSharding(mesh, P("d")), np.ones(jax.local_device_count(), "f4"))
+total = jax.jit(lambda x: x.sum(), out_shardings=NamedSharding(mesh, P()))
+
+def strike(step):
+    if step == at and job.rank == 1:
+        if what == "kill": os.kill(os.getpid(), 9)
+        if what == "raise": raise ValueError("boom")
+        if what == "exit": sys.exit(7)
+
+with fluid.program_guard(fluid.Program(), fluid.Program()):
+    x = fluid.data("x", [None, 3])
+    fluid.layers.fc(x, 5 if what == "program" and job.rank else 4)
+    job.check_same_program(fluid.default_main_program().desc)
+for step in range(4 - (what == "uneven" and job.rank)):
+    strike(step)
+    job.step_begins()
+    sum = float(total(ones))
+strike(4)
+if what == "wait":
+    print("ready", os.getpid())
+    time.sleep(60)
+print("sum", sum)
+'''
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory):
+    path = tmp_path_factory.mktemp("job") / "train.py"
+    path.write_text(TRAIN)
+    return str(path)
+
+
+def command(*words):
+    return [sys.executable, "-m", "fluidjax", "launch", *words]
+
+
+ENV = {k: v for k, v in os.environ.items() if "PADDLE" not in k} | {"JAX_PLATFORMS": "cpu"}
+
+
+def launch(*words):
+    done = subprocess.run(command(*words), cwd=ROOT, env=ENV, capture_output=True, text=True, timeout=100)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_two_trainers_and_two_pservers(script):
+    code, out, err = launch("--nproc", "2", "--pservers", "2", script, "run", "0")
+    lines = [line for line in out.splitlines() if "Gloo" not in line]
+    assert (code, sorted(lines)) == (
+        0,
+        ["[pserver 0] served 127.0.0.1", "[pserver 1] served 127.0.0.2", "[trainer 0] sum 2.0", "[trainer 1] sum 2.0"],
+    ), err
+
+
+def test_four_trainers_with_two_devices_each(script):
+    code, out, err = launch("--nproc", "4", "--devices-per-proc", "2", script, "run", "0")
+    assert (code, out.count("sum 8.0")) == (0, 4), err
+
+
+@pytest.mark.parametrize("step", [1, 4])
+def test_a_killed_trainer_ends_the_job_with_its_name(step, script):
+    start = time.monotonic()
+    code, _, err = launch("--nproc", "2", "--pservers", "1", script, "kill", str(step))
+    assert time.monotonic() - start < 30
+    report = next(line for line in err.splitlines() if line.startswith("fluidjax launch"))
+    assert code == 137
+    assert report.startswith("fluidjax launch: trainer 1 was killed by SIGKILL (signal 9) after ")
+    assert report.endswith("; the other 2 processes were ended")
+    for other in ("trainer 0", "pserver 0"):
+        assert f"[{other}] fluidjax: {other} ends because trainer 1 was killed by SIGKILL (signal 9)" in err
+
+
+def test_an_exception_ends_the_job_with_its_text(script):
+    code, _, err = launch("--nproc", "2", script, "raise", "1")
+    assert code == 1 and "fluidjax launch: trainer 1 ended with exit code 1 (ValueError: boom) after " in err
+    assert "the last lines of trainer 1:\n" in err and "\n    ValueError: boom\n" in err
+
+
+def test_an_exit_code_is_passed_on(script):
+    code, _, err = launch("--nproc", "2", script, "exit", "1")
+    assert code == 7 and "trainer 1 ended with exit code 7 (its script ended by sys.exit(7))" in err
+
+
+def test_different_numbers_of_batches_are_no_hang(script):
+    code, _, err = launch("--nproc", "2", script, "uneven", "0")
+    assert code == 1
+    assert "fluidjax launch: trainer 1 ended after 3 steps, but trainer 0 has begun step 4, which needs every trainer;" in err
+
+
+def test_different_programs_are_refused_at_the_start(script):
+    code, out, err = launch("--nproc", "2", script, "program", "0")
+    assert code == 1 and "sum" not in out
+    for rank in (0, 1):
+        assert f"[trainer {rank}] fluidjax.errors.JobError: trainer 0 and trainer 1 run different programs; the first" in err
+    assert "f32[-1, 4] = mul(" in err and "f32[-1, 5] = mul(" in err
+
+
+def ready(process):
+    """The pids of two trainers, once they wait."""
+    found = []
+    while len(found) < 2:
+        line = process.stdout.readline()
+        assert line
+        if "ready" in line:
+            found.append(int(line.split()[-1]))
+    return found
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_the_trainers_end_with_the_launcher(number, script):
+    with subprocess.Popen(
+        command("--nproc", "2", script, "wait", "0"), cwd=ROOT, env=ENV, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        pids = ready(process)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == (130 if number == signal.SIGINT else -9)
+        if number == signal.SIGINT:
+            assert "fluidjax launch: interrupted by SIGINT" in err and "[trainer 0] fluidjax launch: interrupted" in err
+        limit = time.monotonic() + 30
+        while any(alive(pid) for pid in pids):
+            assert time.monotonic() < limit
+            time.sleep(0.05)
+
+
+# -- the supervisor, over processes that know nothing of fluidjax -------------------------------------------------------
+
+
+def supervise(capfd, **codes):
+    """The exit code, stdout, stderr of a job of ``name="python code"``."""
+    hub = Hub(Endpoint("127.0.0.1", 0), 1, 5.0, supervised=True)
+    specs = [Spec(name.replace("_", " "), (sys.executable, "-u", "-c", code), dict(os.environ)) for name, code in codes.items()]
+    code = Supervisor(hub, specs).run()
+    return code, *capfd.readouterr()
+
+
+def test_output_stands_under_the_names_on_its_own_stream(capfd):
+    code, out, err = supervise(capfd, trainer_0="import sys; print('a\\nb'); print('ü', end=''); print('c', file=sys.stderr)")
+    assert (code, out, err) == (0, "[trainer 0] a\n[trainer 0] b\n[trainer 0] ü\n", "[trainer 0] c\n")
+
+
+def test_a_long_line_and_bytes_that_are_no_text(capfd):
+    code, out, _ = supervise(capfd, trainer_0="import sys; sys.stdout.buffer.write(b'x' * 100000 + b'\\xff\\n')")
+    assert code == 0 and out.count("x") == 100000 and out.count("[trainer 0]") == 2 and "\ufffd" in out
+
+
+def test_signals_have_names_and_what_a_process_left_behind_holds_nothing_up(capfd, monkeypatch):
+    monkeypatch.setattr("fluidjax.dist.launch.PATIENCE", 0.5)
+    start = time.monotonic()
+    left = "import subprocess, sys, os; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(30)']); "
+    code, _, err = supervise(capfd, trainer_0=left + "os.abort()", pserver_0="import time; time.sleep(30)")
+    assert code == 134 and "trainer 0 was killed by SIGABRT (signal 6)" in err and "the other 1 process was ended" in err
+    assert time.monotonic() - start < 20
+
+
+def test_pservers_end_when_the_trainers_have(capfd, monkeypatch):
+    monkeypatch.setattr("fluidjax.dist.launch.AFTER_DONE", 0.2)
+    monkeypatch.setattr("fluidjax.dist.launch.PATIENCE", 0.2)
+    start = time.monotonic()
+    code, _, err = supervise(capfd, trainer_0="print(1)", pserver_0="import time; time.sleep(30)")
+    assert (code, err) == (0, "") and time.monotonic() - start < 10
+
+
+# -- the command -------------------------------------------------------------------------------------------------------
+
+
+def test_the_variables_describe_the_job():
+    inherited = {"PADDLE_TRAINER_ID": "9", "POD_IP": "x", "KEPT": "1"}
+    hub = Endpoint("127.0.0.1", 5)
+    specs = job_specs(["x"], 2, 2, hub, "t", devices_per_proc=3, gpus=["4", "5"], environ=inherited)
+    assert [s.name for s in specs] == ["trainer 0", "trainer 1", "pserver 0", "pserver 1"]
+    envs = [read_env(s.env) for s in specs]
+    assert [(e.name, e.count, e.hub, e.launched) for e in envs] == [(s.name, 2, hub, True) for s in specs]
+    assert len({e.current for e in envs}) == 4 and len(set(envs[0].trainers)) == len(set(envs[0].pservers)) == 2
+    assert envs[2].current == envs[0].pservers[0]
+    first = specs[1].env
+    assert (first["JAX_NUM_CPU_DEVICES"], first["CPU_NUM"], first["CUDA_VISIBLE_DEVICES"], first["KEPT"]) == ("3", "3", "5", "1")
+    assert "PADDLE_TRAINER_ID" not in specs[2].env and specs[2].env["POD_IP"] == "127.0.0.1"
+    # the seed document's own reading of them
+    pservers = ",".join(f"{ip}:{specs[3].env['PADDLE_PSERVER_PORT']}" for ip in specs[3].env["PADDLE_PSERVER_IPS"].split(","))
+    assert specs[3].env["PADDLE_CURRENT_IP"] + ":" + specs[3].env["PADDLE_PSERVER_PORT"] == pservers.split(",")[1]
+
+
+MISTAKES = {
+    "there is no script 'nothing.py'": ["--nproc", "2", "nothing.py"],
+    "a job has at least one trainer": ["--nproc", "0", __file__],
+    "no negative number of pservers, not 1 and -1": ["--nproc", "1", "--pservers", "-1", __file__],
+    "one machine can have 254 pservers, not 300": ["--nproc", "1", "--pservers", "300", __file__],
+    "a trainer has at least one device, not 0": ["--nproc", "1", "--devices-per-proc", "0", __file__],
+    "2 trainers need 2 GPUs, one each, but 1 are named: 0": ["--nproc", "2", "--gpus", "0", __file__],
+    "go with --nproc": ["--pservers", "1", __file__],
+}
+
+
+@pytest.mark.parametrize("text", MISTAKES)
+def test_mistakes_on_the_command_line(text, capsys):
+    assert cli.main(["launch", *MISTAKES[text]]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith("fluidjax launch: ") and text in err
+
+
+def test_a_job_of_one_is_an_ordinary_run(tmp_path):
+    path = tmp_path / "one.py"
+    path.write_text("import paddle.fluid as fluid; print(fluid.dist.current_job())")
+    assert launch(str(path))[:2] == (0, "Job(rank=0, count=1, role='TRAINER', env=None)\n")

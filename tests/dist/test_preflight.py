@@ -1,0 +1,386 @@
+"""What is checked before jax.distributed starts, and what the hub says of a job that runs. Bounded in time everywhere."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fluidjax as fluid
+from fluidjax.dist import wire
+from fluidjax.dist.env import Endpoint
+from fluidjax.dist.hello import Hello, read_hello, trainers_text
+from fluidjax.dist.hub import Hub
+from fluidjax.dist.link import Link
+from fluidjax.dist.same import first_difference, pack, program_lines, unpack
+from fluidjax.errors import JobError, ParseError
+
+ROOT = Path(__file__).parents[2]
+
+
+def hello(rank, count=2, **changes):
+    said = Hello("TRAINER", rank, count, f"host{rank}", "machine", 100 + rank, "0.1", "0.10", "3.11", 7000 if rank == 0 else 0)
+    return replace(said, **changes)
+
+
+@pytest.fixture
+def hub():
+    made = []
+
+    def make(count=2, timeout=5.0, **options):
+        made.append(Hub(Endpoint("127.0.0.1", 0), count, timeout, **options))
+        made[-1].start()
+        return made[-1]
+
+    yield make
+    for one in OPEN:
+        one._leaving = True
+        one.close()
+    OPEN.clear()
+    for one in made:
+        one.close(wait=0)
+    for thread in THREADS:
+        thread.join(10)
+    THREADS.clear()
+
+
+OPEN, THREADS = [], []
+
+
+def link(hub, said, retry=False):
+    OPEN.append(Link(hub.address, said, "the hub", retry))
+    return OPEN[-1]
+
+
+def listen(one):
+    """Let a link hear the hub without ending this process when it is told to."""
+    one._leaving = True
+    THREADS.append(threading.Thread(target=one._listen, daemon=True))
+    THREADS[-1].start()
+
+
+def join_all(hub, hellos, timeout=5.0):
+    """What each gets: the coordinator's address, or the sentence."""
+
+    def join(said):
+        try:
+            return link(hub, said).join(timeout)
+        except JobError as error:
+            return str(error)
+
+    with ThreadPoolExecutor(len(hellos)) as pool:
+        return list(pool.map(join, hellos))
+
+
+def test_all_come_and_hear_where_jax_starts(hub):
+    hellos = [hello(1, 3), hello(2, 3), Hello("PSERVER", 0, 3, "h", "machine", 9, "0.1", "0.10", "3.11"), hello(0, 3)]
+    assert join_all(hub(3), hellos) == ["127.0.0.1:7000"] * 4
+
+
+REFUSED = {
+    "two processes say that they are trainer 1: process 101 on host host1 and process 5 on host b": [hello(1), hello(1, pid=5, host="b")],
+    "trainer 2 has an id out of range: there are 2 trainers": [hello(0), hello(2)],
+    "trainer 1 says that the job has 3 trainers, but it has 2": [hello(0), hello(1, 3)],
+    "runs jax 0.12, but trainer 0 runs jax 0.10; use the same version everywhere": [hello(0), hello(1, jax="0.12")],
+    "trainer 1 runs fluidjax 0.2, but": [hello(0), hello(1, fluidjax="0.2")],
+    "trainer 1 runs python 3.13, but": [hello(0), hello(1, python="3.13")],
+    "but the coordinator's address is a loopback address": [hello(0), hello(1, machine="another")],
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_contradictions_are_told_to_everyone(text, hub):
+    meeting = hub()
+    first, second = REFUSED[text]
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(join_all, meeting, [first])
+        while not any(p.hello for p in meeting._peers):
+            time.sleep(0.01)
+        answers = [*join_all(meeting, [second]), *waiting.result()]
+    assert len(set(answers)) == 1 and text in answers[0] and "\n" not in answers[0]
+
+
+def test_a_missing_trainer_is_named_in_time(hub):
+    start = time.monotonic()
+    answers = join_all(hub(4, timeout=0.5), [hello(0, 4), hello(2, 4)])
+    assert answers == ["trainers 1 and 3 of 4 did not come within 0.5 s"] * 2
+    assert time.monotonic() - start < 5
+    assert trainers_text([1]) == "trainer 1" and trainers_text(list(range(1, 12))) == "11 trainers (1, 2, ..., 11)"
+
+
+def test_a_process_that_ends_before_the_start_is_named(hub):
+    meeting = hub(3, timeout=30)
+    first = link(meeting, hello(0, 3))
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(join_all, meeting, [hello(1, 3)])
+        first._sock = first._connect(time.monotonic() + 5, 5)
+        first._send({"hello": first.hello.as_dict()})
+        time.sleep(0.1)
+        first.close()
+        assert "trainer 0 (process 100 on host host0) ended without a word before the job started" in waiting.result()[0]
+
+
+def test_a_process_that_cannot_take_part_spares_the_others_the_wait(hub):
+    meeting = hub(2, timeout=30)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(join_all, meeting, [hello(0)])
+        with pytest.raises(JobError, match="its list is wrong"):
+            link(meeting, hello(-1)).join(5, failed="trainer 7: its list is wrong")
+        assert waiting.result() == ["trainer 7: its list is wrong"]
+
+
+def test_who_comes_late_or_from_elsewhere_does_not_disturb_the_job(hub):
+    meeting = hub(1, token="a")
+    assert "does not belong to this job" in join_all(meeting, [hello(0, 1)])[0]
+    assert meeting.state == "gathering"
+    inside = link(meeting, hello(0, 1, token="a"))
+    inside.join(5)
+    assert "the job runs already, so trainer 0" in join_all(meeting, [hello(0, 1, token="a", pid=1)])[0]
+    assert meeting.state == "running" and not meeting.verdict
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"GET / HTTP/1.1\r\n\r\n", b"[]\n", b'{"hello": 5}\n', b'{"bye": 1}\n', b"x" * 100_000, b"[" * 60_000 + b"\n", b"\xff\x00\n",
+     b'{"hello": {"role": "TRAINER", "rank": 1e9}}\n'],
+)  # fmt: skip
+def test_strangers_are_sent_away(said, hub):
+    meeting = hub()
+    with socket.create_connection((meeting.address.host, meeting.address.port), timeout=10) as sock:
+        sock.sendall(said)
+        heard = b""
+        try:
+            while data := sock.recv(4096):
+                heard += data
+        except ConnectionResetError:
+            pass
+    assert heard.startswith(b'{"hub":1}\n')
+    assert join_all(meeting, [hello(0), hello(1)]) == ["127.0.0.1:7000"] * 2
+
+
+def test_a_port_where_something_else_answers():
+    with wire.listen("127.0.0.1", 0) as other:
+        address = Endpoint("127.0.0.1", other.getsockname()[1])
+
+        def answer():
+            conn, _ = other.accept()
+            conn.sendall(b"SSH-2.0-OpenSSH\r\n")
+            conn.close()
+
+        threading.Thread(target=answer, daemon=True).start()
+        with pytest.raises(JobError, match="trainer 1: 127.0.0.1:.* answers, but not as trainer 0 would; another program"):
+            Link(address, hello(1), "trainer 0").join(5)
+
+
+def test_a_port_where_nothing_answers():
+    start = time.monotonic()
+    address = Endpoint("127.0.0.1", wire.free_port())
+    with pytest.raises(JobError, match=r"trainer 1 cannot reach trainer 0 at .* within 0.3 s \(Connection refused\), a loopback"):
+        Link(address, hello(1), "trainer 0").join(0.3)
+    assert time.monotonic() - start < 5
+
+
+# -- while a job runs (links without `watch`, so that the sentence does not end this process) ---------------------------
+
+
+def running(hub, count=2, **options):
+    meeting = hub(count, **options)
+    links = [link(meeting, hello(rank, count)) for rank in range(count)]
+    with ThreadPoolExecutor(count) as pool:
+        list(pool.map(lambda one: one.join(5), links))
+    return meeting, links
+
+
+def told(one, key, seconds=5.0):
+    deadline = time.monotonic() + seconds
+    while message := one._next(deadline):
+        if "poll" in message:
+            one._send({"steps": one.steps})
+        if key in message:
+            return message[key]
+    raise AssertionError(f"nobody said {key!r}")
+
+
+def test_a_death_is_told_at_once(hub):
+    _, (zero, one) = running(hub)
+    start = time.monotonic()
+    one.close()
+    assert told(zero, "end").startswith("trainer 1 (process 101 on host host1) ended without a word")
+    assert time.monotonic() - start < 3
+
+
+def test_a_silent_death_explains_the_failures_that_follow(hub):
+    _, (zero, one, two) = running(hub, 3)
+    zero.fail("ValueError: Connection closed by peer")
+    two.close()
+    assert told(one, "end").startswith("trainer 2 (process 102 on host host2) ended without a word")
+
+
+def test_a_failure_is_told_with_its_reason(hub):
+    _, (zero, one) = running(hub)
+    one.fail("ValueError: boom")
+    one.close()
+    assert told(zero, "end") == "trainer 1 failed: ValueError: boom"
+
+
+def test_all_leave_together(hub):
+    meeting, (zero, one) = running(hub)
+    zero.steps = one.steps = 7
+    zero._send({"bye": 7})
+    assert zero._next(time.monotonic() + 0.3) is None  # trainer 1 may take its time
+    one._send({"bye": 7})
+    assert told(zero, "done") and told(one, "done")
+    zero.close()
+    one.close()
+    time.sleep(0.5)
+    assert meeting.verdict == ""
+
+
+@pytest.mark.parametrize("ended", [0, 1])
+def test_different_numbers_of_batches(ended, hub):
+    _, links = running(hub)
+    links[ended].steps, links[1 - ended].steps = 10, 11
+    links[ended]._send({"bye": 10})
+    text = f"trainer {ended} ended after 10 steps, but trainer {1 - ended} has begun step 11, which needs every trainer"
+    assert told(links[1 - ended], "end").startswith(text)
+
+
+def build(size=3, op="relu"):
+    main = fluid.Program()
+    with fluid.unique_name.guard(), fluid.program_guard(main, fluid.Program()):
+        x = fluid.data("x", [None, 4], "float32")
+        fluid.layers.mean(getattr(fluid.layers, op)(fluid.layers.fc(x, size)))
+    return main.desc
+
+
+def compared(hub, programs):
+    _, links = running(hub, len(programs))
+
+    def compare(one, program):
+        listen(one)
+        try:
+            one.same_program(program_lines(program), 5)
+        except JobError as error:
+            return str(error)
+        return "same"
+
+    with ThreadPoolExecutor(len(programs)) as pool:
+        return list(pool.map(compare, links, programs))
+
+
+def test_equal_programs(hub):
+    assert compared(hub, [build(), build(), build()]) == ["same"] * 3
+
+
+def test_the_first_op_that_differs_is_named(hub):
+    answers = compared(hub, [build(), build(), build(op="tanh")])
+    assert len(set(answers)) == 1
+    assert answers[0].startswith("trainer 0 and trainer 2 run different programs; the first difference: trainer 0 has `block 0: ")
+    assert " = relu(X=fc_0.tmp_1" in answers[0] and " = tanh(X=fc_0.tmp_1" in answers[0]
+    sizes = compared(hub, [build(), build(5)])[0]
+    assert "f32[-1, 3] = mul(" in sizes and "f32[-1, 5] = mul(" in sizes
+
+
+def test_a_trainer_that_never_compares(hub):
+    _, (zero, _) = running(hub)
+    listen(zero)
+    with pytest.raises(JobError, match=r"not all trainers came to that point within 0\.2 s"):
+        zero.same_program("x", 0.2)
+
+
+def test_texts_travel_packed_and_bounded(monkeypatch):
+    assert unpack(pack("a\nb")) == "a\nb"
+    assert first_difference("a\nb", "a\nb\nc") == (2, "nothing", "c") and first_difference("a", "a") == (-1, "", "")
+    monkeypatch.setattr("fluidjax.dist.same.LARGEST", 100)
+    for bad in (pack("x" * 1000), "not base 85 \x00", pack("abc")[:-5], 5):
+        with pytest.raises(ParseError):
+            unpack(bad)
+
+
+@settings(max_examples=200)
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=9), lambda s: st.lists(s) | st.dictionaries(st.text(max_size=5), s)))
+def test_a_hello_is_one_or_refused(message):
+    with pytest.raises(ParseError):
+        read_hello(message)
+
+
+@given(st.binary(max_size=300), st.integers(1, 50))
+def test_lines_are_messages_or_refused(data, piece):
+    lines = wire.Lines(100)
+    try:
+        for i in range(0, len(data), piece):
+            assert all(isinstance(m, dict) for m in lines.feed(data[i : i + piece]))
+    except ParseError:
+        pass
+    assert read_hello(hello(1).as_dict()) == hello(1)
+
+
+# -- real processes, without a launcher --------------------------------------------------------------------------------
+
+SCRIPT = "import fluidjax as fluid, jax; job = fluid.dist.init_from_env(); print(job.rank, job.count, len(jax.devices()))"
+
+
+def start(*envs):
+    """Processes with these variables each; (exit code, stdout, stderr) of each, within a minute."""
+    clean = {k: v for k, v in os.environ.items() if "PADDLE" not in k} | {"JAX_PLATFORMS": "cpu", "FLAGS_rpc_deadline": "20000"}
+    running = [
+        subprocess.Popen([sys.executable, "-c", SCRIPT], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         env=clean | env)
+        for env in envs
+    ]  # fmt: skip
+    try:
+        return [(p.returncode, out, err) for p in running for out, err in [p.communicate(timeout=60)]]
+    finally:
+        for p in running:
+            p.kill()
+
+
+def trainer(rank, ports, **more):
+    return {"PADDLE_TRAINER_ENDPOINTS": ",".join(f"127.0.0.1:{p}" for p in ports), "PADDLE_TRAINER_ID": str(rank), **more}
+
+
+def test_two_processes_without_a_launcher():
+    ports = wire.free_port(), 6170
+    results = start(trainer(0, ports), trainer(1, ports))
+    assert [(code, out.splitlines()[-1]) for code, out, _ in results] == [(0, "0 2 2"), (0, "1 2 2")]
+
+
+def test_pservers_alone_can_tell_trainers_where_to_meet():
+    common = {"PADDLE_PSERVERS_IP_PORT_LIST": f"127.0.0.1:{wire.free_port()}", "PADDLE_TRAINERS_NUM": "2"}
+    pserver = {"PADDLE_TRAINING_ROLE": "PSERVER", "PADDLE_CURRENT_ENDPOINT": common["PADDLE_PSERVERS_IP_PORT_LIST"]}
+    results = start(common | pserver, *({**common, "PADDLE_TRAINER_ID": str(rank)} for rank in (0, 1)))
+    assert [(code, out.splitlines()[-1]) for code, out, _ in results] == [(0, "0 2 1"), (0, "0 2 2"), (0, "1 2 2")]
+
+
+def test_a_duplicate_id_is_told_to_both():
+    ports = wire.free_port(), 6170, 6171
+    results = start(*(trainer(rank, ports) for rank in (0, 1, 1)))
+    for code, _, err in results:
+        last = err.strip().splitlines()[-1]
+        assert code == 1 and last.startswith("fluidjax.errors.JobError: two processes say that they are trainer 1: process "), err
+
+
+def test_an_id_out_of_range_ends_all():
+    ports = wire.free_port(), 6170
+    results = start(trainer(0, ports), trainer(2, ports))
+    assert [code for code, _, _ in results] == [1, 1]
+    assert all("trainer 2: PADDLE_TRAINER_ID is 2, but there are 2 trainers" in err.splitlines()[-1] for _, _, err in results)
+
+
+def test_a_missing_process_and_a_busy_port():
+    ports = wire.free_port(), 6170
+    with wire.listen("127.0.0.1", 0) as other:
+        busy = other.getsockname()[1], 6170
+        (missing, _, text), (in_use, _, err) = start(trainer(0, ports, FLAGS_rpc_deadline="1000"), trainer(0, busy))
+    assert missing == 1 and "JobError: trainer 1 of 2 did not come within 1 s" in text
+    assert in_use == 1 and f"JobError: trainer 0 cannot listen on 127.0.0.1:{busy[0]} (Address already in use)" in err
