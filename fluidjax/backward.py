@@ -17,6 +17,7 @@ from .dtypes import enum_of
 from .errors import FluidTypeError, FluidValueError, UnsupportedError
 from .ir.desc import EMPTY, FrozenMap, OpDesc, VarDesc
 from .ops.registry import GRAD, Reuse, lookup
+from .ops.selected import kind_of_output
 from .program import Block, Operator, Parameter, Program, Variable
 from .roles import OP_ROLE, OP_ROLE_VAR, OpRole
 
@@ -345,7 +346,10 @@ class _Writer:
         like = self.block._find_var_recursive(self.grad_to_var.get(name) or forward_name(name))
         if like is None:
             like = self.block._var_recursive(draft.reads[0])
-        desc = VarDesc(name, like.desc.shape, like.desc.dtype, like.desc.kind, like.desc.lod_level)
+        added = [self.block._find_var_recursive(n) for n in draft.inputs.get("X", ())]
+        kinds = [v.desc.kind for v in added if v is not None]
+        kind = kind_of_output(draft.type, draft.attrs, kinds) or like.desc.kind
+        desc = VarDesc(name, like.desc.shape, like.desc.dtype, kind, like.desc.lod_level)
         self.block.vars[name] = Variable(self.block, desc)
 
     def _append(self, d: _Draft) -> None:

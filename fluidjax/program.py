@@ -19,6 +19,8 @@ from .loc import name_line, user_line
 from .ops.infer import Spec, infer
 from .ops.registry import REQUIRED, OpDef, attr_type, canonical, lookup
 from .ops.rows import lod_levels
+from .ops.selected import DECIDES_KIND, kind_of_output
+from .ops.selected import KIND as SPARSE
 from .roles import OpRole
 from .variable import Parameter, Variable, var_desc
 
@@ -378,6 +380,7 @@ class Block:
             self._var_recursive(n)
         if not _inferable(definition, desc) or None in specs.values():
             return
+        self._pass_kind(desc)
         inferred = infer(definition, specs, desc.attrs)
         for slot, spec in inferred.items():
             many = spec if isinstance(spec, tuple) else (spec,)
@@ -385,6 +388,17 @@ class Block:
                 if one is not None and name != EMPTY:
                     self._settle(self._var_recursive(name), one)
         self._pass_lod(definition, desc, specs, inferred)
+
+    def _pass_kind(self, desc: OpDesc) -> None:
+        """Say which outputs are sparse rows."""
+        if desc.type not in DECIDES_KIND:
+            return
+        kinds = [self._var_recursive(n).desc.kind for n in desc.input("X") if n != EMPTY]
+        kind = kind_of_output(desc.type, desc.attrs, kinds)
+        for name in desc.writes:
+            var = self._var_recursive(name)
+            if kind is not None and var.desc.kind != kind and {kind, var.desc.kind} == {"LOD_TENSOR", SPARSE}:
+                var._replace(kind=kind)
 
     def _pass_lod(self, definition: OpDef, desc: OpDesc, specs: Mapping[str, Any], inferred: Mapping[str, Any]) -> None:
         """Give the outputs the lod_level of the input whose LoD they will have."""

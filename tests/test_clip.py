@@ -165,12 +165,3 @@ def test_error_clip_of_another_type_is_refused():
         main.global_block().var("fc_0.tmp_1").error_clip = 3
         with pytest.raises(fluid.errors.FluidTypeError, match=r"fc_0\.tmp_1"):
             fluid.optimizer.SGD(0.1).minimize(loss)
-
-
-def test_the_norm_of_a_sparse_gradient_is_refused():
-    with optimizer_cases.fresh(fluid):
-        opt = fluid.optimizer.SGD(0.1, grad_clip=C.GradientClipByGlobalNorm(1.0))
-        pairs = opt.backward(optimizer_cases.line(fluid))
-        pairs[0][1]._replace(kind="SELECTED_ROWS")
-        with pytest.raises(fluid.errors.FluidError, match="selected_rows"):
-            opt.apply_gradients(pairs)

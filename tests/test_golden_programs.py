@@ -63,11 +63,12 @@ def compare_ops(got: Any, want: dict[str, Any], what: str) -> None:
 
 def compare_vars(got: Any, want: dict[str, Any], what: str) -> None:
     for w in want.get("vars", ()):
-        if w.get("type") != "LOD_TENSOR":
+        if w.get("type") not in ("LOD_TENSOR", "SELECTED_ROWS"):
             continue
         assert w["name"] in got.vars, f"{what}: no variable {w['name']}"
         var = got.vars[w["name"]]
         where = f"{what}: variable {w['name']}"
+        assert var.desc.kind == w["type"], where
         assert bool(var.persistable) == w["persistable"], where
         assert isinstance(var, fluid.framework.Parameter) == w.get("parameter", False), where
         if "shape" in w and not w["name"].startswith(UNSHAPED):

@@ -14,8 +14,6 @@ from tests import optimizer_cases
 
 RECORD = json.loads((pathlib.Path(__file__).parent / "data" / "optimizer_programs_1.8.5.json").read_text())
 CASES = RECORD["cases"]
-# the gradient of an is_sparse embedding is dense here: no merge_selected_rows, no @NEWGRAD@ variable
-DENSE_HERE = {"sparse_clip", "sparse_decay", "sparse_clip_decay"}
 DTYPES = {"BOOL": "bool", "INT32": "int32", "INT64": "int64", "FP32": "float32", "FP64": "float64"}
 
 
@@ -52,7 +50,7 @@ def recorded(op):
     return [kind, ins, outs, attrs]
 
 
-@pytest.mark.parametrize("name", sorted(set(CASES) - DENSE_HERE))
+@pytest.mark.parametrize("name", sorted(CASES))
 def test_programs_equal_those_of_paddle(name):
     programs = build(name)
     assert set(programs) == set(CASES[name]["programs"])

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ..errors import FluidTypeError
 from ..layer_helper import LayerHelper
 from ..variable import Variable
 from ._build import FLOATS, HALF, INTS, append, dtype_in, require, typed, variable
@@ -251,6 +252,24 @@ def dropout(
     return out
 
 
+def merge_selected_rows(x: Variable, name: str | None = None) -> Variable:
+    """Sparse rows (the gradient of an embedding with is_sparse) with equal rows added up, in ascending order."""
+    _sparse(x, "merge_selected_rows")
+    return append(LayerHelper("merge_selected_rows", name=name), {"X": x}, {"Out": x.dtype})
+
+
+def get_tensor_from_selected_rows(x: Variable, name: str | None = None) -> Variable:
+    """The values of sparse rows as a plain [n, width], one line a row that is there; to add up equal ones, merge first."""
+    _sparse(x, "get_tensor_from_selected_rows")
+    return append(LayerHelper("get_tensor_from_selected_rows", name=name), {"X": x}, {"Out": x.dtype})
+
+
+def _sparse(x: Variable, layer: str) -> None:
+    typed(x, "x", Variable, layer)
+    if x.desc.kind != "SELECTED_ROWS":
+        raise FluidTypeError(f"The type of 'x' in {layer} must be SELECTED_ROWS, but {x.name!r} is {x.desc.kind}.")
+
+
 __all__ = [
     "addcmul",
     "addmm",
@@ -261,7 +280,9 @@ __all__ = [
     "dropout",
     "embedding",
     "fc",
+    "get_tensor_from_selected_rows",
     "matmul",
+    "merge_selected_rows",
     "mul",
     "one_hot",
 ]

@@ -20,9 +20,11 @@ from ..ir import text, walk
 from ..ir.desc import EMPTY, OpDesc, ProgramDesc, VarDesc
 from ..ops.ragged import Ragged
 from ..ops.registry import GRAD, HINTS, REGISTRY, lookup, pullback
+from ..ops.selected import SelectedRows
 from . import control
 from .env import Context, Env, op_key, read_slots, requested, write_slots
 from .rows import is_ragged, treat
+from .selected import is_sparse, treat_sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +197,7 @@ def _to_keep(name: str, value: Any) -> Any:
         if value.padded:
             raise MixesRows(f"the persistable variable {name!r} takes ragged rows, so it needs exact sizes")
         value = value.rows
-    return jnp.asarray(value)
+    return jax.tree.map(jnp.asarray, value)
 
 
 def as_declared(value: Any, var: VarDesc) -> Any:
@@ -203,6 +205,8 @@ def as_declared(value: Any, var: VarDesc) -> Any:
     if isinstance(value, Ragged):
         # Not NumPy arrays, which cannot be indexed by what is only known when the step runs.
         return replace(value, rows=as_declared(value.rows, var), offsets=tuple(map(jnp.asarray, value.offsets)))
+    if isinstance(value, SelectedRows):
+        return replace(value, values=as_declared(value.values, var))
     value = value if hasattr(value, "dtype") else jnp.asarray(value)
     if var.dtype is None or value.dtype == numpy_dtype(var.dtype):
         return value
@@ -240,10 +244,11 @@ def _place(op: OpDesc) -> str:
 def _run_plain(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) -> None:
     definition = lookup(op.type)
     inputs = read_slots(op, definition, env)
-    if not is_ragged(inputs):
+    sparse = is_sparse(inputs)
+    if not (sparse or is_ragged(inputs)):
         write_slots(op, definition, _results(op, inputs, ctx, gradients), env)
         return
-    treated = treat(definition, inputs, definition.arguments(op.attrs))
+    treated = treat_sparse(op, definition, inputs) if sparse else treat(definition, inputs, definition.arguments(op.attrs))
     results = treated.results
     if results is None:
         results = _results(op, treated.inputs, ctx, gradients)

@@ -25,6 +25,7 @@ OPS_MODULES = (
     "loss",
     "distance",
     "embed",
+    "sparse",
     "sequence",
     "rnn",
     "crf",

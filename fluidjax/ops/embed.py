@@ -15,7 +15,7 @@ from ..errors import ShapeError
 from .concrete import integers
 from .index import narrow, put, take
 from .infer import Spec
-from .registry import Array, Int64, Longs, Strs, grad_of, op
+from .registry import Array, Int64, Longs, SelectedRows, Strs, grad_of, op
 
 NO_PADDING = -1
 
@@ -63,8 +63,11 @@ def lookup_table_v2(
 
 
 def _lookup_grad(W: Array, Ids: Array, d_Out: Array, *, padding_idx: Int64, is_sparse: bool):
-    """d_W[Ids[...]] += d_Out[...], but nothing at padding_idx; with is_sparse there too, as Paddle does, and dense."""
-    return _table_grad(W, Ids, d_Out, NO_PADDING if is_sparse else padding_idx)
+    """d_W[Ids[...]] += d_Out[...], but nothing at padding_idx. With is_sparse the rows alone, padding too, as Paddle does."""
+    if is_sparse:
+        rows = narrow(Ids, (W.shape[0] + 1,)).reshape(-1)
+        return SelectedRows(rows, d_Out.reshape(-1, W.shape[1]), W.shape[0])
+    return _table_grad(W, Ids, d_Out, padding_idx)
 
 
 for _kind in ("lookup_table", "lookup_table_v2"):

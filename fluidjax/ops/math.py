@@ -13,7 +13,8 @@ from jax import lax
 
 from ..errors import ShapeError
 from .infer import Spec
-from .registry import Array, grad_of, op
+from .registry import Array, SelectedRows, grad_of, op
+from .selected import total
 
 
 def _one(value: Any) -> Any:
@@ -63,8 +64,10 @@ def _infer_sum(X: Sequence[Spec]) -> Spec:
 
 
 @op("sum", outs="Out", infer=_infer_sum)
-def sum_(X: list[Array]):
-    """Out = X[0] + X[1] + ..., all of one shape."""
+def sum_(X: list[Array | SelectedRows]):
+    """Out = X[0] + X[1] + ..., all of one shape; sparse, with equal rows added up, if all X are."""
+    if any(isinstance(x, SelectedRows) for x in X):
+        return total(X)
     one_shape("sum", *(x.shape for x in X))
     return functools.reduce(operator.add, X)
 

@@ -1,6 +1,7 @@
 """Optimizer updates: one op takes a parameter, its gradient and its accumulators to their values after a step.
 
-Every accumulator has the parameter's shape, LearningRate is [1]. An output named XOut is written over X.
+Every accumulator has the parameter's shape, LearningRate is [1]. An output named XOut is written over X. Where Grad may
+be sparse, sgd, adagrad and adam with lazy_mode touch only its rows (optim_rows.py).
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ import jax
 import jax.numpy as jnp
 
 from ..errors import ShapeError
-from .registry import Array, Int64, op
+from . import optim_rows
+from .registry import Array, Int64, SelectedRows, op
 
 
 def _scalar(x: Array) -> Array:
@@ -17,23 +19,32 @@ def _scalar(x: Array) -> Array:
     return x.reshape(())
 
 
+def _table(grad: Array | SelectedRows) -> Array:
+    """A gradient as a plain array: zero in the rows that a sparse one does not name."""
+    return grad.dense() if isinstance(grad, SelectedRows) else grad
+
+
 def _outs(*names: str) -> dict[str, str]:
     return {f"{name}Out": name for name in names}
 
 
 @op(outs="ParamOut", inplace=_outs("Param"))
-def sgd(Param: Array, LearningRate: Array, Grad: Array):
+def sgd(Param: Array, LearningRate: Array, Grad: Array | SelectedRows):
     """ParamOut = Param - LearningRate * Grad."""
+    if isinstance(Grad, SelectedRows):
+        return optim_rows.sgd(Param, _scalar(LearningRate), Grad)
     return Param - _scalar(LearningRate) * Grad
 
 
 @op(outs="ParamOut VelocityOut", inplace=_outs("Param", "Velocity"))
 def momentum(
-    Param: Array, Grad: Array, Velocity: Array, LearningRate: Array, *, mu: float, use_nesterov: bool = False
-):
+    Param: Array, Grad: Array | SelectedRows, Velocity: Array, LearningRate: Array, *, mu: float,
+    use_nesterov: bool = False,
+):  # fmt: skip
     """v = mu * Velocity + Grad; ParamOut = Param - lr * v, or Param - lr * (Grad + mu * v) by use_nesterov."""
-    v = mu * Velocity + Grad
-    return Param - _scalar(LearningRate) * (Grad + mu * v if use_nesterov else v), v
+    g = _table(Grad)
+    v = mu * Velocity + g
+    return Param - _scalar(LearningRate) * (g + mu * v if use_nesterov else v), v
 
 
 def _norm(x: Array) -> jax.Array:
@@ -56,8 +67,12 @@ def lars_momentum(
 
 
 @op(outs="ParamOut MomentOut", inplace=_outs("Param", "Moment"))
-def adagrad(Param: Array, Grad: Array, Moment: Array, LearningRate: Array, *, epsilon: float = 1e-6):
+def adagrad(
+    Param: Array, Grad: Array | SelectedRows, Moment: Array, LearningRate: Array, *, epsilon: float = 1e-6
+):
     """m = Moment + Grad^2; ParamOut = Param - lr * Grad / (sqrt(m) + epsilon)."""
+    if isinstance(Grad, SelectedRows):
+        return optim_rows.adagrad(Param, Grad, Moment, _scalar(LearningRate), epsilon)
     m = Moment + Grad * Grad
     return Param - _scalar(LearningRate) * Grad / (jnp.sqrt(m) + epsilon), m
 
@@ -92,21 +107,30 @@ def adadelta(
     inplace=_outs("Param", "Moment1", "Moment2", "Beta1Pow", "Beta2Pow"),
 )
 def adam(
-    Param: Array, Grad: Array, LearningRate: Array, Moment1: Array, Moment2: Array, Beta1Pow: Array, Beta2Pow: Array,
-    Beta1Tensor: Array | None, Beta2Tensor: Array | None, *, beta1: float = 0.9, beta2: float = 0.999,
+    Param: Array, Grad: Array | SelectedRows, LearningRate: Array, Moment1: Array, Moment2: Array, Beta1Pow: Array,
+    Beta2Pow: Array, Beta1Tensor: Array | None, Beta2Tensor: Array | None, *, beta1: float = 0.9, beta2: float = 0.999,
     epsilon: float = 1e-8, lazy_mode: bool = False, min_row_size_to_use_multithread: Int64 = 1000,
 ):  # fmt: skip
     """ParamOut = Param - lr * sqrt(1 - Beta2Pow) / (1 - Beta1Pow) * m1 / (sqrt(m2) + epsilon).
 
     m1 = beta1 * Moment1 + (1 - beta1) * Grad, m2 = beta2 * Moment2 + (1 - beta2) * Grad^2. Beta1Pow and Beta2Pow [1]
     are the betas to the power of the step, and go on to the next. Beta1Tensor and Beta2Tensor override the attributes.
+    A sparse Grad has its rate from the powers that go on, one step ahead, as 1.8.5's CPU kernel has, which writes them
+    first; one without any row changes nothing. lazy_mode: rows that it does not name keep their moments and values.
     """
+    if isinstance(Grad, SelectedRows) and not Grad.rows.shape[0]:
+        return Param, Moment1, Moment2, Beta1Pow, Beta2Pow
     b1 = beta1 if Beta1Tensor is None else _scalar(Beta1Tensor)
     b2 = beta2 if Beta2Tensor is None else _scalar(Beta2Tensor)
-    m1 = b1 * Moment1 + (1 - b1) * Grad
-    m2 = b2 * Moment2 + (1 - b2) * Grad * Grad
-    rate = _scalar(LearningRate) * jnp.sqrt(1 - _scalar(Beta2Pow)) / (1 - _scalar(Beta1Pow))
-    return Param - rate * (m1 / (jnp.sqrt(m2) + epsilon)), m1, m2, Beta1Pow * b1, Beta2Pow * b2
+    pow1, pow2 = Beta1Pow * b1, Beta2Pow * b2
+    sparse = isinstance(Grad, SelectedRows)
+    rate = _scalar(LearningRate) * jnp.sqrt(1 - _scalar(pow2 if sparse else Beta2Pow)) / (1 - _scalar(pow1 if sparse else Beta1Pow))
+    if lazy_mode and isinstance(Grad, SelectedRows):
+        return *optim_rows.lazy_adam(Param, Grad, Moment1, Moment2, rate, (b1, b2), epsilon), pow1, pow2
+    g = _table(Grad)
+    m1 = b1 * Moment1 + (1 - b1) * g
+    m2 = b2 * Moment2 + (1 - b2) * g * g
+    return Param - rate * (m1 / (jnp.sqrt(m2) + epsilon)), m1, m2, pow1, pow2
 
 
 @op(outs="ParamOut MomentOut InfNormOut", inplace=_outs("Param", "Moment", "InfNorm"))
@@ -128,21 +152,22 @@ def adamax(
     inplace=_outs("Param", "Moment", "MeanSquare", "MeanGrad"),
 )
 def rmsprop(
-    Param: Array, MeanSquare: Array, MeanGrad: Array | None, LearningRate: Array, Grad: Array, Moment: Array, *,
-    epsilon: float = 1e-10, decay: float = 0.9, momentum: float = 0.0, centered: bool = False,
+    Param: Array, MeanSquare: Array, MeanGrad: Array | None, LearningRate: Array, Grad: Array | SelectedRows,
+    Moment: Array, *, epsilon: float = 1e-10, decay: float = 0.9, momentum: float = 0.0, centered: bool = False,
 ):  # fmt: skip
     """ParamOut = Param - v with v = momentum * Moment + lr * Grad / sqrt(s + epsilon).
 
     s = decay * MeanSquare + (1 - decay) * Grad^2; centered subtracts the square of the same average of Grad from it.
     """
-    s = decay * MeanSquare + (1 - decay) * Grad * Grad
+    g = _table(Grad)
+    s = decay * MeanSquare + (1 - decay) * g * g
     mean, spread = MeanGrad, s
     if centered:
         if MeanGrad is None:
             raise ShapeError("rmsprop with centered=True needs MeanGrad")
-        mean = decay * MeanGrad + (1 - decay) * Grad
+        mean = decay * MeanGrad + (1 - decay) * g
         spread = s - mean * mean
-    v = momentum * Moment + _scalar(LearningRate) * Grad / jnp.sqrt(spread + epsilon)
+    v = momentum * Moment + _scalar(LearningRate) * g / jnp.sqrt(spread + epsilon)
     return Param - v, v, s, mean
 
 
@@ -172,16 +197,17 @@ def ftrl(
 
 @op(outs="ParamOut Moment1Out Moment2Out", inplace=_outs("Param", "Moment1", "Moment2"))
 def lamb(
-    Param: Array, Grad: Array, LearningRate: Array, Moment1: Array, Moment2: Array, Beta1Pow: Array, Beta2Pow: Array, *,
-    weight_decay: float, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6,
+    Param: Array, Grad: Array | SelectedRows, LearningRate: Array, Moment1: Array, Moment2: Array, Beta1Pow: Array,
+    Beta2Pow: Array, *, weight_decay: float, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6,
 ):  # fmt: skip
     """ParamOut = Param - lr * |Param| / |u| * u with u = m1 / (sqrt(m2) + epsilon) + weight_decay * Param.
 
     m1 and m2 as in adam, but their bias is not corrected: Beta1Pow and Beta2Pow do not matter. |Param| / |u| is 1
     where either is 0.
     """
-    m1 = beta1 * Moment1 + (1 - beta1) * Grad
-    m2 = beta2 * Moment2 + (1 - beta2) * Grad * Grad
+    g = _table(Grad)
+    m1 = beta1 * Moment1 + (1 - beta1) * g
+    m2 = beta2 * Moment2 + (1 - beta2) * g * g
     u = m1 / (jnp.sqrt(m2) + epsilon) + weight_decay * Param
     p_size, u_size = _norm(Param), _norm(u)
     ratio = jnp.where((p_size > 0) & (u_size > 0), p_size / jnp.where(u_size > 0, u_size, 1), 1)

@@ -5,7 +5,8 @@
         \"\"\"Out = flatten(X, x_num_col_dims) @ flatten(Y, y_num_col_dims).\"\"\"
 
 Positional parameters are input slots: ``X: Array``, ``X: Array | None`` (optional), ``Xs: list[Array]`` (repeatable),
-``X: Ragged`` or ``X: Array | Ragged`` (takes sequences as they are; other slots see plain rows).
+``X: Ragged`` or ``X: Array | Ragged`` (takes sequences as they are; other slots see plain rows), ``X: Array |
+SelectedRows`` (takes sparse rows too; other slots refuse them).
 Keyword-only parameters are attributes, their annotation is Paddle's attribute type. A ``key`` parameter marks a random
 op. `outs` names the output slots: ``Out``, ``Outs*`` (repeatable: the function returns a list), ``Mask?`` (optional),
 ``XShape~`` (Paddle's "intermediate": it exists for the gradient and has none of its own).
@@ -32,6 +33,7 @@ from ..errors import FluidTypeError, UnknownOpError, UnsupportedError, near
 from ..ir.desc import BlockRef, FrozenMap, Long
 from .later import ANY, LATER
 from .ragged import Ragged, like, rows_of
+from .selected import SelectedRows
 
 Array = jax.Array | np.ndarray
 Ints = list[int]
@@ -66,7 +68,7 @@ HINTS: Mapping[str, str] = {
 @dataclass(frozen=True, slots=True)
 class Slot:
     """An input or output slot. `many`: takes a list of variables; `intermediate`: no gradient flows into it; `ragged`:
-    takes a Ragged as it is.
+    takes a Ragged as it is; `selected`: takes SelectedRows.
     """
 
     name: str
@@ -74,6 +76,7 @@ class Slot:
     optional: bool = False
     intermediate: bool = False
     ragged: bool = False
+    selected: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +263,11 @@ def _input_slot(name: str, hint: Any) -> Slot:
     optional = type(None) in parts
     many = any(typing.get_origin(p) is list for p in parts)
     ragged = any(p is Ragged or Ragged in typing.get_args(p) for p in parts)
-    return Slot(name, many=many, optional=optional, ragged=ragged)
+    return Slot(name, many=many, optional=optional, ragged=ragged, selected=_mentions(hint, SelectedRows))
+
+
+def _mentions(hint: Any, kind: type) -> bool:
+    return hint is kind or any(_mentions(part, kind) for part in typing.get_args(hint))
 
 
 def op(
@@ -561,7 +568,7 @@ _CONVERT: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 __all__ = [
-    "Array", "Attr", "BlockRef", "Bools", "Floats", "GradDef", "Int64", "Ints", "Longs", "OpDef", "Ragged", "Reuse", "Slot",
-    "Strs",
+    "Array", "Attr", "BlockRef", "Bools", "Floats", "GradDef", "Int64", "Ints", "Longs", "OpDef", "Ragged", "Reuse",
+    "SelectedRows", "Slot", "Strs",
     "VarType", "control_op", "grad_of", "grad_reuses", "lookup", "op",
 ]  # fmt: skip

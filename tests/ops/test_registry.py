@@ -13,6 +13,7 @@ import pytest
 import fluidjax.ops  # noqa: F401  (fills the registry)
 from fluidjax.ops.registry import GRAD, HINTS, REGISTRY, REQUIRED, OpDef, Slot, lookup
 
+from .. import sparse_cases
 from .samples import all_samples
 
 DATA = Path(__file__).parent.parent / "data"
@@ -41,7 +42,7 @@ UNKNOWN_DEFAULTS = {"conditional_block", "feed", "fetch", "print", *LATER}
 FORWARD = sorted(k for k, d in REGISTRY.items() if d.forward is None)
 DIFFERENTIATED = {k for k, d in REGISTRY.items() if k in GRADS or d.grad}
 PADDLES = [k for k in FORWARD if k not in OURS]
-SAMPLED = {sample.op for _, _, sample in all_samples()}
+SAMPLED = {sample.op for _, _, sample in all_samples()} | {case[0] for case in sparse_cases.OPS.values()}
 
 
 def marks(slots: Iterable[Slot]) -> set[str]:

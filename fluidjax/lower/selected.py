@@ -1,0 +1,41 @@
+"""Sparse rows on their way through an op: an op that knows them takes them, a few work on the values alone.
+
+Any other op is refused by name, as Paddle's kernels refuse it, but before anything has run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import UnsupportedError
+from ..ir.desc import OpDesc
+from ..ops.registry import OpDef
+from ..ops.selected import BY_VALUES, MERGING, SelectedRows, mentions_rows
+from .rows import Slots, Treated
+
+
+def is_sparse(inputs: Mapping[str, Any]) -> bool:
+    """Whether any input is sparse."""
+    return any(mentions_rows(value) for value in inputs.values())
+
+
+def treat_sparse(op: OpDesc, definition: OpDef, inputs: Slots) -> Treated:
+    """How to run an op that some sparse inputs. Raises UnsupportedError where it takes plain arrays only."""
+    knows = {s.name for s in definition.inputs if s.selected}
+    slots = [slot for slot, value in inputs.items() if mentions_rows(value)]
+    if knows.issuperset(slots):
+        return Treated(inputs, lambda out: out)
+    x = inputs["X"] if slots == ["X"] and op.type in BY_VALUES else None
+    if not isinstance(x, SelectedRows) or (op.type == "elementwise_mul" and inputs["Y"].size != 1):
+        raise _refusal(op, next(s for s in slots if s not in knows))
+    rows = x.merged() if op.type in MERGING else x
+    return Treated({**inputs, "X": rows.values}, lambda out: {**out, "Out": rows.with_values(out["Out"])})
+
+
+def _refusal(op: OpDesc, slot: str) -> UnsupportedError:
+    scalar = " unless Y has one element" if op.type == "elementwise_mul" and slot == "X" else ""
+    return UnsupportedError(
+        f"op '{op.type}' takes a plain array as {slot}{scalar}, but {', '.join(map(repr, op.input(slot)))} is sparse "
+        "(SELECTED_ROWS); build the embedding that it comes from without is_sparse"
+    )

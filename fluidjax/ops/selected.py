@@ -1,0 +1,141 @@
+"""SelectedRows: some rows of a table, which is what the gradient of an ``is_sparse`` embedding is. docs/sparse.md.
+
+Row ``rows[i]`` of the table is ``values[i]``, a row that repeats counts as often as it is there, and all others are zero.
+Adding up what repeats (:meth:`SelectedRows.merged`) leaves as many entries as before, since sizes are fixed in a compiled
+step: the spare ones are zero and name rows past the end, which no scatter writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..errors import ShapeError
+
+KIND = "SELECTED_ROWS"
+_DENSE = "LOD_TENSOR"
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=("rows", "values"), meta_fields=("height", "unique"))
+@dataclass(frozen=True)
+class SelectedRows:
+    """Rows of a table of shape [height, width].
+
+    rows: integers [n]. values: [n, width]. height: how many rows the table has. unique: the rows ascend and none
+    repeats; those from `height` on hold zeros and are not meant.
+    """
+
+    rows: Any
+    values: Any
+    height: int
+    unique: bool = False
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the table."""
+        return (self.height, *self.values.shape[1:])
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def dtype(self) -> Any:
+        return self.values.dtype
+
+    @property
+    def count(self) -> Any:
+        """How many of the entries are meant, a scalar."""
+        return jnp.sum(self.rows < self.height, dtype=jnp.int32)
+
+    def with_values(self, values: Any) -> SelectedRows:
+        """Other values of the same rows; the spare entries stay zero."""
+        if self.unique:
+            values = jnp.where(_column(self.rows < self.height, values.ndim), values, np.zeros((), values.dtype))
+        return replace(self, values=values)
+
+    def merged(self) -> SelectedRows:
+        """The same with the values of equal rows added up and the rows in ascending order."""
+        if self.unique:
+            return self
+        n = self.rows.shape[0]
+        spare = self.height + jnp.arange(n, dtype=_narrow(self.height + n))
+        order = jnp.argsort(self.rows.astype(spare.dtype), stable=True)
+        rows = self.rows.astype(spare.dtype)[order]
+        first = jnp.concatenate([jnp.ones((min(n, 1),), bool), rows[1:] != rows[:-1]])
+        place = jnp.cumsum(first, dtype=jnp.int32) - 1
+        values = jnp.zeros_like(self.values).at[place].add(self.values[order], indices_are_sorted=True)
+        rows = spare.at[place].set(rows, indices_are_sorted=True)
+        return SelectedRows(jnp.where(rows < self.height, rows, spare), values, self.height, unique=True)
+
+    def dense(self) -> jax.Array:
+        """The table, [height, width]."""
+        return self.added_to(jnp.zeros(self.shape, self.dtype))
+
+    def of(self, table: Any) -> Any:
+        """The rows of another table that are named here, [n, width]; for spare entries the last row."""
+        index = jnp.minimum(self.rows, self.height - 1)
+        return jnp.asarray(table).at[index].get(mode="promise_in_bounds", indices_are_sorted=self.unique)
+
+    def added_to(self, table: Any) -> jax.Array:
+        """`table` with the values added to the rows. Only those are touched."""
+        return jnp.asarray(table).at[self.rows].add(
+            self.values, mode="drop", indices_are_sorted=self.unique, unique_indices=self.unique
+        )
+
+    def put_into(self, table: Any) -> jax.Array:
+        """`table` with the rows replaced by the values; the rows must be unique. Only those are touched."""
+        return jnp.asarray(table).at[self.rows].set(self.values, mode="drop", indices_are_sorted=True, unique_indices=True)
+
+
+def _narrow(limit: int) -> Any:
+    return np.int32 if limit < 2**31 else np.int64
+
+
+def _column(flags: Any, ndim: int) -> Any:
+    return flags.reshape(flags.shape + (1,) * (ndim - 1))
+
+
+def total(values: Sequence[Any]) -> Any:
+    """The sum of sparse and plain arrays of one shape: merged rows if all are sparse, else an array."""
+    if len({tuple(v.shape) for v in values}) > 1:
+        raise ShapeError(f"op 'sum' takes inputs of one shape, not {', '.join(str(list(v.shape)) for v in values)}")
+    sparse = [v for v in values if isinstance(v, SelectedRows)]
+    plain = [v for v in values if not isinstance(v, SelectedRows)]
+    if plain:
+        result = plain[0]
+        for v in plain[1:]:
+            result = result + v
+        for s in sparse:
+            result = s.added_to(result)
+        return result
+    rows = lax.concatenate([s.rows.astype(_narrow(s.height + s.rows.shape[0])) for s in sparse], 0)
+    return SelectedRows(rows, lax.concatenate([s.values for s in sparse], 0), sparse[0].height).merged()
+
+
+# Ops that Paddle 1.8.5 runs on the values and leaves the rows alone; MERGING ones add up equal rows before.
+MERGING = frozenset({"clip", "clip_by_norm"})
+BY_VALUES = frozenset({"assign", "scale", "square", "sqrt", "abs", "elementwise_mul", *MERGING})
+_LOOKUPS = frozenset({"lookup_table_grad", "lookup_table_v2_grad"})
+DECIDES_KIND = BY_VALUES | _LOOKUPS | {"sum", "merge_selected_rows"}
+
+
+def kind_of_output(op: str, attrs: Mapping[str, Any], kinds: Sequence[str]) -> str | None:
+    """The VarDesc kind of an op's output, given those of its inputs in X; None where the op has no say in it."""
+    if op not in DECIDES_KIND:
+        return None
+    if op in _LOOKUPS:
+        return KIND if attrs.get("is_sparse") else _DENSE
+    return KIND if kinds and all(k == KIND for k in kinds) else _DENSE
+
+
+def mentions_rows(value: Any) -> bool:
+    """Whether an input slot's value is, or lists, sparse rows."""
+    return type(value) is SelectedRows or (type(value) is list and any(type(v) is SelectedRows for v in value))
