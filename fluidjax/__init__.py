@@ -62,6 +62,8 @@ from .ragged import bucketed as bucketed
 from .scope import Scope as Scope
 from .scope import global_scope as global_scope
 from .scope import scope_guard as scope_guard
+from .transpiler import DistributeTranspiler as DistributeTranspiler
+from .transpiler import DistributeTranspilerConfig as DistributeTranspilerConfig
 from .transpiler import InferenceTranspiler as InferenceTranspiler
 from .transpiler import memory_optimize as memory_optimize
 from .transpiler import release_memory as release_memory

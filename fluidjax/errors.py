@@ -59,6 +59,12 @@ class NanInfError(EnforceNotMet):
     """A NaN or infinity found under FLAGS_check_nan_inf."""
 
 
+class UnknownEndpointError(FluidValueError, KeyError):
+    """An endpoint that a job does not have."""
+
+    __str__ = Exception.__str__  # KeyError's shows a repr
+
+
 class UnsupportedError(FluidError, NotImplementedError):
     """Something that Fluid had and fluidjax does not do; the text says what to use instead."""
 

@@ -495,6 +495,8 @@ class Program:
         self._readers: list[Any] = []  # loaders that feed every run (DataLoader with iterable=False)
         self._reused: dict[str, str] = {}  # variables that share a name since memory_optimize, and that name
         self._memory_optimized = False  # compile it with the scheduler that saves memory
+        self._trainers_endpoints: list[str] = []  # nccl2 mode: where the trainers are, in order of their numbers
+        self._nccl_comm_num, self._use_hierarchical_allreduce, self._hierarchical_allreduce_inter_nranks = 1, False, 0
         self._pserver_plan: Any = None  # of a job's program: the dist.pserver_plan.PserverPlan that it belongs to
 
     def _touch(self) -> None:
@@ -599,7 +601,9 @@ class Program:
         copy._loaded = self._loaded
         copy._op_role, copy._op_role_var = self._op_role, list(self._op_role_var)
         copy._reused, copy._memory_optimized = dict(self._reused), self._memory_optimized
-        copy._pserver_plan = self._pserver_plan
+        copy._pserver_plan, copy._trainers_endpoints = self._pserver_plan, list(self._trainers_endpoints)
+        copy._nccl_comm_num, copy._use_hierarchical_allreduce = self._nccl_comm_num, self._use_hierarchical_allreduce
+        copy._hierarchical_allreduce_inter_nranks = self._hierarchical_allreduce_inter_nranks
         return copy
 
     def _refuse_reused(self, names: Iterable[str]) -> None:

@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ..errors import FluidValueError, near
+from ..errors import FluidValueError, UnknownEndpointError, near
 from ..ir.desc import ProgramDesc
 
 MODES = ("sync", "async", "half_async", "geo")
@@ -111,7 +111,7 @@ class PserverPlan:
         return self._made(trainer_id)
 
     def pserver(self, endpoint: str) -> Descs:
-        """Main and startup program of a pserver, as frozen descs. Raises FluidValueError for an unknown endpoint."""
+        """Main and startup program of a pserver, as frozen descs. Raises UnknownEndpointError for one that the job does not have."""
         self.index(endpoint)
         return self._made(endpoint)
 
@@ -121,13 +121,13 @@ class PserverPlan:
         return self.build(role)
 
     def index(self, endpoint: str) -> int:
-        """The number of a pserver. Raises FluidValueError, with near misses, for an endpoint that the job does not have."""
+        """The number of a pserver. Raises UnknownEndpointError, with near misses, for one that the job does not have."""
         if endpoint not in self.endpoints:
             there = ", ".join(self.endpoints)
-            raise FluidValueError(f"there is no pserver {endpoint!r}{near(str(endpoint), self.endpoints)}; the job has {there}")
+            raise UnknownEndpointError(f"there is no pserver {endpoint!r}{near(str(endpoint), self.endpoints)}; the job has {there}")
         return self.endpoints.index(endpoint)
 
     def owned(self, endpoint: str) -> tuple[ParamBlock, ...]:
-        """The blocks that a pserver owns, in the order of `params`. Raises FluidValueError for an unknown endpoint."""
+        """The blocks that a pserver owns, in the order of `params`. Raises UnknownEndpointError for one that the job does not have."""
         self.index(endpoint)
         return tuple(b for p in self.params for b in p.blocks if b.endpoint == endpoint)

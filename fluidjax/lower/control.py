@@ -10,8 +10,9 @@ import jax.numpy as jnp
 
 from ..errors import EnforceNotMet, MixesRows, UnsupportedError
 from ..ir import walk
-from ..ir.desc import OpDesc
+from ..ir.desc import OpDesc, ProgramDesc
 from ..ops.ragged import Ragged
+from ..ops.rpc import REMOTE
 from .env import Context, Env, read
 
 RunBlock = Callable[[int, Env, Context], None]
@@ -19,6 +20,17 @@ RunBlock = Callable[[int, Env, Context], None]
 # Nor does a step open rings: the processes of a job are joined before it runs.
 IGNORED = frozenset({"feed", "fetch", "delete_var", "gen_nccl_id", "c_gen_nccl_id", "c_comm_init", "c_comm_init_all"})
 EFFECTS = frozenset({"print"})  # run for what they do, not for what they compute
+
+
+def refuse_remote(desc: ProgramDesc) -> None:
+    """Raises UnsupportedError for a program of a parameter-server job, naming its first op that talks to others."""
+    for idx, op in walk.ops(desc):
+        if op.type in REMOTE:
+            raise UnsupportedError(
+                f"op '{op.type}' of block {idx} belongs to a parameter-server job, and a program alone has nobody to talk to: "
+                "run all programs of the job in this process with fluidjax.dist.local_job.LocalJob, start the script with "
+                "`python -m fluidjax launch`, or run the program as it was before transpile"
+            )
 
 
 def conditional_block(op: OpDesc, env: Env, ctx: Context, run_block: RunBlock) -> None:

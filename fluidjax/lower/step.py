@@ -40,6 +40,7 @@ class Step:
     literal: bool = False
 
     def __post_init__(self) -> None:
+        control.refuse_remote(self.desc)
         unknown = unsupported(self.desc, self.ops)
         if unknown:
             raise UnsupportedError(f"the program needs {len(unknown)} op types that are not there: {', '.join(unknown)}")

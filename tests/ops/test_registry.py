@@ -33,6 +33,8 @@ OURS: dict[str, str] = {
 }
 # Gradients that differ from 1.8.5's on purpose.
 OTHER_GRADIENTS: dict[str, str] = {
+    "split_byref": "1.8.5 says sum, which is not the derivative; transpilers write the op after backward",
+    "split_selected_rows": "1.8.5 says sum, which is not the derivative; transpilers write the op after backward",
     "data_norm": "1.8.5 also names the three sums as outputs, which its GPU kernel updates and its CPU kernel leaves",
 }
 

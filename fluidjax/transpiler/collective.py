@@ -1,0 +1,198 @@
+"""Collective mode: ops that average gradients, or parameters, over the trainers, put into the programs.
+
+grad_allreduce: the loss gradient is scaled by 1/n, every gradient summed over the ranks as soon as it is there. local_sgd:
+after its update a parameter's change is averaged over the ranks. Rings are taken in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .. import unique_name
+from ..dist.waiting import wait_for
+from ..errors import FluidValueError, near
+from ..ir import edit
+from ..ir.desc import OpDesc, ProgramDesc, VarDesc
+from ..program import Program
+from .config import COLLECTIVE_MODES, DistributeTranspilerConfig
+from .making import Maker
+from .request import checked_endpoints, current_of, rank_of
+from .sparse_table import LOOKUPS
+
+SNAPSHOT = "@SNAPSHOT"
+SINGLE = "single_process_multi_thread"
+
+
+@dataclass(frozen=True)
+class Ring:
+    """The trainers, this one's number and endpoint, and how many rings there are."""
+
+    endpoints: tuple[str, ...]
+    rank: int
+    current: str
+    rings: int
+
+    @property
+    def size(self) -> int:
+        return len(self.endpoints)
+
+
+def transpile_collective(
+    config: DistributeTranspilerConfig, main: Program, startup: Program, trainer_id: Any, trainers: Any, current_endpoint: str
+) -> None:
+    """Transpile in place. trainers: the endpoints, as a string or a list.
+
+    Raises FluidValueError for an unknown collective_mode, trainers that are no endpoints or only one, a trainer_id out of
+    range, an own endpoint that is none of them, and programs transpiled before.
+    """
+    mode = config.collective_mode
+    endpoints = _endpoints(trainers, mode)
+    if mode not in COLLECTIVE_MODES:
+        there = ", ".join(COLLECTIVE_MODES)
+        raise FluidValueError(f"invalid collective_mode: {mode}{near(str(mode), COLLECTIVE_MODES)}; it is one of {there}")
+    if isinstance(trainer_id, int) and trainer_id < 0:
+        raise FluidValueError(f"rank must >= 0: trainer_id is {trainer_id}")
+    current = current_of(current_endpoint, endpoints)
+    rank = rank_of(trainer_id, len(endpoints))
+    _refuse(startup.desc, main.desc)
+    ring = Ring(endpoints, rank, current, 1 if mode == SINGLE else config.nccl_comm_num)
+    begin, train = _MODES[mode]
+    new_startup, new_main = begin(startup.desc, ring), train(main.desc, ring)
+    if rank == 0 and config.wait_port and mode != SINGLE:
+        wait_for(e for e in endpoints if e != current)
+    startup._set_desc(new_startup)
+    main._set_desc(new_main)
+
+
+def _endpoints(trainers: Any, mode: Any) -> tuple[str, ...]:
+    if not isinstance(trainers, str | list | tuple):
+        raise FluidValueError(f"invalid trainers config: {trainers}; in collective mode it is 'ip:port,ip:port' or a list of endpoints")
+    endpoints = checked_endpoints(trainers.split(",") if isinstance(trainers, str) else trainers, "trainers")
+    if len(endpoints) <= 1 and mode != SINGLE:
+        raise FluidValueError(f"invalid trainer number in distributed: {len(endpoints)}; collective mode needs several")
+    return endpoints
+
+
+def _refuse(*programs: ProgramDesc) -> None:
+    for desc in programs:
+        found = next((op.type for op in desc.blocks[0].ops if op.type.startswith("c_")), None)
+        if found is not None:
+            raise FluidValueError(f"the program has the op '{found}': it is transpiled already; transpile one that is freshly built")
+
+
+def _distributed(desc: ProgramDesc) -> set[str]:
+    """Tables that are not the same on all ranks."""
+    return {op.input("W")[0] for op in desc.blocks[0].ops if op.type in LOOKUPS and op.attrs.get("is_distributed")}
+
+
+def join(startup: ProgramDesc, ring: Ring) -> ProgramDesc:
+    """`startup` that opens the rings, and takes the parameters of rank 0."""
+    make = Maker(1 + edit.max_uid(startup))
+    ops, ids = list(startup.blocks[0].ops), []
+    others = [e for e in ring.endpoints if e != ring.current]
+    for number in range(ring.rings):
+        ids.append(VarDesc(unique_name.generate("nccl_id"), kind="RAW", persistable=True))
+        name = ids[-1].name
+        ops.append(make.op("c_gen_nccl_id", {}, {"Out": name}, rank=ring.rank, endpoint=ring.current, other_endpoints=others))
+        ops.append(make.op("c_comm_init", {"X": name}, {}, nranks=ring.size, rank=ring.rank, ring_id=number))
+    params = _parameters(startup)
+    for at, name in enumerate(params):
+        ops.append(make.op("c_broadcast", {"X": name}, {"Out": name}, ring_id=at % ring.rings, root=0))
+    for number in range(ring.rings if params else 0):
+        ops.append(make.op("c_sync_comm_stream", {"X": params[-1]}, {"Out": params[-1]}, ring_id=number))
+    return edit.add_vars(edit.replace_ops(startup, 0, ops), 0, ids)
+
+
+def _parameters(startup: ProgramDesc) -> list[str]:
+    away = _distributed(startup)
+    return [n for n, v in startup.blocks[0].vars.items() if v.is_parameter and n not in away]
+
+
+def join_and_remember(startup: ProgramDesc, ring: Ring) -> ProgramDesc:
+    """As join; local SGD also remembers the parameters."""
+    joined = join(startup, ring)
+    make = Maker(1 + edit.max_uid(joined))
+    names = _parameters(startup)
+    ops = [*joined.blocks[0].ops, *(make.op("assign", {"X": n}, {"Out": n + SNAPSHOT}) for n in names)]
+    return edit.add_vars(edit.replace_ops(joined, 0, ops), 0, (_snapshot(startup, n) for n in names))
+
+
+def _snapshot(desc: ProgramDesc, name: str) -> VarDesc:
+    return replace(desc.blocks[0].vars[name], name=name + SNAPSHOT, is_parameter=False, persistable=True, stop_gradient=True)
+
+
+def join_devices(startup: ProgramDesc, ring: Ring) -> ProgramDesc:
+    """`startup` that joins the devices of this process."""
+    op = Maker(1 + edit.max_uid(startup)).op("c_comm_init_all", {}, {}, ring_id=0)
+    return edit.replace_ops(startup, 0, [*startup.blocks[0].ops, op])
+
+
+def average_gradients(main: ProgramDesc, ring: Ring) -> ProgramDesc:
+    """`main` whose gradients are averages over the ranks."""
+    make = Maker(1 + edit.max_uid(main))
+    away = _distributed(main)
+    backwards: list[OpDesc] = []  # from the last op to the first: so the rings alternate as in Fluid
+    turn, last = 0, None
+    for op in reversed(main.blocks[0].ops):
+        grads = [g for p, g in _pairs(op) if p not in away] if edit.role(op) & edit.BACKWARD else []
+        for grad in grads:
+            call = make.op("c_allreduce_sum", {"X": grad}, {"Out": grad}, edit.BACKWARD, ring_id=turn % ring.rings)
+            backwards.append(call)
+            turn, last = turn + 1, grad
+        if grads:
+            backwards.append(make.op("c_sync_calc_stream", {"X": grads[0]}, {"Out": grads[0]}, edit.BACKWARD))
+        if edit.role(op) & edit.BACKWARD and edit.role(op) & edit.LOSS:
+            loss = next(op.writes)
+            backwards.append(make.op("scale", {"X": loss}, {"Out": loss}, edit.BACKWARD, scale=1.0 / ring.size))
+        backwards.append(op)
+    ops = backwards[::-1]
+    if last is None:
+        return edit.replace_ops(main, 0, ops)
+    syncs = [make.op("c_sync_comm_stream", {"X": last}, {"Out": last}, edit.BACKWARD, ring_id=i) for i in range(ring.rings)]
+    first = next((at for at, op in enumerate(ops) if edit.role(op) & edit.OPTIMIZE), len(ops))
+    return edit.replace_ops(main, 0, [*ops[:first], *syncs, *ops[first:]])
+
+
+def _pairs(op: OpDesc) -> Iterable[tuple[str, str]]:
+    named: Sequence[str] = op.attrs.get("op_role_var", ())
+    return zip(named[::2], named[1::2], strict=False)
+
+
+def average_parameters(main: ProgramDesc, ring: Ring) -> ProgramDesc:
+    """`main` that after every update averages what the parameters changed by over the ranks."""
+    make = Maker(1 + edit.max_uid(main))
+    away = _distributed(main)
+    role, turn = edit.OPTIMIZE, 0
+    backwards: list[OpDesc] = []
+    updated: list[str] = []
+    for op in reversed(main.blocks[0].ops):
+        if {"Param", "Grad"} <= op.inputs.keys() and op.input("Param")[0] not in away:
+            (name,) = op.input("Param")
+            updated.append(name)
+            backwards += [
+                make.op("c_allreduce_sum", {"X": name}, {"Out": name}, role, ring_id=turn % ring.rings),
+                make.op("c_sync_calc_stream", {"X": name}, {"Out": name}, role),
+                make.op("elementwise_sub", {"X": name + SNAPSHOT, "Y": name}, {"Out": name}, role),
+            ]
+            turn += 1
+        backwards.append(op)
+    ops = backwards[::-1]
+    for number in range(ring.rings if updated else 0):
+        ops.append(make.op("c_sync_comm_stream", {"X": updated[-1]}, {"Out": updated[-1]}, role, ring_id=number))
+    for name in reversed(updated):
+        ops += [
+            make.op("scale", {"X": name}, {"Out": name}, role, scale=1.0 / ring.size),
+            make.op("elementwise_sub", {"X": name + SNAPSHOT, "Y": name}, {"Out": name}, role),
+            make.op("assign", {"X": name}, {"Out": name + SNAPSHOT}, role),
+        ]
+    return edit.add_vars(edit.replace_ops(main, 0, ops), 0, (_snapshot(main, n) for n in updated))
+
+
+Rewrite = Callable[[ProgramDesc, Ring], ProgramDesc]
+_MODES: dict[str, tuple[Rewrite, Rewrite]] = {
+    "grad_allreduce": (join, average_gradients),
+    "local_sgd": (join_and_remember, average_parameters),
+    SINGLE: (join_devices, average_gradients),
+}

@@ -1,0 +1,204 @@
+"""DistributeTranspiler: one training program becomes the programs of a job's trainers and parameter servers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..dist.pserver_plan import PserverPlan
+from ..dist.waiting import wait_for
+from ..errors import FluidTypeError
+from ..program import Program, default_main_program, default_startup_program
+from .collective import transpile_collective
+from .config import DistributeTranspilerConfig, split_class
+from .job import Job, transpile_job
+from .nccl2 import transpile_nccl2
+from .refused import NotTranspiledError, TranspileAssertion
+from .request import Request, endpoints_of, rank_of, trainer_count
+
+
+@dataclass
+class Programs:
+    """The user's two programs, which a transpile rewrites in place."""
+
+    main: Program
+    startup: Program
+
+
+class DistributeTranspiler:
+    """Convert a training program to the programs of a distributed job.
+
+    Parameter-server mode (the default): pservers own the parameters and update them, trainers send gradients.
+
+        t = fluid.DistributeTranspiler()
+        t.transpile(trainer_id=0, pservers="192.168.0.1:6174,192.168.0.2:6174", trainers=4)
+        if role == "PSERVER":
+            pserver_program, pserver_startup = t.get_pserver_programs(current_endpoint)
+        elif role == "TRAINER":
+            trainer_program = t.get_trainer_program()
+
+    The getters can be called in any order and as often as one likes: transpile keeps what it needs. `plan` says who owns
+    which block of which parameter (dist.pserver_plan.PserverPlan).
+
+    nccl2 mode (`config.mode = "nccl2"`): the startup program joins the trainers, the main program stays as it is.
+    Collective mode (`config.mode = "collective"`): ops that average gradients ("grad_allreduce") or parameters
+    ("local_sgd") over the trainers are put into the programs.
+
+    config: a DistributeTranspilerConfig. Raises FluidTypeError for another type, TranspileAssertion for values that
+    Fluid's transpilers refuse.
+    """
+
+    _geo = False
+
+    def __init__(self, config: DistributeTranspilerConfig | None = None) -> None:
+        if config is None:
+            config = DistributeTranspilerConfig()
+        if not isinstance(config, DistributeTranspilerConfig):
+            raise FluidTypeError(f"config is a DistributeTranspilerConfig, not {type(config).__name__}")
+        config.check()
+        if config.split_method is None:
+            config.split_method = config.dispatcher
+        self.config = config
+        self._programs: Programs | None = None
+        self._job: Job | None = None
+
+    def transpile(
+        self,
+        trainer_id: int,
+        program: Program | None = None,
+        pservers: str = "127.0.0.1:6174",
+        trainers: int | str = 1,
+        sync_mode: bool = True,
+        startup_program: Program | None = None,
+        current_endpoint: str = "127.0.0.1:6174",
+        slice_var_up: bool | None = None,
+        split_method: Any = None,
+    ) -> None:
+        """Rewrite `program` and `startup_program` in place for one trainer, and keep what the getters need.
+
+        trainer_id: 0 to trainers - 1. program, startup_program: default the default programs. pservers:
+        ``"ip:port,ip:port"``. trainers: how many there are; in nccl2 and collective mode the string of their endpoints.
+        sync_mode: pservers wait for all trainers; False here or in the configuration makes the job asynchronous.
+        current_endpoint: this trainer's, in nccl2 and collective mode. slice_var_up, split_method: as in the
+        configuration, and in force instead of it (Fluid 0.14 had them here).
+
+        Raises FluidTypeError and FluidValueError for arguments that do not fit each other (endpoints malformed or twice,
+        trainer_id out of range, ...), for a program without optimizer and for one that was transpiled before;
+        UnsupportedError for updates that no pserver can make. The programs are then as they were.
+        """
+        programs = Programs(
+            _program(program, default_main_program(), "program"), _program(startup_program, default_startup_program(), "startup_program")
+        )
+        config = self.config
+        if config.mode == "nccl2" and not self._geo:
+            transpile_nccl2(config, programs.main, programs.startup, trainer_id, trainers, current_endpoint)
+        elif config.mode == "collective" and not self._geo:
+            transpile_collective(config, programs.main, programs.startup, trainer_id, trainers, current_endpoint)
+        else:
+            request = self._request(trainer_id, pservers, trainers, bool(sync_mode), slice_var_up, split_method)
+            self._job = transpile_job(request, programs.main, programs.startup)
+            if config.print_log:
+                print(self._job.summary())
+        self._programs = programs
+
+    def _request(
+        self, trainer_id: int, pservers: str, trainers: Any, sync_mode: bool, slice_var_up: bool | None, split_method: Any
+    ) -> Request:
+        config = self.config
+        endpoints = endpoints_of(pservers, "pservers")
+        if config.enable_dc_asgd and sync_mode and config.sync_mode:
+            raise TranspileAssertion("enable_dc_asgd corrects gradients that come late; set sync_mode to False with it")
+        count = trainer_count(trainers)
+        return Request(
+            rank_of(trainer_id, count), count, endpoints,
+            config.dispatcher if split_method is None else split_class(split_method),
+            sync=sync_mode and config.sync_mode and not self._geo,
+            slice_var_up=bool(config.slice_var_up if slice_var_up is None else slice_var_up),
+            min_block_size=config.min_block_size,
+            runtime_split=config.runtime_split_send_recv and not self._geo, half_async=bool(config.half_async),
+            completely_not_async=bool(config.completely_not_async), dc_asgd=bool(config.enable_dc_asgd) and not self._geo,
+            geo=self._geo, push_every=config.geo_sgd_need_push_nums if self._geo else 1,
+        )  # fmt: skip
+
+    @property
+    def plan(self) -> PserverPlan:
+        """Who owns what in the job. Raises NotTranspiledError before transpile, and in modes without pservers."""
+        return self._made("plan").plan
+
+    def get_trainer_program(self, wait_port: bool = True) -> Program:
+        """The program that was given to transpile, now the trainer's: without updates; its startup program likewise.
+
+        wait_port: in a job whose processes were started one by one, wait until all pservers listen, at most a minute.
+        Within one process, and under our launcher, nothing waits.
+
+        Raises NotTranspiledError before transpile, EnforceNotMet for pservers that do not come.
+        """
+        programs = self._rewritten("get_trainer_program")
+        if self._job is not None:
+            self._job.finish(programs.main, programs.startup)
+            if wait_port:
+                wait_for(self._job.plan.endpoints)
+        return programs.main
+
+    def get_pserver_program(self, endpoint: str) -> Program:
+        """The program of the pserver `endpoint`: block 0 listens, every other block updates one block of a parameter.
+
+        Raises NotTranspiledError before transpile, UnknownEndpointError (near misses named) for none of the pservers.
+        """
+        return self._made("get_pserver_program").pserver(endpoint)[0]
+
+    def get_pserver_programs(self, endpoint: str) -> tuple[Program, Program]:
+        """Main and startup program of the pserver `endpoint`. Raises as get_pserver_program."""
+        return self._made("get_pserver_programs").pserver(endpoint)
+
+    def get_startup_program(
+        self, endpoint: str, pserver_program: Program | None = None, startup_program: Program | None = None
+    ) -> Program:
+        """The startup program of the pserver `endpoint`: it initialises the blocks that the pserver owns.
+
+        pserver_program: not needed; Fluid wanted what get_pserver_program gave. startup_program: initialise as this
+        program does, instead of the one that was given to transpile.
+
+        Raises NotTranspiledError before transpile, UnknownEndpointError for none of the pservers, FluidTypeError for
+        arguments of other types.
+        """
+        job = self._made("get_startup_program")
+        for what, given in (("pserver_program", pserver_program), ("startup_program", startup_program)):
+            if given is not None and not isinstance(given, Program):
+                raise FluidTypeError(f"{what} is a Program, not {type(given).__name__}")
+        if startup_program is not None and startup_program is not self._rewritten("get_startup_program").startup:
+            job = job.with_startup(startup_program)
+        return job.pserver(endpoint)[1]
+
+    def _rewritten(self, what: str) -> Programs:
+        if self._programs is None:
+            raise NotTranspiledError(f"{what}: call transpile(...) first")
+        return self._programs
+
+    def _made(self, what: str) -> Job:
+        self._rewritten(what)
+        if self._job is None:
+            raise NotTranspiledError(f"{what}: in {self.config.mode} mode there are no pservers; run the program that was transpiled")
+        return self._job
+
+
+def _program(given: Any, default: Program, what: str) -> Program:
+    if given is None:
+        return default
+    if not isinstance(given, Program):
+        raise FluidTypeError(f"{what} is a Program, not {given!r}")
+    return given
+
+
+class GeoSgdTranspiler(DistributeTranspiler):
+    """Geo-SGD: trainers update by themselves and exchange what they changed every geo_sgd_need_push_nums batches.
+
+        config = fluid.DistributeTranspilerConfig()
+        config.sync_mode, config.geo_sgd_mode = False, True
+        t = fluid.transpiler.GeoSgdTranspiler(config)
+        t.transpile(0, pservers="127.0.0.1:6174,127.0.0.1:6175", trainers=2)
+
+    The pservers add the deltas to their parameters. Methods and errors are those of DistributeTranspiler.
+    """
+
+    _geo = True

@@ -1,0 +1,212 @@
+"""Who updates what: the analysis that every program of a parameter-server job is made from.
+
+Everything here is the same for all trainers and pservers of a job, whoever asks first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..dist.pserver_plan import ParamBlock, PlannedParam, PlannedTable
+from ..errors import FluidValueError, UnsupportedError, near
+from ..ir import edit
+from ..ir.desc import OpDesc, ProgramDesc, VarDesc
+from .learning_rate import scheduled, spread_counters
+from .request import Request
+from .slicing import block_shapes
+from .sparse_table import distributed_table, remote_tables, sparse_grads
+
+_CLIPS = ("@CLIP", "/gradient_clip/")  # of op_namescope: set_gradient_clip, and grad_clip of an optimizer
+
+# Updates that take the norm of the whole parameter, of those that Fluid does not cut.
+_WHOLE = frozenset({"lamb"})
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The original programs, prepared, and what follows from them.
+
+    main: clips belong to backward; in asynchronous jobs the learning rate counts what all trainers did. pairs: (parameter,
+    gradient) in the order of updates. params: the same, cut and dealt. sends: parameter names in the order of sends.
+    counters: the counters of the trainers' steps, by trainer (asynchronous, with a learning-rate schedule).
+    """
+
+    request: Request
+    main: ProgramDesc
+    startup: ProgramDesc
+    updates: tuple[OpDesc, ...]
+    params: tuple[PlannedParam, ...]
+    sends: tuple[str, ...]
+    table: PlannedTable | None = None
+    counters: tuple[str, ...] = ()
+
+    @cached_property
+    def by_name(self) -> dict[str, PlannedParam]:
+        return {p.name: p for p in self.params}
+
+    @cached_property
+    def schedule(self) -> tuple[OpDesc, ...]:
+        """The ops that compute the learning rate, in order."""
+        return tuple(op for op in self.main.blocks[0].ops if scheduled(op))
+
+    @cached_property
+    def updates_of(self) -> dict[str, list[OpDesc]]:
+        """Parameter -> the ops of its update, in order."""
+        found: dict[str, list[OpDesc]] = {}
+        for op in self.updates:
+            found.setdefault(op.attrs["op_role_var"][0], []).append(op)
+        return found
+
+    @cached_property
+    def shared(self) -> frozenset[str]:
+        """What the updates of several parameters use: learning rates, above all."""
+        seen: dict[str, str] = {}
+        several = set()
+        for param, ops in self.updates_of.items():
+            for name in {n for op in ops for n in (*op.reads, *op.writes)}:
+                if seen.setdefault(name, param) != param:
+                    several.add(name)
+        return frozenset(several.union(*(op.input("LearningRate") for op in self.updates)))
+
+    @cached_property
+    def stride(self) -> int:
+        """Beyond every uid of both programs: op uid + k * stride is the k-th copy of an op."""
+        return 1 + max(edit.max_uid(self.main), edit.max_uid(self.startup))
+
+    @cached_property
+    def dropped(self) -> frozenset[str]:
+        """What only updates read: learning rates, accumulators, temporary values. Trainers do not have it."""
+        pairs = {n for op in self.updates for n in op.attrs["op_role_var"]}
+        return frozenset(n for op in self.updates for n in op.reads) - pairs
+
+
+def analyse(request: Request, main: ProgramDesc, startup: ProgramDesc) -> Layout:
+    """Cut and deal the parameters of a training program.
+
+    Raises FluidValueError for a program without optimizer, or that is transpiled already; UnsupportedError for updates
+    that no pserver can make by itself; what a split_method of the user's own raises.
+    """
+    refuse(main)
+    main = keep_clips(main)
+    counters: tuple[str, ...] = ()
+    if not request.sync and not request.geo:
+        main, startup, counters = spread_counters(main, startup, request.trainers)
+    updates = tuple(op for op in main.blocks[0].ops if edit.role(op) == edit.OPTIMIZE)
+    pairs = pairs_of(main, updates)
+    table = None if request.geo else distributed_table(main, pairs, updates, len(request.endpoints))
+    trained = [(p, g) for p, g in pairs if p.trainable and not (table and p.name == table.name)]
+    uncut = {op.attrs["op_role_var"][0] for op in updates if op.type in _WHOLE}
+    params, sends = deal(request, main, trained, uncut)
+    return Layout(request, main, startup, updates, params, sends, table, counters)
+
+
+def refuse(main: ProgramDesc) -> None:
+    """Raises for programs that cannot be cut: transpiled before, or updated by optax."""
+    kinds = {op.type for op in main.blocks[0].ops}
+    if kinds & {"send", "recv", "listen_and_serv"}:
+        raise FluidValueError("this program is transpiled already; transpile one that is freshly built, or a clone from before")
+    if "optax_update" in kinds:
+        raise UnsupportedError(
+            "op 'optax_update' updates all parameters at once, which pservers cannot share; use an optimizer of "
+            "fluid.optimizer, or shard the state of this one over a mesh (fluid.dist)"
+        )
+
+
+def keep_clips(main: ProgramDesc) -> ProgramDesc:
+    """`main` with clips as part of backward: trainers clip, and send what is clipped."""
+
+    def kept(op: OpDesc) -> OpDesc:
+        scope = op.attrs.get("op_namescope", "")
+        if edit.role(op) == edit.OPTIMIZE and any(mark in scope for mark in _CLIPS):
+            return replace(op, attrs=op.attrs.set(op_role=edit.BACKWARD))
+        return op
+
+    return edit.replace_ops(main, 0, map(kept, main.blocks[0].ops))
+
+
+def pairs_of(main: ProgramDesc, updates: Iterable[OpDesc]) -> list[tuple[VarDesc, str]]:
+    """The parameters that `updates` name, with their gradients, in order.
+
+    Raises FluidValueError if there are none, UnsupportedError for an update that does not say what it is of.
+    """
+    found: dict[str, str] = {}
+    for op in updates:
+        named = op.attrs.get("op_role_var", ())
+        if len(named) < 2:
+            raise UnsupportedError(
+                f"op '{op.type}' ({op.loc}) updates something of which it does not say the parameter (op_role_var), so no "
+                "pserver can own it; transpile before this op is added"
+            )
+        found.setdefault(named[0], named[1])
+    if not found:
+        raise FluidValueError("this program has no optimizer, so pservers have nothing to update; call optimizer.minimize(loss) first")
+    vars = main.blocks[0].vars
+    for name in (n for pair in found.items() for n in pair):
+        if name not in vars:
+            raise FluidValueError(f"an update names {name!r} (op_role_var), which the program does not have{near(name, vars)}")
+    return [(vars[p], g) for p, g in found.items()]
+
+
+def deal(
+    request: Request, main: ProgramDesc, pairs: Sequence[tuple[VarDesc, str]], uncut: Container[str] = ()
+) -> tuple[tuple[PlannedParam, ...], tuple[str, ...]]:
+    """Cut parameters into blocks and give each an endpoint: the blocks of one parameter at a time, in the order of sends.
+
+    uncut: parameters that stay whole. Without slicing Fluid shuffles that order by the program's seed, so that not all
+    weights go to the same pservers.
+    """
+    count = len(request.endpoints) if request.slice_var_up or request.geo else 1
+    cut = {p.name: block_shapes(known_shape(p), 1 if p.name in uncut else count, request.min_block_size) for p, _ in pairs}
+    order = list(pairs)
+    if not request.slice_var_up and not request.geo:
+        np.random.RandomState(main.seed).shuffle(order)  # type: ignore[arg-type]
+    dispatcher = request.split_method(list(request.endpoints))
+    dispatcher.reset()
+    dealt = {p.name: dispatched(dispatcher, pieces(p, cut[p.name]), request.endpoints) for p, _ in order}
+    remote, by_rows = remote_tables(main), sparse_grads(main)
+    params = []
+    for p, grad in pairs:
+        sparse = grad in by_rows
+        blocks = tuple(blocks_of(p, grad, cut[p.name], dealt[p.name]))
+        params.append(PlannedParam(p.name, grad, known_shape(p), p.dtype or "float32", blocks, sparse, sparse and p.name in remote))
+    return tuple(params), tuple(p.name for p, _ in order)
+
+
+def known_shape(var: VarDesc) -> tuple[int, ...]:
+    if not var.shape or any(n < 1 for n in var.shape):
+        raise FluidValueError(f"parameter {var.name!r} has the shape {list(var.shape or ())}; pservers need every dimension")
+    return var.shape
+
+
+def pieces(param: VarDesc, shapes: Sequence[tuple[int, ...]]) -> list[VarDesc]:
+    """What a dispatcher sees: the blocks as variables."""
+    if len(shapes) == 1:
+        return [param]
+    return [replace(param, name=f"{param.name}.block{i}", shape=shape, is_parameter=False) for i, shape in enumerate(shapes)]
+
+
+def dispatched(dispatcher: Any, blocks: list[VarDesc], endpoints: Sequence[str]) -> list[str]:
+    """The endpoints that a dispatcher deals to `blocks`, checked. Raises FluidValueError for what are none."""
+    dealt = dispatcher.dispatch(blocks)
+    name = type(dispatcher).__name__
+    if not isinstance(dealt, list | tuple) or len(dealt) != len(blocks):
+        raise FluidValueError(f"{name}.dispatch returns a list of {len(blocks)} endpoints for {blocks[0].name!r}, not {dealt!r}")
+    wrong = [e for e in dealt if e not in endpoints]
+    if wrong:
+        meant = near(str(wrong[0]), endpoints)
+        raise FluidValueError(f"{name}.dispatch dealt {blocks[0].name!r} to {wrong[0]!r}{meant}, which is no pserver")
+    return list(dealt)
+
+
+def blocks_of(param: VarDesc, grad: str, shapes: Sequence[tuple[int, ...]], dealt: Sequence[str]) -> Iterable[ParamBlock]:
+    offset = 0
+    for i, (shape, endpoint) in enumerate(zip(shapes, dealt, strict=True)):
+        part = f".block{i}" if len(shapes) > 1 else ""
+        yield ParamBlock(param.name + part, grad + part, endpoint, i, offset, shape)
+        offset += math.prod(shape)
