@@ -168,7 +168,8 @@ def _var_difference(block: Any, want: dict[str, Any]) -> str | None:
     if kind in ("LOD_TENSOR", "SELECTED_ROWS"):
         if "shape" in want and list(var.shape or ()) != [max(n, -1) for n in want["shape"]]:
             return f"has shape {var.shape}, not {want['shape']}"
-        if want.get("dtype") in VarType.__members__ and not _lost_dtype(block, want["name"]) and enum_of(var.dtype) != VarType[want["dtype"]]:
+        dtype = None if _lost_dtype(block, want["name"]) else VarType.__members__.get(want.get("dtype"))
+        if dtype is not None and enum_of(var.dtype) != dtype:
             return f"is {var.dtype}, not {want['dtype']}"
     return None
 
