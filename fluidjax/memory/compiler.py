@@ -11,6 +11,7 @@ import jax
 from ..bank import Layout, plan
 from ..compiled import MEMORY_OPTIMIZED, Compiled, Recompiles
 from ..ir.desc import ProgramDesc
+from ..ranks import OneDevice
 from .sizes import Arguments
 
 # "default" is what XLA does of itself; the other scheduler exists on the CPU alone.
@@ -34,7 +35,7 @@ class Figures:
 
 def lower(desc: ProgramDesc, fetches: tuple[str, ...], types: Arguments, device: Any) -> Any:
     """The step that Executor.run would compile for these types, traced (a jax.stages.Lowered)."""
-    compiled = Compiled(desc, fetches, device, Recompiles())
+    compiled = Compiled(desc, fetches, OneDevice(device), Recompiles())
     mutable = {n: types.state[n] for n in compiled.written if n in types.state}
     constant = {n: v for n, v in types.state.items() if n not in mutable}
     layouts = compiled._layouts = plan(mutable), plan(constant)
