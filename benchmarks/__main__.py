@@ -1,4 +1,4 @@
-"""``python -m benchmarks [steady] [overhead] [building] [first] [fusing] [passes] [memory]``: print the table of figures."""
+"""``python -m benchmarks [steady] [overhead] [building] [first] [fusing] [passes] [memory] [parallel]``: print the table of figures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 
 import jax
 
-from . import building, fusing, memory, overhead, passes
+from . import building, fusing, memory, overhead, parallel, passes
 from .cases import CASES, Ours, Theirs
 from .timing import interleaved
 
@@ -74,12 +74,15 @@ def programs() -> None:
 PARTS = {
     "steady": steady, "overhead": calls, "building": programs, "first": first,
     "fusing": fusing.table, "passes": passes.table, "memory": memory.table,
+    "parallel": parallel.table,
 }  # fmt: skip
 
 
 def main(arguments: list[str]) -> None:
     if arguments[:1] == ["_first"]:
         return one_first(arguments[1], int(arguments[2]))
+    if arguments[:1] == ["_parallel"]:
+        return parallel.measure(int(arguments[1]))
     unknown = [a for a in arguments if a not in PARTS]
     if unknown:
         sys.exit(f"unknown part {unknown[0]!r}; there are {', '.join(PARTS)}")

@@ -96,6 +96,14 @@ class WordModel(nn.Module):
 
 def training(model: nn.Module, optimizer: optax.GradientTransformation, feed: dict[str, Any]) -> tuple[Any, Callable[..., Any]]:
     """Initial (variables, optimizer state), and the jitted step ``(state, feed) -> (state, loss)`` with donation."""
+    state, fn = step(model, optimizer, feed)
+    return state, jax.jit(fn, donate_argnums=0)
+
+
+def step(
+    model: nn.Module, optimizer: optax.GradientTransformation, feed: dict[str, Any], axis: str | None = None
+) -> tuple[Any, Callable[..., Any]]:
+    """Initial state and the step as a plain function; with `axis`, gradients are averaged over that mesh axis."""
     name = next(n for n in feed if n not in ("label", "y"))
     variables = model.init(jax.random.key(0), feed[name])
     state = variables, optimizer.init(variables["params"])
@@ -107,11 +115,13 @@ def training(model: nn.Module, optimizer: optax.GradientTransformation, feed: di
         losses = optax.softmax_cross_entropy_with_integer_labels(out, feed["label"][..., 0])
         return losses.mean(), updated
 
-    def step(state: Any, feed: Any) -> Any:
+    def one(state: Any, feed: Any) -> Any:
         variables, opt = state
         rest = {k: v for k, v in variables.items() if k != "params"}
         (loss, updated), grads = jax.value_and_grad(loss_of, has_aux=True)(variables["params"], rest, feed)
+        if axis is not None:
+            grads, loss = jax.lax.pmean(grads, axis), loss[None]
         updates, opt = optimizer.update(grads, opt, variables["params"])
         return ({"params": optax.apply_updates(variables["params"], updates), **updated}, opt), loss
 
-    return state, jax.jit(step, donate_argnums=0)
+    return state, one

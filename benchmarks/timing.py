@@ -29,13 +29,14 @@ def seconds(run: Callable[[], object], finish: Callable[[object], object], calls
 
 
 def interleaved(
-    ours: Callable[[], object], theirs: Callable[[], object], finish: Callable[[object], object], turns: int = 15, budget: float = 6.0
-) -> Paired:
-    """Time both sides in turns, alternating who goes first, for about `budget` seconds."""
+    ours: Callable[[], object], theirs: Callable[[], object], finish: Callable[[object], object], turns: int = 15, budget: float = 6.0,
+    most: int = 1_000_000,
+) -> Paired:  # fmt: skip
+    """Time both sides in turns of at most `most` calls, alternating who goes first, for about `budget` seconds."""
     for run in (ours, theirs):
         seconds(run, finish, 3)
     once = max(seconds(ours, finish, 1), seconds(theirs, finish, 1), 1e-6)
-    calls = max(1, int(budget / (2 * turns * once)))
+    calls = min(max(1, int(budget / (2 * turns * once))), most)
     a, b = [], []
     gc.disable()
     try:

@@ -188,6 +188,7 @@ class Executor:
                 _advance(compiled, compiled.function(kind), bank, scope, args, numpy)
         result = bank.cell[-1]
         del bank.cell[:-1]
+        compiled.where.launched(result[0])
         if compiled.random:
             self._runs[program] = step + (count or 1)
         return result[2]

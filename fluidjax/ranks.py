@@ -6,8 +6,9 @@ over the mesh; state of which each rank has its own value ("own") is an array wi
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +19,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from .lower.lockstep import AXIS
 
+IN_FLIGHT = 16  # steps on CPU devices that may be under way at once
 OWN, ALIKE, STACKED = PartitionSpec(AXIS), PartitionSpec(), PartitionSpec(None, AXIS)
 
 
@@ -39,8 +41,8 @@ class OneDevice:
                 value = np.array(value)
             return jax.device_put(value, self.device, may_alias=False)
 
-    def jit(self, body: Callable[..., Any], **options: Any) -> Any:
-        return jax.jit(body, **options)
+    def launched(self, state: Any) -> None:
+        """Told of every step that was launched, with the state that it makes."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ class Mesh:
 
     devices: tuple[Any, ...]
     together = True
+    _steps: Iterator[int] = field(default_factory=itertools.count, compare=False)
 
     @property
     def count(self) -> int:
@@ -91,6 +94,15 @@ class Mesh:
             host = np.array(value)
             host = spread_out(host, self.count) if own else host
             return jax.make_array_from_callback(host.shape, sharding, lambda index: np.array(host[index]))
+
+    def launched(self, state: Any) -> None:
+        """Told of every step that was launched, with the state that it makes.
+
+        JAX on the CPU deadlocks in a collective when more than 32 steps of several devices are under way: the devices
+        then begin them in different orders. So the queue is emptied in time.
+        """
+        if self.device.platform == "cpu" and next(self._steps) % IN_FLIGHT == IN_FLIGHT - 1:
+            jax.block_until_ready(state)
 
     def spmd(self, body: Callable[..., Any], ins: Any, outs: Any, **options: Any) -> Any:
         """The jitted function that runs `body` for each rank on its device."""

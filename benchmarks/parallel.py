@@ -1,0 +1,68 @@
+"""Data parallel steps on virtual CPU devices, against a hand-written jax.shard_map step of the same model."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import Mesh, PartitionSpec
+
+import fluidjax as fluid
+from fluidjax.ranks import IN_FLIGHT
+
+from . import flax_models
+from .cases import CASES, Case, Ours
+from .timing import interleaved
+
+DEVICES = (2, 4, 8)
+CHOSEN = (0, 1, 3, 4)  # ResNet-18 takes seconds a step where two cores act as eight devices
+
+
+class OursParallel(Ours):
+    """A case through with_data_parallel."""
+
+    def __init__(self, case: Case, devices: int) -> None:
+        super().__init__(case)
+        places = [fluid.CPUPlace()] * devices
+        self.program = fluid.CompiledProgram(self.main).with_data_parallel(self.loss.name, places=places)
+
+    def run(self) -> Any:
+        return self.exe.run(self.program, feed=self.feed, fetch_list=[self.loss], scope=self.scope, return_numpy=False)[0]
+
+
+def hand_written(case: Case, devices: int) -> Callable[[], Any]:
+    """The step of a case, spread by jax.shard_map: each device takes its part of the batch, gradients are averaged."""
+    mesh = Mesh(np.array(jax.devices()[:devices]), ("d",))
+    feed = case.feed()
+    state, step = flax_models.step(case.model(), case.optimizers()[1], feed, "d")
+    alike, split = PartitionSpec(), PartitionSpec("d")
+    spread = jax.shard_map(step, mesh=mesh, in_specs=(alike, split), out_specs=(alike, split), check_vma=False)
+    jitted = jax.jit(spread, donate_argnums=0)
+    held = [jax.device_put(state, jax.sharding.NamedSharding(mesh, alike))]
+
+    def run() -> Any:
+        held[0], loss = jitted(held[0], feed)
+        return loss
+
+    return run
+
+
+def measure(devices: int) -> None:
+    """Print the rows of one number of devices; in a process of its own, since JAX fixes the number at its start."""
+    jax.config.update("jax_num_cpu_devices", devices)
+    for case in (CASES[i] for i in CHOSEN):
+        ours = OursParallel(case, devices)
+        t = interleaved(ours.run, hand_written(case, devices), jax.block_until_ready, turns=11, budget=12.0, most=IN_FLIGHT)
+        print(f"{case.name:<44}{devices:>8}{t.ours * 1e3:>10.3f}{t.theirs * 1e3:>11.3f}{t.ratio:>8.3f}", flush=True)
+
+
+def table() -> None:
+    """The ratios on 2, 4 and 8 devices."""
+    print("\nData parallel step: with_data_parallel / hand-written shard_map (medians of interleaved turns)")
+    print(f"{'model':<44}{'devices':>8}{'ours ms':>10}{'theirs ms':>11}{'ratio':>8}", flush=True)
+    for devices in DEVICES:
+        subprocess.run([sys.executable, "-m", "benchmarks", "_parallel", str(devices)], check=True)
