@@ -119,12 +119,17 @@ def _summed(desc: ProgramDesc, ops: Sequence[OpDesc], fuse: bool, made: _Ops, no
             if grad not in op.writes:
                 continue
             notes.append(did(op, f"{grad} of {param} summed over the ranks"))
-            if fuse and _elements(desc, param) <= SMALL:
+            if fuse and _elements(desc, param) <= SMALL and not _sparse(desc, grad):
                 waiting[grad] = op
             else:
                 out.append(made("c_allreduce_sum", [grad], attrs, op))
     send()
     return out
+
+
+def _sparse(desc: ProgramDesc, grad: str) -> bool:
+    var = desc.find_var(grad)
+    return var is not None and var.kind == "SELECTED_ROWS"
 
 
 def _elements(desc: ProgramDesc, param: str) -> float:

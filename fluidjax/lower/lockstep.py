@@ -18,6 +18,7 @@ from ..ir.desc import OpDesc
 from ..ops import ring
 from ..ops.collective import COLLECTIVES
 from ..ops.registry import lookup
+from ..ops.selected import SelectedRows, total
 from .env import Context, Env, read_slots, requested, write_slots
 from .step import Step
 
@@ -53,6 +54,11 @@ def _together(op: OpDesc, envs: Sequence[Env]) -> None:
     """Run a collective op for all ranks."""
     definition = lookup(op.type)
     inputs = [read_slots(op, definition, env) for env in envs]
+    if op.type == "c_allreduce_sum" and all(isinstance(i.get("X"), SelectedRows) for i in inputs):
+        rows = total([i["X"] for i in inputs])  # each rank may have touched another number of rows
+        for env in envs:
+            write_slots(op, definition, {"Out": rows}, env)
+        return
     shapes = [[v.shape for v in jax.tree.leaves(i)] for i in inputs]
     if any(s != shapes[0] for s in shapes):
         place = f"in op: {text.op_text(op)}" + (f"  # {op.loc}" if op.loc else "")

@@ -16,6 +16,7 @@ from ..errors import EnforceNotMet
 from . import ring
 from .infer import Spec
 from .registry import Array, Attr, Reuse, control_op, grad_reuses, op
+from .selected import SelectedRows, total
 
 # Collectives: what each rank gets depends on what the others hold. lower/lockstep.py runs these for all ranks at once.
 COLLECTIVES: set[str] = set()
@@ -25,8 +26,18 @@ def _same(X: Spec, **_attrs: Any) -> Spec:
     return X
 
 
+@op(outs="Out", infer=_same)
+def c_allreduce_sum(X: Array | SelectedRows, *, ring_id: int = 0, use_calc_stream: bool = False):
+    """Out = sum of X over the ranks; of sparse rows, those of all ranks."""
+    axis = ring.ring().axis
+    if axis is None:
+        return X
+    if isinstance(X, SelectedRows):
+        return total([SelectedRows(r, v, X.height) for r, v in zip(ring.gathered(X.rows), ring.gathered(X.values), strict=True)])
+    return jax.lax.psum(X, axis)
+
+
 REDUCTIONS: list[tuple[str, Callable[[Any, str], Any], str]] = [
-    ("sum", jax.lax.psum, "Out = sum of X over the ranks."),
     ("max", jax.lax.pmax, "Out = elementwise maximum of X over the ranks."),
     ("min", jax.lax.pmin, "Out = elementwise minimum of X over the ranks."),
     ("prod", lambda x, axis: jax.lax.all_gather(x, axis).prod(0, dtype=x.dtype), "Out = product of X over the ranks."),
@@ -129,7 +140,7 @@ def c_fused_allreduce_sum(X: list[Array], *, ring_id: int = 0):
     return [done[i] for i in range(len(X))]
 
 
-COLLECTIVES.update("c_broadcast c_allgather c_reducescatter c_fused_allreduce_sum".split())
+COLLECTIVES.update("c_allreduce_sum c_broadcast c_allgather c_reducescatter c_fused_allreduce_sum".split())
 
 # What opens a ring: a job's processes are joined before any program runs, so a step passes these over.
 _INT = {"ring_id": Attr("ring_id", "INT", 0)}

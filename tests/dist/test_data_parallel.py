@@ -50,7 +50,7 @@ class Net:
         bn, emb = spec.get("bn"), spec.get("emb")
         x = layers.data("x", shape=[1 if emb else 8], dtype="int64" if emb else "float32")
         y = layers.data("y", shape=[1], dtype="int64")
-        h = layers.embedding(x, [50, 8], is_sparse=True, param_attr=fluid.ParamAttr(name="emb_w")) if emb else x
+        h = layers.embedding(x, [50, 8], is_sparse=not spec.get("dense"), param_attr=fluid.ParamAttr(name="emb_w")) if emb else x
         h = layers.fc(h, 16, act=None if bn else "tanh")
         h = layers.batch_norm(h, act="tanh") if bn else h
         self.p = layers.fc(h, 4, act="softmax")
@@ -281,6 +281,17 @@ def test_taking_turns_equals_running_at_once(monkeypatch):
             np.testing.assert_allclose(*got, rtol=1e-5)
     for name, value in nets[0].values().items():
         np.testing.assert_allclose(nets[1].scope.get(name), value, rtol=1e-4, atol=1e-6, err_msg=name)
+
+
+def test_sparse_gradients_of_unequal_batches():
+    nets = [Net({"emb": True, "opt": "momentum", "dense": dense}) for dense in (False, True)]
+    words = np.random.RandomState(0).randint(0, 50, (3, 7, 1))
+    for step in range(3):
+        feed = {"x": words[step], "y": words[step] % 4}
+        got = [net.run(net.parallel(4), feed)[0] for net in nets]
+        np.testing.assert_allclose(*got, rtol=1e-6)
+    for name, value in nets[1].values().items():
+        np.testing.assert_allclose(nets[0].scope.get(name), value, rtol=1e-5, atol=1e-6, err_msg=name)
 
 
 def test_every_device_draws_its_own_masks():
