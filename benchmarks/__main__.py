@@ -1,4 +1,5 @@
-"""``python -m benchmarks [steady] [overhead] [building] [first] [fusing] [passes] [memory] [parallel]``: print the table of figures."""
+"""``python -m benchmarks [steady] [overhead] [building] [first] [fusing] [passes] [memory] [parallel]
+[embedding]``: print the table of figures."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import time
 
 import jax
 
-from . import building, fusing, memory, overhead, parallel, passes
+from . import building, embedding, fusing, memory, overhead, parallel, passes
 from .cases import CASES, Ours, Theirs
 from .timing import interleaved
 
@@ -74,7 +75,7 @@ def programs() -> None:
 PARTS = {
     "steady": steady, "overhead": calls, "building": programs, "first": first,
     "fusing": fusing.table, "passes": passes.table, "memory": memory.table,
-    "parallel": parallel.table,
+    "parallel": parallel.table, "embedding": embedding.table,
 }  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from .lower.spread import spread
 from .lower.step import Step
 from .ops import ring
 from .ops.ragged import Ragged, filled
+from .ops.selected import values_of
 from .ragged import bucketed
 from .ranks import ALIKE, OWN, STACKED, Mesh, Rows, Where
 from .scope import Scope
@@ -350,7 +351,7 @@ class Finite:
     def watch(self, op: OpDesc, env: Mapping[str, Any]) -> None:
         for name in op.writes:
             value = env.get(name)
-            value = filled(value, 0) if isinstance(value, Ragged) else value
+            value = filled(value, 0) if isinstance(value, Ragged) else values_of(value)
             if value is not None and getattr(value, "dtype", None) is not None and jnp.issubdtype(value.dtype, jnp.floating):
                 self.watched.append((op, name))
                 self.flags.append(jnp.isfinite(value).all())

@@ -39,7 +39,7 @@ class OneElement(np.ndarray):
 def to_numpy(value: Any) -> np.ndarray:
     """A writable copy of a device array; of padded rows, the true ones; of sparse rows, the whole table."""
     if type(value) is SelectedRows:
-        array = _table(value)
+        array = value.table()
     else:
         array = true_rows(value) if type(value) is Ragged else np.array(value)
     return array.view(OneElement) if array.size == 1 and array.ndim else array
@@ -48,27 +48,10 @@ def to_numpy(value: Any) -> np.ndarray:
 def to_tensor(value: Any) -> Any:
     """What return_numpy=False gives: arrays and sparse rows as they are, ragged values as LoDTensors, without padding."""
     if type(value) is SelectedRows:
-        return _true(value)
+        return value.on_host()
     if type(value) is not Ragged:
         return value
     return true_rows(value) if value.bare else StepTensor(value)
-
-
-def _true(value: SelectedRows) -> SelectedRows:
-    """Sparse rows on the host, without spare entries; those of run_steps, which have one more dimension, as they are."""
-    rows, values = np.array(value.rows, np.int64), np.array(value.values)
-    if rows.ndim == 1:
-        rows, values = rows[rows < value.height], values[rows < value.height]
-    return SelectedRows(rows, values, value.height, value.unique)
-
-
-def _table(value: SelectedRows) -> np.ndarray:
-    rows, values = np.array(value.rows), np.array(value.values)
-    lead = rows.shape[:-1]
-    table = np.zeros((*lead, value.height, *values.shape[rows.ndim :]), values.dtype)
-    at = np.nonzero(rows < value.height)
-    np.add.at(table, (*at[:-1], rows[at]), values[at])
-    return table
 
 
 def refuse_lod(name: str) -> EnforceNotMet:

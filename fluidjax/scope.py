@@ -14,6 +14,7 @@ import numpy as np
 
 from .errors import FluidTypeError
 from .lod_tensor import Lod, LoDTensor, ScopeTensor
+from .ops.selected import SelectedRows
 from .ranks import Rows
 
 if TYPE_CHECKING:
@@ -46,7 +47,16 @@ class ScopeVar:
             self._value = array
 
     def get_tensor(self) -> LoDTensor:
+        """The value as a tensor. Raises FluidTypeError if it is sparse rows."""
+        if isinstance(self.value, SelectedRows):
+            raise FluidTypeError(f"variable {self.name!r} holds sparse rows (SELECTED_ROWS); use get_selected_rows() instead")
         return ScopeTensor(self)
+
+    def get_selected_rows(self) -> SelectedRows:
+        """The value as sparse rows. Raises FluidTypeError if it is something else."""
+        if not isinstance(self.value, SelectedRows):
+            raise FluidTypeError(f"variable {self.name!r} holds no sparse rows (SELECTED_ROWS); use get_tensor() instead")
+        return self.value.on_host()
 
     def set(self, value: Any, place: Any = None) -> None:
         self.get_tensor().set(value, place)
@@ -97,11 +107,11 @@ class Scope:
         return list(self._vars)
 
     def get(self, name: str) -> np.ndarray:
-        """A copy of a variable's value as a NumPy array. Raises KeyError for a name without value."""
+        """A copy of a variable's value as a NumPy array; of sparse rows, the table. Raises KeyError for a name without value."""
         var = self.find_var(name)
         if var is None or var.value is None:
             raise KeyError(name)
-        return np.array(var.value)
+        return np.array(var.value.table() if isinstance(var.value, SelectedRows) else var.value)
 
 
 _global = Scope()

@@ -13,6 +13,7 @@ from ..ir import walk
 from ..ir.desc import OpDesc, ProgramDesc
 from ..ops.ragged import Ragged
 from ..ops.rpc import REMOTE
+from ..ops.selected import SelectedRows
 from .env import Context, Env, read
 
 RunBlock = Callable[[int, Env, Context], None]
@@ -55,7 +56,7 @@ def conditional_block(op: OpDesc, env: Env, ctx: Context, run_block: RunBlock) -
     ragged = [n for n in written if isinstance(env[n], Ragged)]
     if ragged:
         raise UnsupportedError(f"op 'conditional_block' writes {ragged[0]!r}, which holds ragged rows; a block can write plain arrays")
-    old = {n: jnp.asarray(env[n]) for n in written}
+    old = {n: jnp.asarray(exact_rows(op.type, n, env[n])) for n in written}
 
     def taken(values: dict[str, Any]) -> dict[str, Any]:
         inner = {**env, **values}
@@ -67,7 +68,9 @@ def conditional_block(op: OpDesc, env: Env, ctx: Context, run_block: RunBlock) -
 
 
 def exact_rows(kind: str, name: str, value: Any) -> Any:
-    """The array of a value that may be ragged. Raises MixesRows for padded rows."""
+    """The array of a value that may be ragged. Raises MixesRows for padded rows, UnsupportedError for sparse ones."""
+    if isinstance(value, SelectedRows):
+        raise UnsupportedError(f"op '{kind}' takes plain arrays, but {name!r} is sparse (SELECTED_ROWS)")
     if not isinstance(value, Ragged):
         return value
     if value.padded:

@@ -79,6 +79,21 @@ class SelectedRows:
         """The table, [height, width]."""
         return self.added_to(jnp.zeros(self.shape, self.dtype))
 
+    def on_host(self) -> SelectedRows:
+        """NumPy arrays without the spare entries, rows int64. What run_steps has stacked keeps them, to be of one size."""
+        rows, values = np.array(self.rows, np.int64), np.array(self.values)
+        if rows.ndim == 1:
+            rows, values = rows[rows < self.height], values[rows < self.height]
+        return replace(self, rows=rows, values=values)
+
+    def table(self) -> np.ndarray:
+        """As dense, on the host; of what run_steps has stacked, one table a step."""
+        rows, values = np.array(self.rows), np.array(self.values)
+        table = np.zeros((*rows.shape[:-1], self.height, *values.shape[rows.ndim :]), values.dtype)
+        at = np.nonzero(rows < self.height)
+        np.add.at(table, (*at[:-1], rows[at]), values[at])
+        return table
+
     def of(self, table: Any) -> Any:
         """The rows of another table that are named here, [n, width]; for spare entries the last row."""
         index = jnp.minimum(self.rows, self.height - 1)
@@ -134,6 +149,11 @@ def kind_of_output(op: str, attrs: Mapping[str, Any], kinds: Sequence[str]) -> s
     if op in _LOOKUPS:
         return KIND if attrs.get("is_sparse") else _DENSE
     return KIND if kinds and all(k == KIND for k in kinds) else _DENSE
+
+
+def values_of(value: Any) -> Any:
+    """The values of sparse rows; anything else as it is."""
+    return value.values if isinstance(value, SelectedRows) else value
 
 
 def mentions_rows(value: Any) -> bool:
