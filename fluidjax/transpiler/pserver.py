@@ -154,7 +154,9 @@ class _Server:
             ops += self.stepping(param, block, grad, again)
             self.block(ops, self.parent, local)
             self.grad_blocks.append(f"{block.grad}:{at}")
-            self.by_rows += [f"{block.grad}:{block.name}"] if param.sparse else []
+            stepped = [op.input("Grad") for op in self.layout.updates_of[param.name] if op.input("Param")]
+            if param.sparse and (param.grad,) in stepped:  # with weight decay the update takes a dense gradient
+                self.by_rows.append(f"{block.grad}:{block.name}")
 
     def merging(self, block: ParamBlock) -> list[OpDesc]:
         request = self.layout.request

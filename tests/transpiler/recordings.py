@@ -175,9 +175,8 @@ def _var_difference(block: Any, want: dict[str, Any]) -> str | None:
 
 
 def _unknown_to_one(name: str) -> bool:
-    """Sparse gradients that backward made, and what is only there for sequence_pool_grad."""
-    of_backward = "@GRAD" in name and not any(mark in name for mark in (".block", ".trainer_", ".pserver_"))
-    return of_backward or (name.startswith("sequence_pool") and name.endswith("tmp_1"))
+    """What is only there for sequence_pool_grad: its shape is known here."""
+    return name.startswith("sequence_pool") and name.endswith("tmp_1")
 
 
 def _lost_dtype(block: Any, name: str) -> bool:

@@ -25,13 +25,12 @@ REPAIRED = {
 }
 # Programs that one 1.8.5 process numbered on from others' temporaries.
 OTHER_NAMES = {"big_momentum_dcasgd"}
-DENSE = {"emb_sparse_l2"}  # its program has a variable more where the gradient of the table is SELECTED_ROWS
 pytestmark = pytest.mark.filterwarnings("ignore:pserver .* has nothing to update")
 # Transpiled to nothing in 1.8.5, refused here: test_distribute_errors.py.
 CASES = sorted(n for n, r in programs().items() if any("main" in t for t in r["trainers"].values()) and r["case"]["optimizer"])
 
 
-@pytest.mark.parametrize("name", [n for n in CASES if n not in REPAIRED and n not in DENSE])
+@pytest.mark.parametrize("name", [n for n in CASES if n not in REPAIRED])
 def test_programs_equal_paddles(name: str) -> None:
     compared = 0
     for what, ours, want in recorded(name):
