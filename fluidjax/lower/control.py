@@ -29,7 +29,7 @@ def refuse_remote(desc: ProgramDesc) -> None:
         if op.type in REMOTE:
             raise UnsupportedError(
                 f"op '{op.type}' of block {idx} belongs to a parameter-server job, and a program alone has nobody to talk to: "
-                "run all programs of the job in this process with fluidjax.dist.local_job.LocalJob, start the script with "
+                "run all programs of the job in this process with fluid.dist.LocalJob.of(transpiler), start the script with "
                 "`python -m fluidjax launch`, or run the program as it was before transpile"
             )
 

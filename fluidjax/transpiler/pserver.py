@@ -200,7 +200,7 @@ class _Server:
         new = f"{name}.block{block.index}" if again else name
         shape = block.shape if cut else var.shape
         self.vars[new] = replace(var, name=new, shape=shape, persistable=True, is_parameter=False, stop_gradient=False)
-        self.part(name, _part_of(new, block, True) if cut else Part(new, shape))
+        self.part(name, _part_of(new, block, True) if cut else Part(new, shape, number=block.index if again else 0))
         return new
 
     def compensated(self, param: PlannedParam, block: ParamBlock, local: dict[str, VarDesc]) -> tuple[list[OpDesc], str]:
