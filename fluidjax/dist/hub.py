@@ -302,8 +302,9 @@ class Hub:
             return
         short, far = min(ended, key=lambda p: p.steps), max(trainers, key=lambda p: p.steps)
         if far.steps > short.steps:
+            steps = f"{short.steps} step{'s' * (short.steps != 1)}"
             self._over(
-                f"{short.name} ended after {short.steps} step{'s' * (short.steps != 1)}, but {far.name} has begun step {far.steps}, which needs every "
+                f"{short.name} ended after {steps}, but {far.name} has begun step {far.steps}, which needs every "
                 "trainer; give all trainers the same number of batches",
                 "end",
             )

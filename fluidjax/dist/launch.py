@@ -166,7 +166,8 @@ class Supervisor:
         return alone or not child.name.startswith("trainer") or child.name in self._hub.goodbyes or not self._running("trainer")
 
     def _failed(self, first: Child) -> int:
-        time.sleep(0.1)
+        if (first.code or 0) >= 0 or first.code == -signal.SIGABRT:  # it may have ended because of another one
+            time.sleep(0.1)
         gone = [first]
         while (other := self._next(0.0)) is not None:
             gone.append(other)

@@ -14,7 +14,7 @@ import jax
 from ..errors import FluidValueError, JobError
 from ..flags import flag
 from ..ir.desc import ProgramDesc
-from . import same, wire
+from . import cluster, same, wire
 from .env import TRAINER, JobEnv, endpoint, meeting_point, read_env
 from .hello import Hello, own_hello
 from .hub import Hub
@@ -26,8 +26,7 @@ class Job:
     """A process's part in a job.
 
     rank, count: this trainer's number and how many there are (for a pserver: its number among the pservers, and how many
-    trainers). role: TRAINER or PSERVER. env: what the environment said, None where a cluster was detected or nothing is
-    set.
+    trainers). role: TRAINER or PSERVER. env: what the environment said, None where it says nothing.
     """
 
     rank: int = 0
@@ -122,10 +121,20 @@ def _join() -> Job:
         _report(str(error))
         raise
     if env is None:
-        return _detected()
+        return _in_cluster()
     if env.hub is None:
         return Job(env.rank, env.count, env.role, env)
-    hub = _host(env) if env.hosts_hub else None
+    job, coordinator = _meet(env, _host(env) if env.hosts_hub else None)
+    if env.role == TRAINER and env.count > 1:
+        jax.distributed.initialize(
+            coordinator, env.count, env.rank, cluster_detection_method="deactivate", initialization_timeout=int(max(_deadline(), 10))
+        )
+    return job
+
+
+def _meet(env: JobEnv, hub: Hub | None) -> tuple[Job, str]:
+    """Come in to the hub, and begin to listen to it: the job, and the address of jax's coordinator."""
+    assert env.hub is not None
     link = Link(env.hub, _hello(env), _hub_in_words(env), retry=not env.launched)
     try:
         coordinator = link.join(_deadline())
@@ -134,23 +143,18 @@ def _join() -> Job:
             hub.close()  # once the others have heard the reason
         raise
     link.watch()
-    job = Job(env.rank, env.count, env.role, env, link, hub)
-    if env.role == TRAINER and env.count > 1:
-        jax.distributed.initialize(
-            coordinator, env.count, env.rank, cluster_detection_method="deactivate", initialization_timeout=int(max(_deadline(), 10))
-        )
+    return Job(env.rank, env.count, env.role, env, link, hub), coordinator
+
+
+def _in_cluster() -> Job:
+    """The job of a cluster that JAX detects, or a job of one."""
+    if not cluster.detected(_deadline()):
+        return Job()
+    if jax.process_count() == 1:
+        return Job()
+    env, hub = cluster.meet(_deadline())
+    job, _ = _meet(env, hub)
     return job
-
-
-def _detected() -> Job:
-    """SLURM, Open MPI, Kubernetes, TPU pods, JAX_COORDINATOR_ADDRESS: whatever jax.distributed finds, or a job of one."""
-    try:
-        jax.distributed.initialize(initialization_timeout=int(max(_deadline(), 10)))
-    except ValueError as error:
-        if "should be defined" in str(error) or "must be defined" in str(error):
-            return Job()
-        raise
-    return Job(jax.process_index(), jax.process_count())
 
 
 def _deadline() -> float:

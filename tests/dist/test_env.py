@@ -112,4 +112,4 @@ def test_any_text_is_a_job_or_our_error(environ):
     except FluidValueError as error:
         assert str(error)
     else:
-        assert env is None or 0 <= env.rank and env.count >= 1
+        assert env is None or (0 <= env.rank and env.count >= 1)

@@ -178,7 +178,7 @@ def test_a_port_where_something_else_answers():
             conn.close()
 
         threading.Thread(target=answer, daemon=True).start()
-        with pytest.raises(JobError, match="trainer 1: 127.0.0.1:.* answers, but not as trainer 0 would; another program"):
+        with pytest.raises(JobError, match=r"trainer 1: 127\.0\.0\.1:.* answers, but not as trainer 0 would; another program"):
             Link(address, hello(1), "trainer 0").join(5)
 
 
@@ -308,7 +308,12 @@ def test_texts_travel_packed_and_bounded(monkeypatch):
 
 
 @settings(max_examples=200)
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=9), lambda s: st.lists(s) | st.dictionaries(st.text(max_size=5), s)))
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=9),
+        lambda s: st.lists(s) | st.dictionaries(st.text(max_size=5), s),
+    )
+)
 def test_a_hello_is_one_or_refused(message):
     with pytest.raises(ParseError):
         read_hello(message)
@@ -327,14 +332,14 @@ def test_lines_are_messages_or_refused(data, piece):
 
 # -- real processes, without a launcher --------------------------------------------------------------------------------
 
-SCRIPT = "import fluidjax as fluid, jax; job = fluid.dist.init_from_env(); print(job.rank, job.count, len(jax.devices()))"
+SCRIPT = "import fluidjax as fluid, jax; job = fluid.dist.init_from_env(); print(job.rank, job.count, len(jax.devices()), flush=True)"
 
 
-def start(*envs):
+def start(*envs, script=SCRIPT):
     """Processes with these variables each; (exit code, stdout, stderr) of each, within a minute."""
     clean = {k: v for k, v in os.environ.items() if "PADDLE" not in k} | {"JAX_PLATFORMS": "cpu", "FLAGS_rpc_deadline": "20000"}
     running = [
-        subprocess.Popen([sys.executable, "-c", SCRIPT], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                          env=clean | env)
         for env in envs
     ]  # fmt: skip
@@ -360,6 +365,14 @@ def test_pservers_alone_can_tell_trainers_where_to_meet():
     pserver = {"PADDLE_TRAINING_ROLE": "PSERVER", "PADDLE_CURRENT_ENDPOINT": common["PADDLE_PSERVERS_IP_PORT_LIST"]}
     results = start(common | pserver, *({**common, "PADDLE_TRAINER_ID": str(rank)} for rank in (0, 1)))
     assert [(code, out.splitlines()[-1]) for code, out, _ in results] == [(0, "0 2 1"), (0, "0 2 2"), (0, "1 2 2")]
+
+
+def test_a_cluster_that_jax_detects():
+    job = {"SLURM_JOB_ID": str(os.getpid()), "SLURM_STEP_NODELIST": "127.0.0.1", "SLURM_NTASKS": "2"}
+    dies = "; import os, time; job.rank and os.kill(os.getpid(), 9); time.sleep(60)"
+    results = start(*(job | {"SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank)} for rank in (0, 1)), script=SCRIPT + dies)
+    assert [(code, out.splitlines()[-1]) for code, out, _ in results] == [(75, "0 2 2"), (-9, "1 2 2")]
+    assert "fluidjax: trainer 0 ends because trainer 1 (process " in results[0][2]
 
 
 def test_a_duplicate_id_is_told_to_both():

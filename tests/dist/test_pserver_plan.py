@@ -21,7 +21,8 @@ def plan(**changes):
         PlannedParam("b", "b@GRAD", (5,), "float32", (bias,)),
         PlannedParam("w", "w@GRAD", (7, 3, 2), "float32", blocks),
     )
-    given = {"endpoints": EPS, "trainers": 2, "trainer_id": 0, "mode": "sync", "params": params, "main": ProgramDesc(), "startup": ProgramDesc()}
+    programs = {"main": ProgramDesc(), "startup": ProgramDesc()}
+    given = {"endpoints": EPS, "trainers": 2, "trainer_id": 0, "mode": "sync", "params": params, **programs}
     return PserverPlan(**{**given, **changes})
 
 
