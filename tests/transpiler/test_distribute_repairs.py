@@ -191,7 +191,7 @@ def test_an_initialiser_of_several_ops_is_cut_out_of_the_whole() -> None:
         fluid.layers.assign(fluid.layers.scale(w, 2.0, bias=1.0), w)
     t, job = in_a_job(made, [], None, trainers=2)
     ops = t.get_startup_program(EPS.split(",")[1]).global_block().ops
-    assert [op.type for op in ops if "w.block0" in op.output_arg_names] == ["slice"]
+    assert [op.type for op in ops if "w.block1" in op.output_arg_names] == ["slice"]
     value = np.array(job.trainers[0].scope.find_var("w").get_tensor())
     assert value.mean() == pytest.approx(1.0, abs=0.02) and value.std() > 0.05
 
