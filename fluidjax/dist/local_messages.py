@@ -1,22 +1,21 @@
-"""What trainers and pservers of one process say to each other, and how each op that talks says it.
+"""What trainers and pservers of one process say to each other, and how ops say it: send, recv and the barriers.
 
 An op is a generator: it yields messages and gets answers. Whoever drives it decides when to answer, so a job can be
-stepped message by message.
+stepped message by message. local_tables.py has the ops of embedding tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..errors import FeedError, FluidValueError
-from ..ir.desc import OpDesc
-from ..ops.ragged import Ragged
+from ..errors import FluidValueError
+from ..ir.desc import OpDesc, VarDesc
 
 SEND, GET, LOOKUP, OPTIMIZE = "send", "get", "lookup", "optimize"
 SEND_BARRIER, FETCH_BARRIER = "send_barrier", "fetch_barrier"
@@ -58,6 +57,7 @@ class Speaker(Protocol):
 
     def value(self, name: str, op: OpDesc) -> Any: ...
     def store(self, name: str, value: Any) -> None: ...
+    def declared(self, name: str) -> VarDesc | None: ...
 
 
 Talk = Generator[Message, Any, None]
@@ -65,30 +65,30 @@ Talk = Generator[Message, Any, None]
 
 def send(op: OpDesc, trainer: Speaker) -> Talk:
     """Every variable of X to its endpoint; a whole one in sections, if it has several names there."""
-    names, endpoints = op.input("X"), _strings(op, "epmap")
-    there = _strings(op, "send_varnames")
+    names, endpoints = op.input("X"), strings(op, "epmap")
+    there = strings(op, "send_varnames")
     if not names or names == (GEO_START,):
         return  # what a geo trainer sends are differences, after its step (local_trainer.py)
     if there and len(names) != 1:
         raise FluidValueError(f"op 'send' has {len(names)} inputs, but send_varnames is for one")
     if not there:
-        for name, endpoint in _paired(op, names, endpoints):
+        for name, endpoint in paired(op, names, endpoints):
             yield Message(SEND, trainer.id, endpoint, name, trainer.value(name, op))
     elif len(there) == 1:
         for endpoint in endpoints:
             yield Message(SEND, trainer.id, endpoint, there[0], trainer.value(names[0], op))
     else:
         parts = _sections(trainer.value(names[0], op), op)
-        for (name, endpoint), part in zip(_paired(op, there, endpoints), parts, strict=True):
+        for (name, endpoint), part in zip(paired(op, there, endpoints), parts, strict=True):
             yield Message(SEND, trainer.id, endpoint, name, part)
 
 
 def recv(op: OpDesc, trainer: Speaker) -> Talk:
     """Every variable of Out from its endpoint; one that has several names there is put together."""
-    names, endpoints = op.output("Out"), _strings(op, "epmap")
-    there = _strings(op, "recv_varnames") or names
+    names, endpoints = op.output("Out"), strings(op, "epmap")
+    there = strings(op, "recv_varnames") or names
     values = []
-    for name, endpoint in _paired(op, there, endpoints):
+    for name, endpoint in paired(op, there, endpoints):
         values.append((yield Message(GET, trainer.id, endpoint, name)))
     if len(names) == len(there):
         for name, value in zip(names, values, strict=True):
@@ -104,56 +104,11 @@ def barrier(op: OpDesc, trainer: Speaker) -> Talk:
     yield Message(op.type, trainer.id, half_async=bool(op.attrs.get("half_async", False)))
 
 
-def distributed_lookup_table(op: OpDesc, trainer: Speaker) -> Talk:
-    """Rows of a table that is cut into runs of rows: table_names[i] at endpoints[i] holds height_sections[i] of them."""
-    tables, endpoints = _strings(op, "table_names"), _strings(op, "endpoints")
-    heights = np.array([int(h) for h in op.attrs.get("height_sections", ())], np.int64)
-    ends = np.cumsum(heights)
-    second = op.attrs.get("lookup_table_version") == "lookup_table_v2"
-    for source, out in zip(op.input("Ids"), op.output("Outputs"), strict=True):
-        ids = trainer.value(source, op)
-        flat = _ids(ids, source, int(ends[-1]))
-        shard = np.searchsorted(ends, flat, side="right")
-        found: list[tuple[np.ndarray, Any]] = []
-        for i, (name, endpoint) in enumerate(_paired(op, tables, endpoints)):
-            (at,) = np.nonzero(shard == i)
-            if at.size:
-                local = flat[at] - (ends[i] - heights[i])
-                found.append((at, (yield Message(LOOKUP, trainer.id, endpoint, name, local))))
-        rows = _gathered(found, flat, int(op.attrs.get("padding_idx", -1)))
-        trainer.store(out, _shaped(ids, rows, drop_last=not second))
-
-
-def _ids(value: Any, name: str, height: int) -> np.ndarray:
-    flat = np.asarray(value.rows if isinstance(value, Ragged) else value).reshape(-1).astype(np.int64)
-    wrong = flat[(flat < 0) | (flat >= height)]
-    if wrong.size:
-        raise FeedError(f"{name!r} holds row number {wrong[0]}, but the table has {height} rows")
-    return flat
-
-
-def _gathered(found: list[tuple[np.ndarray, Any]], flat: np.ndarray, padding: int) -> Any:
-    """The rows in the order of `flat`; those of the padding row are zero."""
-    if not found:
-        raise FluidValueError("a lookup without row numbers has no rows")
-    places = np.concatenate([at for at, _ in found])
-    rows = jnp.concatenate([r for _, r in found])[np.argsort(places)]
-    return rows if padding == -1 else jnp.where((flat == padding)[:, None], 0, rows)
-
-
-def _shaped(ids: Any, rows: Any, drop_last: bool) -> Any:
-    """[number of ids, width] -> the shape of the ids (without their last dimension of 1), and the width."""
-    shape = np.shape(ids.rows if isinstance(ids, Ragged) else ids)
-    lead = shape[:-1] if drop_last else shape
-    rows = rows.reshape(*lead, rows.shape[-1])
-    return replace(ids, rows=rows) if isinstance(ids, Ragged) else rows
-
-
-def _strings(op: OpDesc, attr: str) -> tuple[str, ...]:
+def strings(op: OpDesc, attr: str) -> tuple[str, ...]:
     return tuple(op.attrs.get(attr) or ())
 
 
-def _paired(op: OpDesc, names: Iterable[str], endpoints: tuple[str, ...]) -> list[tuple[str, str]]:
+def paired(op: OpDesc, names: Iterable[str], endpoints: tuple[str, ...]) -> list[tuple[str, str]]:
     names = tuple(names)
     if len(names) != len(endpoints):
         raise FluidValueError(f"op '{op.type}' names {len(names)} variables ({', '.join(names)}) but {len(endpoints)} endpoints")
@@ -165,18 +120,3 @@ def _sections(value: Any, op: OpDesc) -> list[Any]:
     if not isinstance(value, jax.Array | np.ndarray) or sum(sizes) != value.shape[0]:
         raise FluidValueError(f"op 'send' has sections {sizes}, which do not add up to the rows of {op.input('X')[0]!r}")
     return list(jnp.split(jnp.asarray(value), np.cumsum(sizes)[:-1].tolist()))
-
-
-def fake_init(op: OpDesc, trainer: Speaker) -> Talk:
-    """A table that lives on the pservers: the trainer has none."""
-    yield from ()
-
-
-HANDLERS: dict[str, Callable[[OpDesc, Speaker], Talk]] = {
-    "send": send,
-    "recv": recv,
-    "send_barrier": barrier,
-    "fetch_barrier": barrier,
-    "distributed_lookup_table": distributed_lookup_table,
-    "fake_init": fake_init,
-}

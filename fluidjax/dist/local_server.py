@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from ..errors import EnforceNotMet, FluidValueError, near
+from ..errors import EnforceNotMet, FeedError, FluidValueError, near
 from ..ir.desc import OpDesc, ProgramDesc
 from ..ir.edit import add_vars
 from ..ops.registry import GRAD
@@ -41,7 +41,8 @@ class LocalServer:
         self.trainers = int(attrs.get("Fanin", 1))
         self._blocks = tuple(ref.idx for ref in attrs.get("optimize_blocks", ()))
         self._rates = int(attrs.get("lr_decay_block_id", -1))
-        self._block_of = {name: int(idx) for name, _, idx in (text.rpartition(":") for text in attrs.get("grad_to_block_id", ()))}
+        self._block_of = dict(_numbered(attrs, "grad_to_block_id"))
+        self._tables = {name: self._desc.blocks[idx].ops[0].input("W")[0] for name, idx in _numbered(attrs, "prefetch_var_name_to_block_id")}
         self._pieces: dict[Any, Piece | None] = {}
         self._arrived: set[str] = set()
         self._names = self._declared()
@@ -104,8 +105,15 @@ class LocalServer:
         return value
 
     def lookup(self, name: str, rows: np.ndarray, trainer: int) -> Any:
-        """These rows of a table."""
-        return jnp.take(jnp.asarray(self.get(name, trainer)), rows, axis=0)
+        """These rows of a table. name: the table, or what a trainer's prefetch calls the row numbers.
+
+        Raises FeedError for a row that the table does not have.
+        """
+        table = self._tables.get(name, name)
+        value = self.get(table, trainer)
+        if rows.size and int(rows.max()) >= value.shape[0]:
+            raise FeedError(f"trainer {trainer} looks up row {rows.max()} of {table!r} at {self.endpoint}, which has {value.shape[0]} rows")
+        return jnp.take(jnp.asarray(value), rows, axis=0)
 
     def optimize(self) -> None:
         """One synchronous round: every optimize block, on what the trainers sent.
@@ -187,6 +195,11 @@ class LocalServer:
     def _store(self, values: Mapping[str, Any]) -> None:
         for name, value in values.items():
             self.scope.var(name).value = value
+
+
+def _numbered(attrs: Mapping[str, Any], name: str) -> list[tuple[str, int]]:
+    """An attribute of texts "name:block", taken apart."""
+    return [(key, int(idx)) for key, _, idx in (text.rpartition(":") for text in attrs.get(name, ()))]
 
 
 def _is_sparse(var: Any) -> bool:

@@ -11,14 +11,15 @@ import numpy as np
 from ..errors import EnforceNotMet, FeedError, FetchError, MixesRows, near
 from ..feeding import FeedRule, ranges, rule_for, unknown_feed
 from ..fetched import refuse_lod, to_numpy, to_tensor
-from ..ir.desc import OpDesc, ProgramDesc
+from ..ir.desc import OpDesc, ProgramDesc, VarDesc
 from ..lod_tensor import LoDTensor
 from ..ops.ragged import Ragged
 from ..ops.registry import GRAD
 from ..program import Program
 from ..ragged import bucketed
 from ..scope import Scope
-from .local_messages import GET, HANDLERS, SEND, Message
+from .local_messages import GET, SEND, Message
+from .local_tables import HANDLERS
 from .pieces import Part, Piece, cut
 from .placement import Home
 
@@ -122,6 +123,10 @@ class LocalTrainer:
             self.scope.var(name).value = value
         else:
             self._local[name] = value
+
+    def declared(self, name: str) -> VarDesc | None:
+        """What the program says of a variable."""
+        return self._desc.blocks[0].vars.get(name)
 
     # -- inside ----------------------------------------------------------------------------------------------------
 

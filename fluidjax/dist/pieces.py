@@ -24,7 +24,7 @@ from ..lower.step import Step
 from ..ops.registry import GRAD
 
 TALK = frozenset(
-    "send recv send_barrier fetch_barrier prefetch distributed_lookup_table fake_init listen_and_serv".split()
+    "send recv send_barrier fetch_barrier fake_init distributed_lookup_table split_selected_rows split_ids prefetch merge_ids".split()
 )
 
 
@@ -133,7 +133,7 @@ def cut(
         needed.update(n for op in _ops(group) for n in _reads(desc, op))
     have = {*given, *(n for n, v in desc.blocks[0].vars.items() if v.persistable)}
     parts: list[Part] = []
-    tables = {n: desc.blocks[0].vars[n] for n in blank}
+    tables = {n: v for n, v in desc.blocks[0].vars.items() if n in blank}
     for group, results in zip(groups, reversed(wanted), strict=True):
         if isinstance(group, OpDesc):
             parts.append(group)
