@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..errors import EnforceNotMet, FeedError, FluidValueError, near
-from ..ir.desc import OpDesc, ProgramDesc
+from ..ir.desc import OpDesc, ProgramDesc, VarDesc
 from ..ir.edit import add_vars
 from ..ops.registry import GRAD
 from ..program import Program
+from ..ragged import bucket
 from ..scope import Scope
-from .pieces import Piece, cut
+from .pieces import HELD, Piece, cut
 
 SYNC, ASYNC, HALF_ASYNC, GEO = range(4)  # listen_and_serv's distributed_mode
 TRAINER_ID = "@TRAINER_ID@"  # the variable that tells a block whose gradient it applies (enable_dc_asgd)
@@ -61,7 +63,7 @@ class LocalServer:
         """Run the startup program: parameters and optimizer state get their first values."""
         desc = self.startup_program.desc
         known = self._desc.blocks[0].vars
-        kept = dict.fromkeys(n for op in desc.blocks[0].ops for n in op.writes if n in known)
+        kept = dict.fromkeys(n for op in desc.blocks[0].ops for n in op.writes if n in known and known[n].kind in HELD)
         for part in cut(desc, tuple(kept)):
             if isinstance(part, OpDesc):
                 raise FluidValueError(f"the startup program of pserver {self.endpoint} has an op '{part.type}', which belongs to trainers")
@@ -104,7 +106,7 @@ class LocalServer:
             seen.value = value
         return value
 
-    def lookup(self, name: str, rows: np.ndarray, trainer: int) -> Any:
+    def lookup(self, name: str, rows: np.ndarray, trainer: int) -> np.ndarray:
         """These rows of a table. name: the table, or what a trainer's prefetch calls the row numbers.
 
         Raises FeedError for a row that the table does not have.
@@ -113,7 +115,10 @@ class LocalServer:
         value = self.get(table, trainer)
         if rows.size and int(rows.max()) >= value.shape[0]:
             raise FeedError(f"trainer {trainer} looks up row {rows.max()} of {table!r} at {self.endpoint}, which has {value.shape[0]} rows")
-        return jnp.take(jnp.asarray(value), rows, axis=0)
+        padded = np.zeros(bucket(rows.size), np.int64)  # few sizes, since each is compiled
+        padded[: rows.size] = rows
+        with jax.enable_x64(True):
+            return np.asarray(jnp.take(jnp.asarray(value), padded, axis=0))[: rows.size]
 
     def optimize(self) -> None:
         """One synchronous round: every optimize block, on what the trainers sent.
@@ -178,7 +183,7 @@ class LocalServer:
             written = dict.fromkeys(n for op in ops for n in op.writes)
             vars = self._desc.blocks[0].vars
             elsewhere = {n for i in self._blocks if i not in blocks for op in self._desc.blocks[i].ops for n in op.reads}
-            results = [n for n in written if n in elsewhere or (n in vars and vars[n].persistable and not _is_sparse(vars[n]))]
+            results = [n for n in written if n in elsewhere or (n in vars and vars[n].persistable and _is_state(vars[n]))]
             self._pieces[blocks] = Piece(_with_vars_of(self._desc, blocks), ops, results) if results else None
         return self._pieces[blocks]
 
@@ -202,9 +207,9 @@ def _numbered(attrs: Mapping[str, Any], name: str) -> list[tuple[str, int]]:
     return [(key, int(idx)) for key, _, idx in (text.rpartition(":") for text in attrs.get(name, ()))]
 
 
-def _is_sparse(var: Any) -> bool:
-    """A merged sparse gradient is no state: nothing reads it after its round."""
-    return bool(var.kind == "SELECTED_ROWS" and GRAD in var.name)
+def _is_state(var: VarDesc) -> bool:
+    """Whether a variable keeps a value: no handle, and no merged sparse gradient, which nothing reads after its round."""
+    return var.kind in HELD and not (var.kind == "SELECTED_ROWS" and GRAD in var.name)
 
 
 def _with_vars_of(desc: ProgramDesc, blocks: tuple[int, ...]) -> ProgramDesc:

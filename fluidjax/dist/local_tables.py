@@ -39,9 +39,9 @@ def distributed_lookup_table(op: OpDesc, trainer: Speaker) -> Talk:
             if at.size or not flat.size:
                 places.append(at)
                 found.append((yield Message(LOOKUP, trainer.id, endpoint, name, flat[at] - (ends[k] - heights[k]))))
-        rows = jnp.concatenate(found)[np.argsort(np.concatenate(places))]
+        rows = np.concatenate(found)[np.argsort(np.concatenate(places))]
         if padding != -1:
-            rows = jnp.where((flat == padding)[:, None], np.zeros((), rows.dtype), rows)
+            rows[flat == padding] = 0
         trainer.store(out, _shaped(ids, rows, drop_last=not second))
 
 
@@ -73,7 +73,7 @@ def merge_ids(op: OpDesc, trainer: Speaker) -> Talk:
     """Out[i] = the rows of X for Ids[i]; Rows tells which ids the rows of X are."""
     known = np.concatenate([np.asarray(trainer.value(name, op)) for name in op.input("Rows")])
     order = np.argsort(known)
-    rows = jnp.concatenate([trainer.value(name, op) for name in op.input("X")])
+    rows = np.concatenate([trainer.value(name, op) for name in op.input("X")])
     for name, out in zip(op.input("Ids"), op.output("Out"), strict=True):
         ids = trainer.value(name, op)
         at = order[np.searchsorted(known, _flat(ids), sorter=order)]
@@ -140,7 +140,7 @@ def _check_range(flat: np.ndarray, name: str, height: int) -> None:
         raise FeedError(f"{name!r} holds the row number {wrong[0]}, but the table has {height} rows")
 
 
-def _shaped(ids: Any, rows: Any, drop_last: bool) -> Any:
+def _shaped(ids: Any, rows: np.ndarray, drop_last: bool) -> Any:
     """[number of ids, width] -> the shape of the ids (perhaps without their last dimension of 1), and the width."""
     shape = np.shape(ids.rows if isinstance(ids, Ragged) else ids)
     rows = rows.reshape(*(shape[:-1] if drop_last else shape), rows.shape[-1])

@@ -26,6 +26,7 @@ from ..ops.registry import GRAD
 TALK = frozenset(
     "send recv send_barrier fetch_barrier fake_init distributed_lookup_table split_selected_rows split_ids prefetch merge_ids".split()
 )
+HELD = frozenset({"LOD_TENSOR", "SELECTED_ROWS", "LOD_TENSOR_ARRAY"})  # kinds of variables that have a value
 
 
 class Piece:
@@ -125,7 +126,7 @@ def cut(
     live elsewhere. alike: see Piece.
     """
     groups = _groups(desc)
-    needed: set[str] = set(fetches) | {n for n, v in desc.blocks[0].vars.items() if v.persistable}
+    needed: set[str] = set(fetches) | {n for n, v in desc.blocks[0].vars.items() if v.persistable and v.kind in HELD}
     wanted: list[list[str]] = []
     for group in reversed(groups):
         names = dict.fromkeys(n for op in _ops(group) for n in _writes(desc, op))

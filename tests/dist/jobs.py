@@ -107,6 +107,29 @@ def job_of(name: str, **options: Any) -> LocalJob:
     return LocalJob(trainers, pservers, **options)
 
 
+def transpiled(
+    main: fluid.Program, startup: fluid.Program, trainers: int = 2, pservers: int = 2, sync_mode: bool = True, config: Mapping[str, Any] | None = None
+) -> fluid.DistributeTranspiler:
+    """The transpiler after transpile, for trainer 0."""
+    settings = fluid.DistributeTranspilerConfig()
+    for name, value in (config or {}).items():
+        setattr(settings, name, value)
+    t = fluid.DistributeTranspiler(config=settings)
+    endpoints = ",".join(f"127.0.0.1:{6174 + i}" for i in range(pservers))
+    t.transpile(0, program=main, startup_program=startup, pservers=endpoints, trainers=trainers, sync_mode=sync_mode)
+    return t
+
+
+def our_job(name: str, **options: Any) -> LocalJob:
+    """The started job of the programs that fluid.DistributeTranspiler makes."""
+    job = recorded()[name]["job"]
+    main, startup, _ = local(job)
+    t = transpiled(main, startup, job["n_trainers"], job["n_pservers"], job["sync_mode"], job["config"])
+    made = LocalJob.of(t, **options)
+    made.start(initial(job))
+    return made
+
+
 def losses_of(job: LocalJob, record: Mapping[str, Any], loss: str = "mean_0.tmp_0") -> np.ndarray:
     """[trainer, step]: run a job to its end."""
     return np.array([[float(fetched[0]) for fetched in job.step(step, [loss])] for step in feeds(record["job"])]).T

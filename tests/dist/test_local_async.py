@@ -57,6 +57,26 @@ def test_async_gradients_are_applied_one_by_one_as_they_arrive(seed: int) -> Non
     close(job.get(B), params[B])
 
 
+def test_delay_compensation() -> None:
+    """enable_dc_asgd: p -= rate * (g + (p - p as the trainer received it) * g * g)."""
+    job, params = line("dc_asgd", seed=5)
+    seen = {i: dict(params) for i in (0, 1)}
+    compensated = 0
+    for step in feeds(LINE):
+        for message in job.trace(step):
+            name, t = message.name.removesuffix("@GRAD"), message.trainer
+            if message.kind == "get":
+                seen[t][name] = params[name]
+                continue
+            g = np.asarray(message.value)
+            moved = params[name] - seen[t][name]
+            compensated += bool(np.abs(moved).max() > 1e-3)
+            params[name] = params[name] - RATE * (g + moved * g * g)
+            close(holder(job, name).scope.get(name), params[name])
+    assert compensated > 4
+    close(job.get(W), params[W])
+
+
 @pytest.mark.parametrize("push_every", [1, 3])
 def test_geo_trainers_exchange_differences(push_every: int) -> None:
     """delta = (mine - old) / n to the pserver; mine += new - (old + delta); old = new. In between they step alone."""

@@ -1,4 +1,4 @@
-"""Jobs in one process, on the very programs that Paddle 1.8.5 made, against what its real processes computed."""
+"""Jobs in one process against what real processes of Paddle 1.8.5 computed, step by step."""
 
 from __future__ import annotations
 
@@ -10,45 +10,64 @@ import fluidjax as fluid
 from fluidjax.dist import LocalJob
 from fluidjax.errors import EnforceNotMet, FeedError, FetchError, FluidTypeError, FluidValueError
 from fluidjax.ir import edit
-from tests.dist.jobs import feeds, final, initial, job_of, kept, losses_of, program, recorded
+from tests.dist.jobs import feeds, final, initial, job_of, kept, local_losses, losses_of, our_job, program, recorded
 
-PLAIN = [
-    name
-    for name, r in recorded().items()
-    if r.get("losses") and r["losses"][0] and not {"emb", "sliced"} & set(name.split("_")) and "sliced" not in name
-]
+SYNC = [name for name, r in recorded().items() if r.get("losses") and r["losses"][0]]
+# 1.8.5 itself failed at these: its pservers wait for names that a single trainer does not send
+LONELY = ["mlp_sgd_1ps_1tr", "mlp_sgd_2ps_1tr"]
+ASYNC = [name for name in recorded() if name.startswith("async")]
 
 
 def started(name: str, **options: object) -> LocalJob:
+    """A job of the very programs that Paddle 1.8.5 made."""
     job = job_of(name, **options)
     job.start(initial(recorded()[name]["job"]))
     return job
 
 
-@pytest.mark.parametrize("name", PLAIN)
-def test_sync_jobs_repeat_the_recorded_ones_step_by_step(name: str) -> None:
-    job, record = started(name), recorded()[name]
+def check(job: LocalJob, name: str) -> None:
+    record = recorded()[name]
     np.testing.assert_allclose(losses_of(job, record), record["losses"], atol=1e-5, rtol=0)
     expected = final(name)
-    assert set(expected) == set(job.parameters)
+    assert expected and set(expected) <= set(job.parameters)
     for parameter, value in expected.items():
         np.testing.assert_allclose(kept(job.get(parameter)), value, atol=1e-5, rtol=0)
         for trainer in job.trainers:  # trainers end bit-identical
             np.testing.assert_array_equal(trainer.scope.get(parameter), job.get(parameter))
 
 
+@pytest.mark.parametrize("name", SYNC)
+def test_sync_jobs_repeat_the_recorded_ones_step_by_step(name: str) -> None:
+    check(our_job(name), name)
+
+
+@pytest.mark.parametrize("name", ["mlp_sgd_piecewise", "mlpbig_sliced_momentum", "emb_sparse_sgd"])
+def test_programs_that_paddle_made_run_as_they_are(name: str) -> None:
+    check(started(name), name)
+
+
+@pytest.mark.parametrize("name", LONELY)
+def test_one_trainer_equals_the_local_program(name: str) -> None:
+    record = recorded()[name]
+    assert record["trainer_exit"] != [0]
+    job = our_job(name)
+    expected, scope = local_losses(record["job"])
+    np.testing.assert_allclose(losses_of(job, record)[0], expected, atol=1e-6, rtol=0)
+    np.testing.assert_allclose(job.get("fc_0.w_0"), scope.get("fc_0.w_0"), atol=1e-6, rtol=0)
+
+
 def test_recorded_jobs_are_all_there() -> None:
-    assert len(PLAIN) >= 15
+    assert len(SYNC) == 20 and len(ASYNC) == 4 and set(recorded()) == {*SYNC, *ASYNC, *LONELY}
 
 
-@pytest.mark.parametrize("name", ["async_mlp_sgd", "async_mlp_sgd_runtime_split", "async_mlp_sgd_half_async"])
+@pytest.mark.parametrize("name", ASYNC)
 def test_async_jobs_learn_and_repeat(name: str) -> None:
     record = recorded()[name]
-    first, second, other = (losses_of(started(name, seed=seed), record) for seed in (1, 1, 2))
+    first, second, other = (losses_of(our_job(name, seed=seed), record) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, second)
     assert not np.array_equal(first, other)
-    # the recorded ones went from about 1.4 to 0.7 .. 1.3 in the same 40 steps
-    assert first[:, :4].mean() > 1.2 and first[:, -4:].mean() < 1.0
+    # the recorded ones that ended went from about 1.4 to 0.7 .. 1.3 in the same 40 steps
+    assert first[:, :4].mean() > 1.2 and first[:, -4:].mean() < 0.8
 
 
 def test_stale_gradients_arrive_late_but_all() -> None:
