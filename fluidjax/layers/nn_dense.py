@@ -74,8 +74,9 @@ def embedding(
 ) -> Variable:
     """Rows of a [height, width] table: ids [..., 1] (int64) give [..., width].
 
-    is_sparse, is_distributed: how the pserver transpiler deals with the table; padding_idx: an id (from the end if
-    negative) whose row reads as zeros and gets no gradient. Raises FluidTypeError for other ids or an integer dtype.
+    is_sparse: the gradient is the rows of the batch alone (docs/sparse.md). is_distributed: how the pserver transpiler
+    deals with the table. padding_idx: an id (from the end if negative) whose row reads as zeros; it gets no gradient
+    unless that is sparse. Raises FluidTypeError for other ids or an integer dtype.
     """
     return lookup("lookup_table", "embedding", input, size, is_sparse, is_distributed, padding_idx, param_attr, dtype)
 
