@@ -1,5 +1,5 @@
 """``python -m benchmarks [steady] [overhead] [building] [first] [fusing] [passes] [memory] [parallel]
-[embedding]``: print the table of figures."""
+[embedding] [transpile]``: print the table of figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import time
 
 import jax
 
-from . import building, embedding, fusing, memory, overhead, parallel, passes
+from . import building, embedding, fusing, memory, overhead, parallel, passes, transpile
 from .cases import CASES, Ours, Theirs
 from .timing import interleaved
 
@@ -75,7 +75,7 @@ def programs() -> None:
 PARTS = {
     "steady": steady, "overhead": calls, "building": programs, "first": first,
     "fusing": fusing.table, "passes": passes.table, "memory": memory.table,
-    "parallel": parallel.table, "embedding": embedding.table,
+    "parallel": parallel.table, "embedding": embedding.table, "transpile": transpile.table,
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..dist.pserver_plan import ParamBlock, PlannedParam, PlannedTable
 from ..errors import FluidValueError, UnsupportedError, near
-from ..ir import edit
+from ..ir import edit, walk
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
 from .learning_rate import scheduled, spread_counters
 from .request import Request
@@ -73,6 +73,11 @@ class Layout:
                 if seen.setdefault(name, param) != param:
                     several.add(name)
         return frozenset(several.union(*(op.input("LearningRate") for op in self.updates)))
+
+    @cached_property
+    def initialisers(self) -> dict[str, tuple[int, ...]]:
+        """Variable -> where the startup program writes it."""
+        return walk.writers(self.startup.blocks[0])
 
     @cached_property
     def stride(self) -> int:

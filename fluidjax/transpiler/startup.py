@@ -77,7 +77,7 @@ def without_states(startup: ProgramDesc, layout: Layout) -> ProgramDesc:
 def initialise(layout: Layout, main: ProgramDesc, parts: Mapping[str, tuple[Part, ...]], endpoint: str) -> ProgramDesc:
     """A pserver's startup program. `main`: its main program; `parts`: original variable -> what the pserver has of it."""
     startup = layout.startup
-    ops = _needed(startup, parts)
+    ops = _needed(layout, parts)
     first = layout.stride * (len(layout.request.endpoints) + 1)
     init = _Initialiser(layout, parts, Maker(first), _whole(ops, parts), layout.request.endpoints.index(endpoint))
     copied = [new for op in ops for new in init.copies(op)]
@@ -93,14 +93,21 @@ def initialise(layout: Layout, main: ProgramDesc, parts: Mapping[str, tuple[Part
     return ProgramDesc((block,), startup.seed)
 
 
-def _needed(startup: ProgramDesc, names: Iterable[str]) -> list[OpDesc]:
-    """The startup ops that these variables' values depend on, in order."""
-    needed, kept = set(names), []
-    for op in reversed(startup.blocks[0].ops):
-        if not needed.isdisjoint(op.writes):
-            kept.append(op)
-            needed.update(op.reads)
-    return kept[::-1]
+def _needed(layout: Layout, names: Iterable[str]) -> list[OpDesc]:
+    """The startup ops that these variables' values depend on, in order; takes time for those alone."""
+    ops, writers = layout.startup.blocks[0].ops, layout.initialisers
+    until: dict[str, int] = {}  # the writers of a name before this position are kept
+    kept: set[int] = set()
+    work = [(name, len(ops)) for name in names]
+    while work:
+        name, end = work.pop()
+        if until.get(name, -1) >= end:
+            continue
+        until[name] = end
+        mine = [at for at in writers.get(name, ()) if at < end]
+        kept.update(mine)
+        work += [(read, at) for at in mine for read in ops[at].reads]
+    return [ops[at] for at in sorted(kept)]
 
 
 def _whole(ops: Iterable[OpDesc], parts: Mapping[str, tuple[Part, ...]]) -> set[str]:

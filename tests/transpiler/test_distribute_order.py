@@ -185,3 +185,9 @@ def test_text_of_a_small_job() -> None:
     t = transpile(case("fit_a_line_sgd_2ps_2tr"))[0]
     text = f"{t.get_pserver_program(E1)}\n{t.get_startup_program(E1)}\n{t.get_trainer_program()}"
     assert text == (DATA / "fit_a_line.txt").read_text()
+
+
+def test_the_benchmark_runs() -> None:
+    from benchmarks.transpile import seconds
+
+    assert set(seconds(24)) == {"transpile", "get_trainer_program", "get_pserver_programs", "... of all pservers"}
