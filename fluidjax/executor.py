@@ -14,6 +14,7 @@ import numpy as np
 from .bank import Bank
 from .compiled import Compiled, Recompiles
 from .dist.parallel import Parallel
+from .dist.runtime import served
 from .errors import FeedError, FetchError, FluidTypeError, FluidValueError, MixesRows, UnsupportedError
 from .fetched import refuse_lod, to_numpy, to_tensor
 from .flags import flag
@@ -68,6 +69,7 @@ class Executor:
         does not wait for them.
         return_merged: of several devices, True concatenates their results on dimension 0, False keeps them apart on a new
         first dimension (or in a list, where their shapes differ).
+        A pserver's program, run by a process with that role in a job, returns when the trainers have ended.
         feed_var_name, fetch_var_name, use_program_cache, use_prune: accepted as in Fluid; programs are always cached, and
         only what the fetches and persistable variables need is computed.
 
@@ -77,6 +79,8 @@ class Executor:
         times = getattr(program, "_iterations", 1)
         parallel = getattr(program, "_parallel", None)
         program = self._program(program)
+        if served(program.desc):  # a pserver of a job: this lasts as long as the job
+            return []
         scope = global_scope() if scope is None else scope
         compiled = self._compile(program, _names(fetch_list), parallel)
         values = self._fed(program, compiled, feed, parallel)

@@ -15,7 +15,7 @@ from ..errors import FluidValueError, JobError
 from ..flags import flag
 from ..ir.desc import ProgramDesc
 from . import cluster, same, wire
-from .env import TRAINER, JobEnv, endpoint, meeting_point, read_env
+from .env import PSERVER, TRAINER, JobEnv, endpoint, meeting_point, read_env
 from .hello import Hello, own_hello
 from .hub import Hub
 from .link import Link
@@ -89,6 +89,14 @@ _job: Job | None = None
 def current_job() -> Job | None:
     """What init_from_env() returned, or None if it has not been called."""
     return _job
+
+
+def served(program: ProgramDesc) -> bool:
+    """Whether this process is a pserver of a job and `program` one for it to serve; if so, the job has ended by now."""
+    if _job is None or _job.role != PSERVER or not any(op.type == "listen_and_serv" for op in program.blocks[0].ops):
+        return False
+    _job.serve()
+    return True
 
 
 def init_from_env() -> Job:
@@ -241,4 +249,4 @@ def _end_now(link: Link, hub: Hub | None, code: int) -> None:
     os._exit(code)
 
 
-__all__ = ["Job", "current_job", "in_one_line", "init_from_env"]
+__all__ = ["Job", "current_job", "in_one_line", "init_from_env", "served"]

@@ -8,14 +8,15 @@ import time
 from collections.abc import Iterable
 
 from ..errors import EnforceNotMet
+from .runtime import current_job
 
 TIMEOUT = 60.0  # seconds
 LAUNCHED = "FLUIDJAX_HUB"  # set by `python -m fluidjax launch`, which itself sees to it that all are there
 
 
 def is_separate_job() -> bool:
-    """Whether this process was started as one of a Fluid job, by something else than our launcher."""
-    return bool(os.environ.get("PADDLE_TRAINING_ROLE")) and not os.environ.get(LAUNCHED)
+    """Whether this process was started as one of a Fluid job, and the others have not been met yet (init_from_env)."""
+    return bool(os.environ.get("PADDLE_TRAINING_ROLE")) and not os.environ.get(LAUNCHED) and current_job() is None
 
 
 def wait_for(endpoints: Iterable[str], timeout: float = TIMEOUT) -> None:

@@ -86,6 +86,41 @@ def test_two_trainers_and_two_pservers(script):
     ), err
 
 
+SEED = """
+import os
+import paddle.fluid as fluid
+
+x = fluid.layers.data(name='x', shape=[13], dtype='float32')
+y = fluid.layers.data(name='y', shape=[1], dtype='float32')
+cost = fluid.layers.square_error_cost(input=fluid.layers.fc(input=x, size=1), label=y)
+fluid.optimizer.SGD(learning_rate=0.001).minimize(fluid.layers.mean(cost))
+port = os.getenv("PADDLE_PSERVER_PORT", "6174")
+pservers = ",".join(':'.join([ip, port]) for ip in os.getenv("PADDLE_PSERVER_IPS", "").split(","))
+current_endpoint = os.getenv("PADDLE_CURRENT_IP", "") + ":" + port
+trainer_id = int(os.getenv("PADDLE_TRAINER_ID", "0"))
+t = fluid.transpiler.DistributeTranspiler()
+t.transpile(trainer_id, pservers=pservers, trainers=int(os.getenv("PADDLE_TRAINERS")))
+if os.getenv("PADDLE_TRAINING_ROLE") == "PSERVER":
+    main, startup = t.get_pserver_programs(current_endpoint)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(startup)
+    print("served", exe.run(main), sorted(fluid.global_scope().local_var_names())[-1])
+else:
+    print([op.type for op in t.get_trainer_program().global_block().ops][-2:])
+"""
+
+
+def test_a_pserver_script_in_the_seed_documents_form(tmp_path):
+    path = tmp_path / "seed.py"
+    path.write_text(SEED)
+    code, out, err = launch("--nproc", "2", "--pservers", "2", str(path))
+    lines = sorted(line for line in out.splitlines() if "Gloo" not in line)
+    assert code == 0, err
+    assert [line.split("]")[0] for line in lines] == ["[pserver 0", "[pserver 1", "[trainer 0", "[trainer 1"]
+    assert all("served []" in line for line in lines[:2])
+    assert all(line.endswith("['recv', 'fetch_barrier']") for line in lines[2:])
+
+
 def test_four_trainers_with_two_devices_each(script):
     code, out, err = launch("--nproc", "4", "--devices-per-proc", "2", script, "run", "0")
     assert (code, out.count("sum 8.0")) == (0, 4), err
