@@ -44,7 +44,8 @@ class LocalServer:
         self._blocks = tuple(ref.idx for ref in attrs.get("optimize_blocks", ()))
         self._rates = int(attrs.get("lr_decay_block_id", -1))
         self._block_of = dict(_numbered(attrs, "grad_to_block_id"))
-        self._tables = {name: self._desc.blocks[idx].ops[0].input("W")[0] for name, idx in _numbered(attrs, "prefetch_var_name_to_block_id")}
+        prefetched = _numbered(attrs, "prefetch_var_name_to_block_id")
+        self._tables = {name: self._desc.blocks[idx].ops[0].input("W")[0] for name, idx in prefetched}
         self._pieces: dict[Any, Piece | None] = {}
         self._arrived: set[str] = set()
         self._names = self._declared()

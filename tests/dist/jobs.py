@@ -108,7 +108,8 @@ def job_of(name: str, **options: Any) -> LocalJob:
 
 
 def transpiled(
-    main: fluid.Program, startup: fluid.Program, trainers: int = 2, pservers: int = 2, sync_mode: bool = True, config: Mapping[str, Any] | None = None
+    main: fluid.Program, startup: fluid.Program, trainers: int = 2, pservers: int = 2, sync_mode: bool = True,
+    config: Mapping[str, Any] | None = None,
 ) -> fluid.DistributeTranspiler:
     """The transpiler after transpile, for trainer 0."""
     settings = fluid.DistributeTranspilerConfig()
