@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from .ranks import Rows, Where, rows, spread_out
+from .ranks import Rows, Where, cut, joined, rows, spread_out
 
 if TYPE_CHECKING:
     from .scope import Scope
@@ -118,7 +119,12 @@ def _pack(names: Sequence[str], values: Mapping[str, Any], own: bool) -> Pack:
 class Bank:
     """State arrays in two groups: `mutable` ones are donated to the step and replaced, `constant` ones are only read."""
 
-    def __init__(self, scope: Scope, layouts: tuple[Layout, Layout], values: Mapping[str, Any], where: Where) -> None:
+    def __init__(
+        self, scope: Scope, layouts: tuple[Layout, Layout], values: Mapping[str, Any], where: Where,
+        pieces: Mapping[str, tuple[int, ...]] = MappingProxyType({}),
+    ) -> None:  # fmt: skip
+        """pieces: the shapes of variables of which each rank has a piece; the scope shows the whole."""
+        self.pieces = pieces
         self.scope = scope
         self.layouts = layouts
         self.where = where
@@ -146,26 +152,30 @@ class Bank:
         """The value of a variable; a copy if it travels packed. Where every rank has its own, that of the first here."""
         g, i, pack = self._where[name]
         array = self.arrays[g][i]
+        if name in self.pieces:
+            return joined(_columns(self.where.everywhere(array), pack, name), self.pieces[name])
         if self.layouts[g].own[i]:
             array = first_row(array)
         if pack is None:
             return array
         k = pack.names.index(name)
-        size = int(np.prod(pack.shapes[k], dtype=int))
-        return np.array(np.asarray(array)[pack.starts[k] : pack.starts[k] + size]).reshape(pack.shapes[k])
+        return np.array(_columns(np.asarray(array), pack, name)).reshape(pack.shapes[k])
 
     def write(self, name: str, value: Any) -> bool:
         """Store a value of the same shape and dtype, for all ranks; False if it does not fit here."""
         g, i, pack = self._where[name]
         old, own = self.arrays[g][i], self.layouts[g].own[i]
         shape = old.shape[own:] if pack is None else pack.shapes[pack.names.index(name)]
+        shape = self.pieces.get(name, shape)
         if value is None or tuple(np.shape(value)) != tuple(shape) or np.asarray(value).dtype != old.dtype:
             return False
+        if name in self.pieces:
+            value = cut(value, self.where.count)
         if pack is None:
             new = self.where.put(value, own)
         else:
-            flat, at = all_rows(old) if own else np.array(old), pack.starts[pack.names.index(name)]
-            flat[..., at : at + np.size(value)] = np.ravel(value)
+            flat = self._own_rows(old) if own else np.array(old)
+            _columns(flat, pack, name)[...] = value if isinstance(value, Rows) else np.ravel(value)
             new = self.where.put(flat, own)
         group = list(self.arrays[g])
         group[i] = new
@@ -174,6 +184,9 @@ class Bank:
         else:
             self.constant = group
         return True
+
+    def _own_rows(self, array: Any) -> Rows:
+        return rows(self.where.everywhere(array)) if self.pieces else all_rows(array)
 
     def adopt(self) -> None:
         """Make the scope's variables point here."""
@@ -188,15 +201,24 @@ class Bank:
         values: dict[str, Any] = {}
         for layout, arrays in zip(self.layouts, self.arrays, strict=True):
             values.update(zip(layout.singles, arrays[len(layout.packs) :], strict=True))
-            values.update({n: all_rows(values[n]) for n in layout.owned})
+            values.update({n: self._own_rows(values[n]) for n in layout.owned})
             for pack, flat in zip(layout.packs, arrays, strict=False):
-                values.update(pack.cut_rows(all_rows(flat)) if pack.own else pack.cut(np.array(flat)))
+                values.update(pack.cut_rows(self._own_rows(flat)) if pack.own else pack.cut(np.array(flat)))
+        values.update({n: joined(values[n], shape) for n, shape in self.pieces.items() if n in values})
         for name in self.names:
             var = self.scope.find_var(name)
             if var is not None and var._bank is self:
                 var._bank, var._value = None, values[name]
         if self.scope._bank is self:
             self.scope._bank = None
+
+
+def _columns(array: Any, pack: Pack | None, name: str) -> Any:
+    """The part of a host array, or of each of its rows, that is the variable's."""
+    if pack is None:
+        return array
+    k = pack.names.index(name)
+    return array[..., pack.starts[k] : pack.starts[k] + int(np.prod(pack.shapes[k], dtype=int))]
 
 
 def first_row(array: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import jax
@@ -24,7 +25,7 @@ from .ops import ring
 from .ops.ragged import Ragged, filled
 from .ops.selected import values_of
 from .ragged import bucketed
-from .ranks import ALIKE, OWN, STACKED, Mesh, Rows, Where
+from .ranks import ALIKE, OWN, STACKED, Mesh, Rows, Where, cut
 from .scope import Scope
 
 # What makes XLA order a step for the least memory; it has the choice on the CPU alone.
@@ -92,8 +93,11 @@ class Compiled:
     """A jitted step over a bank of state arrays."""
 
     def __init__(
-        self, desc: ProgramDesc, fetches: tuple[str, ...], where: Where, recompiles: Recompiles, memory_optimized: bool = False
-    ) -> None:
+        self, desc: ProgramDesc, fetches: tuple[str, ...], where: Where, recompiles: Recompiles, memory_optimized: bool = False,
+        pieces: Mapping[str, tuple[int, ...]] = MappingProxyType({}),
+    ) -> None:  # fmt: skip
+        """pieces: shapes of the whole of those variables of which every rank has a piece."""
+        self.pieces = pieces
         self.step = Step(desc, fetches)
         self.where = where
         self.options = MEMORY_OPTIMIZED if memory_optimized and where.device.platform == "cpu" else None
@@ -179,7 +183,7 @@ class Compiled:
             self._layouts = plan(mutable, self.own), plan(constant, self.own)
             self._jitted.clear()
             self.ready.clear()
-        bank = Bank(scope, self._layouts, values, self.where)
+        bank = Bank(scope, self._layouts, values, self.where, {n: s for n, s in self.pieces.items() if n in values})
         self.bank = bank
         return bank
 
@@ -194,7 +198,7 @@ class Compiled:
                 raise EnforceNotMet(f"variable {name!r} is not initialised; run the startup program first")
             declared = self.step.desc.blocks[0].vars[name]
             value = var.value if isinstance(var.value, jax.Array) else np.asarray(var.value)
-            shape = declared.shape
+            shape = self.pieces.get(name, declared.shape)
             if shape is not None and (len(shape) != value.ndim or any(d not in (-1, s) for d, s in zip(shape, value.shape, strict=True))):
                 raise EnforceNotMet(
                     f"variable {name!r} holds a value of shape {list(value.shape)} in the scope, but the program declares {list(shape)}"
@@ -204,6 +208,7 @@ class Compiled:
         if self.where.count == 1:
             return values, types
         kept = {n: v for n in values if (v := self._rows(scope, n)) is not None}
+        kept.update({n: cut(values[n], self.where.count) for n in self.pieces if n in values})
         self.own = spread(self.step, kept)
         return {**values, **kept}, (types, self.own)
 

@@ -10,9 +10,11 @@ from typing import Any
 from .dist.data_parallel import DataParallel
 from .dist.parallel import Parallel
 from .dist.places import ranks_on
+from .dist.shard_optimizer import ShardOptimizer
 from .errors import FluidTypeError, FluidValueError, UnsupportedError
 from .executor import Executor
 from .ir import edit, show
+from .passes.base import Pass
 from .place import Place, as_place, cpu_places, cuda_places, is_compiled_with_cuda
 from .program import Program, as_program
 from .scope import Scope
@@ -110,12 +112,14 @@ class CompiledProgram:
     def _several(self) -> Parallel:
         assert self._places is not None
         strategy = self._build_strategy or BuildStrategy()
-        rewrite = None
+        rewrites: list[Pass] = []
         if self._loss_name is not None:
-            rewrite = DataParallel(
-                len(self._places), strategy.gradient_scale_strategy.name, strategy.fuse_all_reduce_ops, strategy.sync_batch_norm
-            )
-        made = Parallel(ranks_on(self._places), rewrite, bool(strategy.memory_optimize))
+            count = len(self._places)
+            if strategy.reduce_strategy == BuildStrategy.ReduceStrategy.Reduce:
+                rewrites.append(ShardOptimizer(count))
+            scale = strategy.gradient_scale_strategy.name
+            rewrites.append(DataParallel(count, scale, strategy.fuse_all_reduce_ops, strategy.sync_batch_norm))
+        made = Parallel(ranks_on(self._places), rewrites, bool(strategy.memory_optimize))
         if strategy.debug_graphviz_path:
             Path(strategy.debug_graphviz_path).write_text(show.to_dot(made.desc(self._program)))
         return made

@@ -163,7 +163,8 @@ class Executor:
                 del cache[key]
             desc, where = (program.desc, self._where) if parallel is None else (parallel.desc(program), parallel.where)
             small = program._memory_optimized or (parallel is not None and parallel.memory_optimized)
-            found = Compiled(desc, fetches, where, self._recompiles[owner], small)
+            pieces = {} if parallel is None else parallel.pieces(program)
+            found = Compiled(desc, fetches, where, self._recompiles[owner], small, pieces)
             cache[program._version, fetches] = found
         return found
 

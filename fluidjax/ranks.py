@@ -7,6 +7,7 @@ over the mesh; state of which each rank has its own value ("own") is an array wi
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -43,6 +44,10 @@ class OneDevice:
 
     def launched(self, state: Any) -> None:
         """Told of every step that was launched, with the state that it makes."""
+
+    def everywhere(self, array: Any) -> Any:
+        """All ranks' rows as a host array."""
+        return np.array(array)
 
 
 @dataclass(frozen=True)
@@ -91,8 +96,7 @@ class Mesh:
         with jax.enable_x64(True):
             if isinstance(value, jax.Array) and value.sharding == sharding:
                 return value
-            host = np.array(value)
-            host = spread_out(host, self.count) if own else host
+            host = spread_out(value, self.count) if own else np.asarray(value)
             return jax.make_array_from_callback(host.shape, sharding, lambda index: np.array(host[index]))
 
     def launched(self, state: Any) -> None:
@@ -103,6 +107,12 @@ class Mesh:
         """
         if self.device.platform == "cpu" and next(self._steps) % IN_FLIGHT == IN_FLIGHT - 1:
             jax.block_until_ready(state)
+
+    def everywhere(self, array: Any) -> Any:
+        """All ranks' rows as a host array. Where other processes hold some, each of them must call this too."""
+        if not array.is_fully_addressable:
+            array = jax.jit(lambda a: a, out_shardings=self.sharding(ALIKE))(array)
+        return np.array(array)
 
     def spmd(self, body: Callable[..., Any], ins: Any, outs: Any, **options: Any) -> Any:
         """The jitted function that runs `body` for each rank on its device."""
@@ -120,6 +130,18 @@ class Rows(np.ndarray):
 def rows(array: Any) -> Any:
     """Mark `array` [ranks, ...] as having a row for each rank."""
     return np.asarray(array).view(Rows)
+
+
+def cut(value: Any, count: int) -> Rows:
+    """The pieces of an array, a flat row for each of `count` ranks; zeros fill the last (ops/sharding.py)."""
+    host = np.asarray(value)
+    each = -(-host.size // count)
+    return rows(np.pad(host.reshape(-1), (0, each * count - host.size)).reshape(count, each))
+
+
+def joined(pieces: Any, shape: tuple[int, ...]) -> Any:
+    """The array of this shape, from its pieces."""
+    return np.array(pieces).reshape(-1)[: math.prod(shape)].reshape(shape)
 
 
 def spread_out(value: Any, count: int) -> Any:

@@ -114,7 +114,9 @@ class BuildStrategy(_Options):
 
     These mean what they say:
 
-    - ``reduce_strategy``: AllReduce sums every gradient on all devices; Reduce has the same results.
+    - ``reduce_strategy``: AllReduce sums every gradient on all devices. With Reduce every device sums, updates and keeps
+      the optimizer state of its piece of every parameter, and the pieces of the parameters are gathered: equal results,
+      and 1 / devices of the optimizer's memory.
     - ``gradient_scale_strategy``: the gradient of each device's loss is 1 / devices (CoeffNumDevice), 1 (One), or fed as
       ``<loss>@GRAD`` with a value for each device (Customized).
     - ``sync_batch_norm``: batch_norm takes its statistics from the batches of all devices.

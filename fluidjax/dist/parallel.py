@@ -15,10 +15,10 @@ from ..flags import flag
 from ..ir.desc import ProgramDesc
 from ..lod_tensor import LoDTensor, create_lod_tensor
 from ..ops.ragged import Ragged
-from ..passes.base import run
+from ..passes.base import Pass, run
 from ..program import Program
 from ..ranks import OWN, Mesh, Where
-from .data_parallel import DataParallel
+from .shard_optimizer import in_pieces
 
 
 class DeviceCountError(EnforceNotMet, FeedError, IndexError):
@@ -28,15 +28,15 @@ class DeviceCountError(EnforceNotMet, FeedError, IndexError):
 class Parallel:
     """What makes a program run on several ranks.
 
-    where: the ranks. rewrite: the pass that makes the program data parallel, None for one without a backward part.
+    where: the ranks. rewrites: the passes that make the program parallel; none for one without a backward part.
     memory_optimized: whether XLA orders the step for the least memory.
     """
 
-    def __init__(self, where: Where, rewrite: DataParallel | None, memory_optimized: bool = False) -> None:
+    def __init__(self, where: Where, rewrites: Sequence[Pass] = (), memory_optimized: bool = False) -> None:
         self.where = where
-        self.rewrite = rewrite
+        self.rewrites = tuple(rewrites)
         self.memory_optimized = memory_optimized
-        self._made: tuple[Any, ProgramDesc] | None = None
+        self._made: tuple[Any, ProgramDesc, Mapping[str, tuple[int, ...]]] | None = None
 
     @property
     def local_count(self) -> int:
@@ -45,11 +45,19 @@ class Parallel:
 
     def desc(self, program: Program) -> ProgramDesc:
         """The program as every rank runs it; made anew when the program has changed."""
-        if self.rewrite is None:
-            return program.desc
+        return self._rewritten(program)[1]
+
+    def pieces(self, program: Program) -> Mapping[str, tuple[int, ...]]:
+        """The variables of which every rank keeps a piece, with the shapes of the wholes."""
+        return self._rewritten(program)[2]
+
+    def _rewritten(self, program: Program) -> tuple[Any, ProgramDesc, Mapping[str, tuple[int, ...]]]:
         if self._made is None or self._made[0] != program._version:
-            self._made = program._version, run(self.rewrite, program.desc).desc
-        return self._made[1]
+            desc = program.desc
+            for rewrite in self.rewrites:
+                desc = run(rewrite, desc).desc
+            self._made = program._version, desc, in_pieces(program.desc, desc)
+        return self._made
 
     def split(self, feed: Any, check: Any) -> Any:
         """A feed as the step takes it: a dict of whole batches where all ranks get equal parts, else a tuple of dicts.

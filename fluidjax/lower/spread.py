@@ -13,12 +13,15 @@ from .step import Step
 # What these write is the same on all ranks, whatever they read. None: all that the op writes.
 AGREED: Mapping[str, tuple[str, ...] | None] = {
     **dict.fromkeys(("c_allreduce_sum", "c_allreduce_max", "c_allreduce_min", "c_allreduce_prod"), None),
-    **dict.fromkeys(("c_fused_allreduce_sum", "c_allgather", "c_broadcast"), None),
+    **dict.fromkeys(("c_fused_allreduce_sum", "c_allgather", "c_fused_allgather", "c_broadcast"), None),
     "sync_batch_norm": ("SavedMean", "SavedVariance"),
 }
 # Outputs that differ only where these inputs do.
-FOLLOW: Mapping[str, Mapping[str, str]] = {"sync_batch_norm": {"MeanOut": "Mean", "VarianceOut": "Variance"}}
-SCATTERED = frozenset({"c_reducescatter"})  # differs on each rank even where its input does not
+FOLLOW: Mapping[str, Mapping[str, str]] = {
+    "sync_batch_norm": {"MeanOut": "Mean", "VarianceOut": "Variance"},
+    "adam": {"Beta1PowOut": "Beta1Pow", "Beta2PowOut": "Beta2Pow"},
+}
+SCATTERED = frozenset({"c_reducescatter", "c_fused_reducescatter", "c_piece"})  # differs on each rank even where its input does not
 
 
 def spread(step: Step, already: Iterable[str] = ()) -> frozenset[str]:
@@ -42,14 +45,14 @@ def spread(step: Step, already: Iterable[str] = ()) -> frozenset[str]:
 def _follow(step: Step, op: OpDesc, differs: dict[str, bool]) -> None:
     reads = walk.reads_with_subblocks(step.desc, op) if op.blocks else op.reads
     here = any(differs.get(n, False) for n in reads) or op.type in SCATTERED or _draws(step, op)
+    followed = {out: any(differs.get(n, False) for n in op.input(source)) for out, source in FOLLOW.get(op.type, {}).items()}
     for name in walk.writes_with_subblocks(step.desc, op) if op.blocks else op.writes:
         differs[name] = here
     if op.type in AGREED:
         slots = AGREED[op.type]
         for slot in op.outputs if slots is None else slots:
             differs.update(dict.fromkeys(op.output(slot), False))
-    for out, source in FOLLOW.get(op.type, {}).items():
-        value = any(differs.get(n, False) for n in op.input(source))
+    for out, value in followed.items():
         differs.update(dict.fromkeys(op.output(out), value))
 
 

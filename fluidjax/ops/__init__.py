@@ -35,6 +35,7 @@ OPS_MODULES = (
     "optim",
     "optax_bridge",
     "collective",
+    "sharding",
     "rpc",
     "control",
     "grad",  # last: it ties ops of several families together

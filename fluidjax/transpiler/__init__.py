@@ -13,4 +13,5 @@ from .distribute import GeoSgdTranspiler as GeoSgdTranspiler
 from .inference import InferenceTranspiler as InferenceTranspiler
 from .memory import memory_optimize as memory_optimize
 from .memory import release_memory as release_memory
+from .sharding import shard_optimizer as shard_optimizer
 from .slicing import slice_variable as slice_variable

@@ -119,7 +119,7 @@ def refuse(main: ProgramDesc) -> None:
     if "optax_update" in kinds:
         raise UnsupportedError(
             "op 'optax_update' updates all parameters at once, which pservers cannot share; use an optimizer of "
-            "fluid.optimizer, or shard the state of this one over a mesh (fluid.dist)"
+            "fluid.optimizer, or keep the state of this one in pieces (fluid.transpiler.shard_optimizer)"
         )
 
 

@@ -1,0 +1,109 @@
+"""Ops over arrays of which each rank keeps one piece. All are ours.
+
+The pieces of an array: its elements in order, filled up with zeros to a multiple of the ranks, and cut into equal parts;
+rank r has part r, a flat array.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ..errors import EnforceNotMet
+from . import ring
+from .collective import COLLECTIVES
+from .infer import Spec
+from .registry import Array, Ints, op
+
+
+def piece_size(size: int, ranks: int) -> int:
+    """How many elements of an array of `size` each rank has."""
+    return -(-size // ranks)
+
+
+def _ranks(nranks: int) -> ring.Ring:
+    found = ring.ring()
+    if found.size != nranks:
+        raise EnforceNotMet(f"the op is for nranks = {nranks}, but there are {found.size} ranks")
+    return found
+
+
+def _pieces(x: Any, ranks: int) -> Any:
+    """All pieces, [ranks, size]."""
+    each = piece_size(x.size, ranks)
+    return jnp.pad(jnp.ravel(x), (0, each * ranks - x.size)).reshape(ranks, each)
+
+
+def _piece_spec(x: Spec, nranks: int) -> Spec:
+    return Spec((-1,) if any(d < 0 for d in x.shape) else (piece_size(math.prod(x.shape), nranks),), x.dtype)
+
+
+@op(outs="Out", infer=lambda X, *, nranks, ring_id: _piece_spec(X, nranks))
+def c_piece(X: Array, *, nranks: int, ring_id: int = 0):
+    """Out = this rank's piece of X, which all ranks hold alike."""
+    found = _ranks(nranks)
+    return jax.lax.dynamic_index_in_dim(_pieces(X, nranks), found.rank, 0, keepdims=False)
+
+
+def _by_dtype(values: Sequence[Any]) -> Iterator[list[int]]:
+    for dtype in dict.fromkeys(v.dtype for v in values):
+        yield [i for i, v in enumerate(values) if v.dtype == dtype]
+
+
+@op(outs="Out*", infer=lambda X, *, nranks, ring_id: tuple(_piece_spec(x, nranks) for x in X))
+def c_fused_reducescatter(X: list[Array], *, nranks: int, ring_id: int = 0):
+    """Out[i] = this rank's piece of the sum of X[i] over the ranks, in one message for all."""
+    found = _ranks(nranks)
+    done: dict[int, Any] = {}
+    for members in _by_dtype(X):
+        joined = jnp.concatenate([_pieces(X[i], nranks) for i in members], axis=1)
+        mine = joined[0] if found.axis is None else jax.lax.psum_scatter(joined, found.axis)
+        at = 0
+        for i in members:
+            each = piece_size(X[i].size, nranks)
+            done[i] = mine[at : at + each]
+            at += each
+    return [done[i] for i in range(len(X))]
+
+
+def shapes_of(flat: Sequence[int]) -> list[tuple[int, ...]]:
+    """Shapes out of a list that gives, for each, the number of its dimensions and these: [2, 3, 4, 1, 5] is (3, 4), (5,)."""
+    shapes, at = [], 0
+    while at < len(flat):
+        rank = flat[at]
+        shapes.append(tuple(flat[at + 1 : at + 1 + rank]))
+        at += 1 + rank
+    return shapes
+
+
+def flat_shapes(shapes: Sequence[Sequence[int]]) -> list[int]:
+    """The list that shapes_of reads."""
+    return [n for shape in shapes for n in (len(shape), *shape)]
+
+
+def _whole_specs(X: tuple[Spec, ...], *, nranks: int, shapes: Ints, ring_id: int) -> tuple[Spec, ...]:
+    return tuple(Spec(shape, x.dtype) for shape, x in zip(shapes_of(shapes), X, strict=True))
+
+
+@op(outs="Out*", infer=_whole_specs)
+def c_fused_allgather(X: list[Array], *, nranks: int, shapes: Ints, ring_id: int = 0):
+    """Out[i] = the array whose pieces are X[i] of all ranks, in one message for all; shapes: as shapes_of reads them."""
+    found = _ranks(nranks)
+    wanted = shapes_of(shapes)
+    done: dict[int, Any] = {}
+    for members in _by_dtype(X):
+        mine = jnp.concatenate([X[i] for i in members])
+        rows = mine[None] if found.axis is None else jax.lax.all_gather(mine, found.axis)
+        at = 0
+        for i in members:
+            each, shape = X[i].shape[0], wanted[i]
+            done[i] = rows[:, at : at + each].reshape(-1)[: math.prod(shape)].reshape(shape)
+            at += each
+    return [done[i] for i in range(len(X))]
+
+
+COLLECTIVES.update(("c_piece", "c_fused_reducescatter", "c_fused_allgather"))

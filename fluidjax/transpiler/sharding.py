@@ -1,0 +1,31 @@
+"""Optimizer state in pieces, for any program: what parameter servers did, by one call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..compiler import CompiledProgram
+from ..place import Place
+from ..program import Program
+from ..strategy import BuildStrategy
+from ..variable import Variable
+
+
+def shard_optimizer(
+    program: Program, loss: Variable | str, places: Sequence[Place] | None = None, build_strategy: BuildStrategy | None = None
+) -> CompiledProgram:
+    """The program data parallel, with its optimizer's state kept in pieces: 1 / devices of the memory on each.
+
+    Gradients are reduce-scattered, every device updates its piece of each parameter with its piece of the state, and the
+    parameters are gathered again (ZeRO, stage 1: Rajbhandari et al., 2020; Fluid's parameter servers, without servers).
+    Optimizers that need whole arrays (Lamb, LarsMomentum, Optax) gather their state for the update. The scope shows every
+    variable whole, under its own name. This is with_data_parallel with ReduceStrategy.Reduce.
+
+    loss: the loss, or its name. places: as with_data_parallel takes them. build_strategy: further options; its
+    reduce_strategy becomes Reduce. Raises what with_data_parallel raises.
+    """
+    strategy = BuildStrategy() if build_strategy is None else build_strategy
+    strategy.reduce_strategy = BuildStrategy.ReduceStrategy.Reduce
+    name: Any = loss.name if isinstance(loss, Variable) else loss
+    return CompiledProgram(program).with_data_parallel(name, strategy, places=places)
