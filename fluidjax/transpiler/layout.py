@@ -88,7 +88,14 @@ class Layout:
     def dropped(self) -> frozenset[str]:
         """What only updates read: learning rates, accumulators, temporary values. Trainers do not have it."""
         pairs = {n for op in self.updates for n in op.attrs["op_role_var"]}
-        return frozenset(n for op in self.updates for n in op.reads) - pairs
+        return frozenset(n for op in self.updates for n in op.reads) - pairs - self.kept
+
+    @cached_property
+    def kept(self) -> frozenset[str]:
+        """What the ops that stay with trainers mention."""
+        gone = {op.uid for op in self.updates}
+        stay = [op for op in self.main.blocks[0].ops if op.uid not in gone and not scheduled(op)]
+        return frozenset(walk.mentions(edit.drop_dead_blocks(edit.replace_ops(self.main, 0, stay))))
 
 
 def analyse(request: Request, main: ProgramDesc, startup: ProgramDesc) -> Layout:
@@ -108,7 +115,25 @@ def analyse(request: Request, main: ProgramDesc, startup: ProgramDesc) -> Layout
     trained = [(p, g) for p, g in pairs if p.trainable and not (table and p.name == table.name)]
     uncut = {op.attrs["op_role_var"][0] for op in updates if op.type in _WHOLE}
     params, sends = deal(request, main, trained, uncut)
-    return Layout(request, main, startup, updates, params, sends, table, counters)
+    layout = Layout(request, main, startup, updates, params, sends, table, counters)
+    if not request.geo:
+        refuse_computed(layout)
+    return layout
+
+
+def refuse_computed(layout: Layout) -> None:
+    """Raises UnsupportedError where a trainer would read what only pservers compute: a scheduled learning rate."""
+    computed = {n for op in layout.schedule for n in walk.writes_with_subblocks(layout.main, op)}
+    vars = layout.main.blocks[0].vars
+    shared = sorted(n for n in computed & layout.kept if not vars[n].persistable)
+    if shared:
+        users = (op for op in layout.main.blocks[0].ops if shared[0] in op.reads and not scheduled(op) and op not in layout.updates)
+        op = next(users, None)
+        where = f"op '{op.type}' ({op.loc})" if op else "an op of a block"
+        raise UnsupportedError(
+            f"{where} reads {shared[0]!r}, which belongs to the learning rate: in pserver mode that is computed on the pservers; "
+            "read it there, or transpile before this op is added"
+        )
 
 
 def refuse(main: ProgramDesc) -> None:

@@ -226,6 +226,31 @@ def test_updates_that_need_what_a_pserver_lacks() -> None:
         [t.get_pserver_program(e) for e in EPS.split(",")]
 
 
+def test_a_trainer_that_reads_the_scheduled_learning_rate() -> None:
+    with fresh() as (main, startup):
+        x, y = fluid.data("x", [None, 4]), fluid.data("y", [None, 1])
+        loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(x, 1), y))
+        rate = fluid.layers.exponential_decay(0.1, 10, 0.5)
+        fluid.optimizer.SGD(rate).minimize(loss)
+        shown = fluid.layers.scale(rate, 100.0)
+    with pytest.raises(UnsupportedError, match=r"op 'scale' .*test_distribute_errors.* reads 'tmp_.', which belongs to the learning rate"):
+        fluid.DistributeTranspiler().transpile(0, program=main, startup_program=startup)
+    assert shown.name in main.global_block().vars
+
+
+def test_a_trainer_keeps_a_constant_learning_rate_that_it_reads() -> None:
+    with fresh() as (main, startup):
+        x, y = fluid.data("x", [None, 4]), fluid.data("y", [None, 1])
+        loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(x, 1), y))
+        fluid.optimizer.SGD(0.1).minimize(loss)
+        fluid.layers.scale(main.global_block().var("learning_rate_0"), 100.0)
+    t = fluid.DistributeTranspiler()
+    t.transpile(0, program=main, startup_program=startup, pservers=EPS, trainers=2)
+    assert "learning_rate_0" in t.get_trainer_program().global_block().vars
+    assert ["learning_rate_0"] in [op.output("Out") for op in startup.global_block().ops]
+    assert t.plan.trainer(1)[0].blocks[0].vars["learning_rate_0"].persistable
+
+
 def test_a_split_method_that_deals_badly() -> None:
     class Nowhere(RoundRobin):
         def dispatch(self, varlist: Any) -> list[str]:
