@@ -23,7 +23,7 @@ from .lower.spread import spread
 from .lower.step import Step
 from .ops import ring
 from .ops.ragged import Ragged, filled
-from .ops.selected import values_of
+from .ops.selected import SelectedRows, values_of
 from .ragged import bucketed
 from .ranks import ALIKE, OWN, STACKED, Mesh, Rows, Where, cut
 from .scope import Scope
@@ -302,7 +302,10 @@ class Compiled:
 
     def _fetched(self, values: Sequence[Any]) -> list[Any]:
         """What one rank of several fetches: with a first dimension, so that the ranks' can be concatenated."""
-        return list(values) if self.where.count == 1 else [v if isinstance(v, Ragged) or v.ndim else v[None] for v in values]
+        if self.where.count == 1:
+            return list(values)
+        values = [v.dense() if isinstance(v, SelectedRows) else v for v in values]
+        return [v if isinstance(v, Ragged) or v.ndim else v[None] for v in values]
 
     def _one(self, mutable: Any, constant: Any, feed: Any, seed: Any, step: Any, rank: Any = None) -> Any:
         state, fetched = self.step(self._state(mutable, constant), feed, self._key(seed, step), rank=rank)
@@ -317,7 +320,7 @@ class Compiled:
             return (arrays, count + 1), (extra, self._fetched(fetched))
 
         (arrays, _), (extra, fetched) = jax.lax.scan(body, (mutable, jnp.asarray(step, jnp.int64)), feeds)
-        return arrays, {n: v[-1] for n, v in extra.items()}, fetched
+        return arrays, jax.tree.map(lambda v: v[-1], extra), fetched
 
     def _checked(self, mutable: Any, constant: Any, feed: Any, seed: Any, step: Any, rank: Any = None) -> Any:
         finite = self._finite["checked"] = Finite()

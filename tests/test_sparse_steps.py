@@ -9,8 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fluidjax as fluid
+from fluidjax.ir import proto, text
+from fluidjax.ir.verify import verify
 from fluidjax.lower.eager import OpByOp
 from fluidjax.lower.step import Step
+from fluidjax.ops.registry import attr_type, lookup
 from fluidjax.ops.selected import SelectedRows, total
 from tests import sparse_cases as cases
 
@@ -183,3 +186,58 @@ def test_only_the_rows_of_the_batch_are_touched(optimizer):
     tables = large.argument_size_in_bytes // (64_000 * 8 * 4)
     assert tables == {"SGD": 1, "Adagrad": 2, "Adam lazy": 3}[optimizer]
     assert large.alias_size_in_bytes >= tables * 64_000 * 8 * 4
+
+
+@pytest.mark.parametrize("rows", [4, 3])
+def test_the_gradients_of_two_devices_are_fetched_as_tables(rows):
+    ids = np.array([[2, 9, 2], [1, 1, 0], [3, 3, 3], [0, 1, 2]])[:rows]
+    exe, main, scope = started()
+    (loss,) = (op.output("Out")[0] for op in main.global_block().ops if op.type == "mean")
+    both = fluid.CompiledProgram(main).with_data_parallel(loss_name=loss, places=fluid.cpu_places(2))
+    (got,) = exe.run(both, {"ids": ids}, ["w@GRAD"], scope=scope)
+    assert got.shape == (20, 4)
+    parts = []
+    for part in (ids[:2], ids[2:]):
+        alone, program, own = started()
+        parts.append(alone.run(program, {"ids": part}, ["w@GRAD"], scope=own)[0])
+    want = (parts[0] + parts[1]) / 2
+    np.testing.assert_allclose(got, np.concatenate([want, want]), **CLOSE)
+
+
+def test_a_sparse_program_prints_parses_and_travels():
+    for net in ("one", "shared", "tied"):
+        _, main, _ = started(net, "Adam lazy", "by value")
+        assert text.parse(str(main)) == main.desc
+        data = proto.to_bytes(main.desc, attr_type)
+        assert proto.to_bytes(proto.from_bytes(data), attr_type) == data
+        verify(main.desc, lookup)
+
+
+LOOKUPS = st.lists(st.tuples(st.integers(0, 1), st.booleans(), st.sampled_from(["add", "mul", "max"])), min_size=1, max_size=4)
+
+
+def trained_on(lookups, optimizer, sparse):
+    """Parameters after three steps of a net that looks up two tables in some order, reversed or not."""
+    with cases.fresh(fluid) as (main, startup):
+        ids = fluid.data("ids", [None, 3], "int64")
+        total_ = None
+        for k, (table, reverse, how) in enumerate(lookups):
+            attr = cases._start(fluid, f"t{table}", 10, 4)
+            given_ids = fluid.layers.flip(ids, [1]) if reverse else ids
+            rows = fluid.layers.scale(fluid.embedding(given_ids, (10, 4), is_sparse=sparse, param_attr=attr), 1.0 + k)
+            total_ = rows if total_ is None else getattr(fluid.layers, "elementwise_" + how)(total_, rows)
+        cases.OPTIMIZERS[optimizer](fluid).minimize(fluid.layers.mean(fluid.layers.square(fluid.layers.tanh(total_))))
+    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    exe.run(startup, scope=scope)
+    for feed in cases.feeds(3):
+        exe.run(main, feed, scope=scope)
+    return {v.name: scope.get(v.name) for v in main.list_vars() if v.persistable}
+
+
+@settings(deadline=None, max_examples=8)
+@given(LOOKUPS, st.sampled_from(["SGD", "Momentum", "Adagrad", "RMSProp", "Lamb"]))
+def test_random_nets_train_alike_with_sparse_and_dense_gradients(lookups, optimizer):
+    """Adam is not among them: docs/sparse.md says why."""
+    want = trained_on(lookups, optimizer, False)
+    for name, value in trained_on(lookups, optimizer, True).items():
+        np.testing.assert_allclose(value, want[name], rtol=2e-6, atol=2e-6, err_msg=name)
