@@ -51,6 +51,12 @@ class Pack:
             for n, shape, at in zip(self.names, self.shapes, self.starts, strict=True)
         }
 
+    def cut_rows_of(self, flat: Any, name: str) -> Any:
+        """One array with a row for each rank, out of the flat one, wherever that is."""
+        at = self.names.index(name)
+        shape, start = self.shapes[at], self.starts[at]
+        return flat[:, start : start + int(np.prod(shape, dtype=int))].reshape(-1, *shape)
+
     def join(self, values: Mapping[str, Any]) -> Any:
         """The flat array of these values."""
         return jnp.concatenate([jnp.ravel(values[n]) for n in self.names])
@@ -160,6 +166,14 @@ class Bank:
             return array
         k = pack.names.index(name)
         return np.array(_columns(np.asarray(array), pack, name)).reshape(pack.shapes[k])
+
+    def every_rank(self, name: str) -> Any:
+        """[ranks, ...] of a variable of which every rank has its own value, as it lies on the devices; None of others."""
+        g, i, pack = self._where[name]
+        array = self.arrays[g][i]
+        if not self.layouts[g].own[i]:
+            return None
+        return array if pack is None else pack.cut_rows_of(array, name)
 
     def write(self, name: str, value: Any) -> bool:
         """Store a value of the same shape and dtype, for all ranks; False if it does not fit here."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import contextvars
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -73,7 +74,9 @@ class Background:
     def __init__(self, source: Callable[[], Iterable[Any]], capacity: int, name: str) -> None:
         self._channel = Channel(capacity)
         self._closed = False
-        self._thread = threading.Thread(target=_produce, args=(source, self._channel), name=name, daemon=True)
+        # the thread reads as part of whatever its consumer is doing
+        context = contextvars.copy_context()
+        self._thread = threading.Thread(target=context.run, args=(_produce, source, self._channel), name=name, daemon=True)
         self._thread.start()
         _running.add(self)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NoReturn
 
 import jax
@@ -15,20 +18,24 @@ from .errors import FeedError, FluidTypeError, FluidValueError, UnsupportedError
 from .feeding import FeedRule, ranges, rule_for
 from .lod_tensor import LoDTensor
 from .place import Place, as_place
+from .position import Positioned
 from .program import Program, Variable
-from .reader import batch
+from .reader import Pass, batch, reading_pass
 
 Source = Callable[[], Iterable[Any]]
 Feed = dict[str, Any]
 
 
-class GeneratorLoader:
+class GeneratorLoader(Positioned):
     """What DataLoader.from_generator returns: set a generator, then iterate, or start and run the program.
 
     Iterating (``for data in loader():``) yields what Executor.run takes as feed: a list with one dict of arrays for each
     place; with return_list, lists of arrays in their place. Each iteration calls the generator anew, in a thread that is
     up to `capacity` batches ahead; leaving the loop stops it. What the generator raises is raised in the loop, with its
     traceback. Dtypes, shapes and ranges (labels, ids) are checked on the host before the transfer: FeedError.
+
+    ``position`` tells the pass and how many of its batches were handed out; ``resume(position)`` has the next pass begin
+    there (docs/checkpoints.md).
     """
 
     def __init__(
@@ -46,6 +53,7 @@ class GeneratorLoader:
             raise FluidValueError("a DataLoader needs a feed_list: the variables that the generator's batches are for")
         for var in feed_list:
             sample_rule(var)
+        super().__init__()
         self._feed_list = list(feed_list)
         self._capacity = int(capacity)
         self._to_device = use_double_buffer
@@ -56,6 +64,7 @@ class GeneratorLoader:
         self._source: Source | None = None
         self._running: Background | None = None
         self._iterator: Iterator[Any] | None = None
+        self._pass = Pass(0)
         if not iterable:
             vars(self._program).setdefault("_readers", []).append(self)  # Executor.run asks them for the feed
 
@@ -153,13 +162,24 @@ class GeneratorLoader:
         return self._source
 
     def _batches(self, source: Source) -> Iterator[list[Any]]:
-        yield from Background(lambda: self._placed(source), self._capacity, "fluidjax-loader")
+        now = self._begin()
+        with contextlib.closing(self._ahead(now, self._placed(source, now.skip))) as groups:
+            for group in groups:
+                self._handed_out(now)
+                yield group
+        self._ended(now)
 
-    def _placed(self, source: Source) -> Iterator[list[Any]]:
-        """Groups of a feed for each place, on its device."""
+    def _ahead(self, now: Pass, items: Iterable[Any]) -> Background:
+        """The items, read ahead as part of a pass."""
+        context = contextvars.copy_context()
+        context.run(reading_pass.set, now)
+        return context.run(lambda: Background(lambda: items, self._capacity, "fluidjax-loader"))
+
+    def _placed(self, source: Source, skip: int) -> Iterator[list[Any]]:
+        """Groups of a feed for each place, on its device; without the first `skip`."""
         devices = [place.device() for place in self._places]
         group: list[Feed] = []
-        for feed in source():
+        for feed in _after(skip * len(devices), source):
             group.append(self._put(feed, devices[len(group)]))
             if len(group) == len(devices):
                 yield self._shown(group)
@@ -189,9 +209,8 @@ class GeneratorLoader:
         if self._running is not None:
             raise FluidValueError("the DataLoader was started before; call reset() first")
         source = self._ready()
-        self._running = Background(
-            lambda: (self._put(feed, None) for feed in source()), self._capacity, "fluidjax-loader"
-        )
+        self._pass = now = self._begin()
+        self._running = self._ahead(now, (self._put(feed, None) for feed in _after(now.skip, source)))
 
     def reset(self) -> None:
         """Stop reading, so that start() can begin again from the first batch."""
@@ -214,8 +233,15 @@ class GeneratorLoader:
             )
         feed, more = self._running.next()
         if not more:
+            self._ended(self._pass)
             raise EOFException("There is no next data.")
+        self._handed_out(self._pass)
         return feed
+
+
+def _after(count: int, source: Source) -> Iterator[Any]:
+    """What a source gives after the first so many. The source is called when the first is asked for."""
+    yield from islice(source(), count, None)
 
 
 def _checked_batch(rules: Sequence[FeedRule], arrays: Any) -> Feed:

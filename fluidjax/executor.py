@@ -45,6 +45,7 @@ class Executor:
         self._compiled: WeakKeyDictionary[Program | Parallel, dict[Any, Compiled]] = WeakKeyDictionary()
         self._recompiles: WeakKeyDictionary[Program | Parallel, Recompiles] = WeakKeyDictionary()
         self._runs: WeakKeyDictionary[Program, int] = WeakKeyDictionary()
+        self._seeds: WeakKeyDictionary[Program, int] = WeakKeyDictionary()  # of restored programs whose random_seed is 0
         self._closed = False
 
     def run(
@@ -150,6 +151,10 @@ class Executor:
             return program
         raise FluidTypeError(f"Executor.run takes a Program, not {type(program).__name__}")
 
+    def _seed(self, program: Program) -> int:
+        """The seed that a program's random numbers hang on; with the number of the step, `_runs`, the whole random state."""
+        return program._seed or self._seeds.get(program, _PROCESS_SEED)
+
     def _compile(self, program: Program, fetches: tuple[str, ...], parallel: Parallel | None = None) -> Compiled:
         owner = program if parallel is None else parallel
         cache = self._compiled.get(owner)
@@ -174,7 +179,7 @@ class Executor:
         """One call of the jitted step; its result becomes the scope's state. numpy: refuse fetches that have a LoD."""
         seed, step = 0, 0
         if compiled.random:
-            seed = program._seed or _PROCESS_SEED
+            seed = self._seed(program)
             # A seeded startup program starts afresh whenever it is run: the same parameters again.
             step = 0 if compiled.initialises and program._seed else self._runs.get(program, 0)
         device = compiled.where.device

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from .checkpoint import Checkpoint
+from .checkpoint.functions import (
+    clean_checkpoint,
+    get_latest_checkpoint_serial,
+    load_checkpoint,
+    save_checkpoint,
+    wait_checkpoint,
+)
 from .dataloader import DataLoader, PyReader
+from .position import Position, resumable
 from .reader import (
     ComposeNotAligned,
     batch,
@@ -34,15 +43,19 @@ from .saved.vars import (
 )
 
 __all__ = [
+    "Checkpoint",
     "ComposeNotAligned",
     "DataLoader",
+    "Position",
     "PyReader",
     "batch",
     "buffered",
     "cache",
     "chain",
+    "clean_checkpoint",
     "compose",
     "firstn",
+    "get_latest_checkpoint_serial",
     "get_parameter_value",
     "get_parameter_value_by_name",
     "get_program_parameter",
@@ -51,6 +64,7 @@ __all__ = [
     "is_parameter",
     "is_persistable",
     "load",
+    "load_checkpoint",
     "load_inference_model",
     "load_params",
     "load_persistables",
@@ -59,7 +73,9 @@ __all__ = [
     "load_vars",
     "map_readers",
     "multiprocess_reader",
+    "resumable",
     "save",
+    "save_checkpoint",
     "save_inference_model",
     "save_params",
     "save_persistables",
@@ -67,5 +83,6 @@ __all__ = [
     "save_vars",
     "set_program_state",
     "shuffle",
+    "wait_checkpoint",
     "xmap_readers",
 ]

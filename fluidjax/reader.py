@@ -7,12 +7,26 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from .channel import Background
 from .errors import FluidTypeError, FluidValueError, UnsupportedError
 
 Reader = Callable[[], Iterable[Any]]
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One pass over a reader that knows its position: its number, and how many batches it leaves out at the beginning."""
+
+    epoch: int
+    skip: int = 0
+
+
+# The pass that a reader is read for; threads of ours that read ahead see the one of their consumer.
+reading_pass: ContextVar[Pass | None] = ContextVar("reading_pass", default=None)
 
 
 class ComposeNotAligned(FluidValueError):
@@ -40,14 +54,29 @@ def map_readers(func: Callable[..., Any], *readers: Reader) -> Reader:
     return mapped
 
 
-def shuffle(reader: Reader, buf_size: int) -> Reader:
-    """A reader that shuffles blocks of `buf_size` samples, with Python's ``random``."""
+def shuffle(reader: Reader, buf_size: int, seed: int | None = None) -> Reader:
+    """A reader that shuffles blocks of `buf_size` samples.
+
+    seed: None draws from Python's ``random``. A number makes the order of pass n hang on it and on n alone, so that a run
+    can go on from a checkpoint in the middle of a pass: n is the pass of the DataLoader or resumable reader around it,
+    else counted here. Without a seed going on raises FluidValueError.
+    """
     _checked("shuffle", reader)
+    if seed is not None and type(seed) is not int:
+        raise FluidTypeError(f"shuffle's seed is a whole number or None, not {type(seed).__name__}")
+    counter = itertools.count()
 
     def shuffled() -> Iterator[Any]:
+        now = reading_pass.get()
+        if seed is None and now is not None and now.skip:
+            raise FluidValueError(
+                "a shuffle without a seed cannot go on in the middle of a pass, since it draws another order; give shuffle a seed"
+            )
+        number = next(counter) if now is None else now.epoch
+        draw = random.shuffle if seed is None else random.Random(f"{seed} {number}").shuffle
         samples = iter(reader())
         while block := list(itertools.islice(samples, max(1, buf_size))):
-            random.shuffle(block)
+            draw(block)
             yield from block
 
     return shuffled

@@ -1,0 +1,6 @@
+"""Checkpoints of a running job: state by variable name, the step, the random state and the reader's position, by orbax."""
+
+from __future__ import annotations
+
+from .folder import Checkpoint as Checkpoint
+from .restore import Restored as Restored

@@ -1,0 +1,317 @@
+"""``Checkpoint``: the checkpoints of one job in a folder, written by orbax in the background."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..errors import FluidError, FluidTypeError, FluidValueError, LoadError, ParseError
+from ..executor import Executor
+from ..position import Position, Positioned
+from ..program import Program
+from ..saved.values import Difference, as_program
+from ..scope import Scope, global_scope
+from . import pending
+from .record import Random, Record, checked_args, from_json, lines, to_json
+from .restore import Restored, check, fitting, program_difference, same_kind, shardings_of, wanted
+from .snapshot import Snapshot, put, take
+
+STATE, JOB = "state", "job"  # the arrays, and the record beside them
+ALIKE, OWN = "alike", "own"  # within the state: see Snapshot
+
+
+class Checkpoint:
+    """The checkpoints of a job in a folder, a subfolder for each step.
+
+    path: the folder, made by the first save; in a job of several processes all of them must see it. keep: how many of the
+    newest checkpoints stay, None: all. asynchronous: save returns when the values are copied, and the files are written
+    while the program runs on; the next save, restore, wait() or the end of the process waits for them.
+
+    A checkpoint has its final name only when it is whole, so one that was interrupted is never seen. As a context manager
+    it waits at the end. Raises FluidValueError for a keep below 1.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], keep: int | None = 3, asynchronous: bool = True) -> None:
+        if not isinstance(path, str | os.PathLike):
+            raise FluidTypeError(f"a checkpoint's folder is a path, not {type(path).__name__}")
+        if keep is not None and (type(keep) is not int or keep < 1):
+            raise FluidValueError(f"keep is the number of checkpoints that stay, at least 1, or None for all; not {keep!r}")
+        self.path = Path(os.path.abspath(path))
+        self.keep = keep
+        self.asynchronous = asynchronous
+        self._writer: Any = None
+
+    def __enter__(self) -> Checkpoint:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    # -- what is there ---------------------------------------------------------------------------------------------
+
+    def steps(self) -> list[int]:
+        """The steps of the checkpoints that are whole, in order."""
+        try:
+            names = os.listdir(self.path)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise FluidValueError(f"cannot read the folder {str(self.path)!r}: {error.strerror or error}") from None
+        return sorted(int(n) for n in names if re.fullmatch(r"0|[1-9][0-9]{0,17}", n) and self._whole(n))
+
+    def _whole(self, name: str) -> bool:
+        return all((self.path / name / item).is_dir() for item in (STATE, JOB))
+
+    def latest(self) -> int | None:
+        """The newest step of which there is a checkpoint that is whole, or None."""
+        return max(self.steps(), default=None)
+
+    # -- saving ----------------------------------------------------------------------------------------------------
+
+    def save(
+        self,
+        executor: Executor,
+        main_program: Program | None = None,
+        step: int | None = None,
+        reader: Positioned | None = None,
+        trainer_args: Mapping[str, Any] | None = None,
+        scope: Scope | None = None,
+    ) -> int:
+        """Save all persistable variables of a program, and what a run needs to go on as if it had not stopped.
+
+        executor: the one that runs the program; the random state is its. main_program: a Program or CompiledProgram,
+        default the default main program. step: the checkpoint's number, above all that are there; default the next.
+        reader: a DataLoader or resumable reader, whose position is kept. trainer_args: anything that JSON holds.
+
+        In a job of several processes all call it, with the same step. Returns the step. Raises EnforceNotMet for variables
+        without a value, FluidValueError for a step that is not above the last one, LoadError if the save before this
+        one failed in the background.
+        """
+        self.wait()
+        program, found_scope = as_program(main_program), global_scope() if scope is None else scope
+        step = self._next(step)
+        snapshot = take(sorted(wanted(program)), found_scope)
+        if not snapshot.alike:
+            raise FluidValueError("the program has no persistable variables, so there is nothing to save")
+        empty = {n: (v.dtype.name, tuple(v.shape)) for n, v in snapshot.alike.items() if v.size == 0}
+        runner = _executor(executor)
+        random = Random(program.random_seed, runner._seed(program), runner._runs.get(program, 0))
+        args = checked_args(dict(trainer_args or {}))
+        record = Record(step, lines(program.desc), random, _position(reader), args, empty, snapshot.lods)
+        self._write(step, snapshot, record)
+        return step
+
+    def _next(self, step: int | None) -> int:
+        last = self.latest()
+        if step is None:
+            return 0 if last is None else last + 1
+        if type(step) is not int or not 0 <= step < 10**18:
+            raise FluidValueError(f"a checkpoint's step is a whole number from 0, not {step!r}")
+        if last is not None and step <= last:
+            raise FluidValueError(
+                f"{str(self.path)!r} holds a checkpoint of step {last}, and step {step} is not after it; remove the later ones "
+                "(clean_checkpoint), or save elsewhere"
+            )
+        return step
+
+    def _write(self, step: int, snapshot: Snapshot, record: Record) -> None:
+        import orbax.checkpoint as ocp  # takes a third of a second
+
+        state: dict[str, Any] = {ALIKE: {n: v for n, v in snapshot.alike.items() if n not in record.empty}}
+        if own := {n: v for n, v in snapshot.own.items() if n not in record.empty}:
+            state[OWN] = own
+        with self._ours(f"cannot save a checkpoint in {str(self.path)!r}"), jax.enable_x64(True):
+            if self._writer is None:
+                self._writer = ocp.CheckpointManager(
+                    self.path, options=ocp.CheckpointManagerOptions(max_to_keep=self.keep, cleanup_tmp_directories=True)
+                )
+            pending.add(self)
+            items = ocp.args.Composite(**{STATE: ocp.args.PyTreeSave(state), JOB: ocp.args.JsonSave(to_json(record))})
+            self._writer.save(step, args=items, force=True)
+        if not self.asynchronous:
+            self.wait()
+
+    def wait(self) -> None:
+        """Wait until everything is written. Raises LoadError if that failed."""
+        if self._writer is None:
+            return
+        with self._ours(f"a checkpoint in {str(self.path)!r} could not be written"):
+            self._writer.wait_until_finished()
+
+    def close(self) -> None:
+        """Wait, and forget what is kept for saving. The object can be used on."""
+        try:
+            self.wait()
+        finally:
+            writer, self._writer = self._writer, None
+            if writer is not None:
+                with contextlib.suppress(Exception):  # wait has told what there is to tell
+                    writer.close()
+
+    # -- restoring -------------------------------------------------------------------------------------------------
+
+    def restore(
+        self,
+        executor: Executor,
+        main_program: Program | None = None,
+        step: int | None = None,
+        reader: Positioned | None = None,
+        scope: Scope | None = None,
+        strict: bool = True,
+        shardings: Mapping[str, Any] | None = None,
+    ) -> Restored:
+        """Load a checkpoint into a scope, set the random state of the program, and have the reader go on where it stood.
+
+        step: default the latest. main_program: a CompiledProgram that runs on as many devices as the saved one gets back
+        what each device had of its own (batch_norm's moving averages); otherwise all get the first device's. strict:
+        False loads what fits, and the result tells the rest. shardings: name -> jax.sharding.Sharding to load a variable
+        onto; default that of the scope's array if that is sharded, else the host, from where the program takes it.
+
+        In a job of several processes all call it. Raises FluidValueError if there is no such checkpoint; LoadError listing
+        every variable that is missing, unexpected, or of another shape or dtype, or the first op that is not the same;
+        ParseError for a damaged one. Then the scope is as it was.
+        """
+        self.wait()
+        runner, program = _executor(executor), as_program(main_program)
+        scope = global_scope() if scope is None else scope
+        step = self._chosen(step)
+        source = f"the checkpoint {str(self.path / str(step))!r}"
+        with self._ours(f"{source} is damaged", ParseError), self._reading() as manager:
+            record, stored, own = _contents(manager, step)
+            difference, names = fitting(wanted(program), stored)
+            differs = program_difference(record, program.desc, program.random_seed)
+            if strict:
+                check(source, difference, differs)
+            if reader is not None and record.position is None:
+                raise LoadError(f"{source} was saved without a reader, so it does not tell where one stood")
+            _position(reader)
+            targets = shardings_of(names, stored, scope, shardings)
+            loaded = _load(manager, step, [n for n in names if n not in record.empty], own, stored, targets)
+        return _install(record, loaded, runner, program, scope, reader, main_program, Restored(
+            step, record.position, record.trainer_args, difference, differs
+        ))  # fmt: skip
+
+    def _chosen(self, step: int | None) -> int:
+        there = self.steps()
+        if not there:
+            raise FluidValueError(f"there is no checkpoint in {str(self.path)!r}")
+        if step is None:
+            return there[-1]
+        if step not in there:
+            raise FluidValueError(f"there is no checkpoint of step {step!r} in {str(self.path)!r}, only of {there[-20:]}")
+        return step
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[Any]:
+        import orbax.checkpoint as ocp
+
+        handlers = {STATE: ocp.PyTreeCheckpointHandler(), JOB: ocp.JsonCheckpointHandler()}
+        manager = ocp.CheckpointManager(self.path, options=ocp.CheckpointManagerOptions(create=False), item_handlers=handlers)
+        try:
+            with jax.enable_x64(True):
+                yield manager
+        finally:
+            manager.close()
+
+    @contextlib.contextmanager
+    def _ours(self, what: str, kind: type[FluidError] = LoadError) -> Iterator[None]:
+        """What orbax raises as an error of ours: it has no family of its own, so anything may come."""
+        try:
+            yield
+        except FluidError:
+            raise
+        except Exception as error:
+            text = " ".join(str(error).split())
+            raise kind(f"{what}: {type(error).__name__}: {text if len(text) < 500 else text[:500] + '...'}") from error
+
+    def clean(self, after: int | None = None) -> None:
+        """Remove all checkpoints, or those of later steps than `after`."""
+        self.close()
+        for step in self.steps():
+            if after is None or step > after:
+                shutil.rmtree(self.path / str(step))
+
+
+def _executor(executor: Any) -> Executor:
+    found = getattr(executor, "_executor", executor)  # a ParallelExecutor holds one
+    if not isinstance(found, Executor):
+        raise FluidTypeError(f"executor is the Executor that runs the program, not {type(executor).__name__}")
+    return found
+
+
+def _position(reader: Any) -> Position | None:
+    if reader is None or isinstance(reader, Positioned):
+        return None if reader is None else reader.position
+    raise FluidTypeError(
+        f"reader is a DataLoader or a reader that fluid.io.resumable made, not {type(reader).__name__}, which cannot tell its position"
+    )
+
+
+def _contents(manager: Any, step: int) -> tuple[Record, dict[str, Any], dict[str, Any]]:
+    """The record, and what is stored by name (with shape and dtype): alike for all ranks, and of each rank its own."""
+    import orbax.checkpoint as ocp
+
+    record = from_json(manager.restore(step, args=ocp.args.Composite(**{JOB: ocp.args.JsonRestore()}))[JOB])
+    if record.step != step:
+        raise ParseError(f"the record is that of step {record.step}")
+    tree = manager.item_metadata(step)[STATE].tree
+    groups = {key: dict(tree.get(key) or {}) for key in (ALIKE, OWN)}
+    if set(tree) - set(groups):
+        raise ParseError(f"the state holds {sorted(set(tree) - set(groups))[:5]}, which should not be there")
+    for name, array in ((n, a) for group in groups.values() for n, a in group.items()):
+        if type(name) is not str or getattr(array, "shape", None) is None or getattr(array, "dtype", None) is None:
+            raise ParseError(f"the state's {name!r:.80} is no array")
+    empty = {n: jax.ShapeDtypeStruct(shape, np.dtype(dtype)) for n, (dtype, shape) in record.empty.items()}
+    return record, {**groups[ALIKE], **empty}, groups[OWN]
+
+
+def _load(
+    manager: Any, step: int, names: list[str], own: Mapping[str, Any], stored: Mapping[str, Any], targets: Mapping[str, Any]
+) -> Snapshot:
+    """The arrays of these names: sharded where there is a target, else on the host."""
+    import orbax.checkpoint as ocp
+
+    def how(name: str) -> Any:
+        return ocp.ArrayRestoreArgs(sharding=targets[name]) if name in targets else ocp.RestoreArgs(restore_type=np.ndarray)
+
+    mine = [n for n in own if n in names]
+    asked = {ALIKE: {n: how(n) for n in names}, OWN: {n: ocp.RestoreArgs(restore_type=np.ndarray) for n in mine}}
+    asked = {key: group for key, group in asked.items() if group}
+    found: dict[str, Any] = {}
+    if asked:
+        item = jax.tree.map(lambda _: 0, asked, is_leaf=lambda v: isinstance(v, ocp.RestoreArgs))
+        args = ocp.args.PyTreeRestore(item=item, restore_args=asked, partial_restore=True)
+        found = manager.restore(step, args=ocp.args.Composite(**{STATE: args}))[STATE]
+    return Snapshot(
+        {n: same_kind(n, a, stored[n]) for n, a in found.get(ALIKE, {}).items()},
+        {n: same_kind(n, a, own[n]) for n, a in found.get(OWN, {}).items()},
+        {},
+    )
+
+
+def _install(
+    record: Record, loaded: Snapshot, runner: Executor, program: Program, scope: Scope, reader: Any, given: Any, result: Restored
+) -> Restored:
+    """Everything is there and fits: make it so."""
+    parallel = getattr(given, "_parallel", None)
+    names = wanted(program)
+    empty = {n: np.zeros(shape, dtype) for n, (dtype, shape) in record.empty.items() if n in names}
+    lods = {n: lod for n, lod in record.lods.items() if n in names}
+    put(Snapshot({**loaded.alike, **empty}, loaded.own, lods), scope, 1 if parallel is None else parallel.where.count)
+    runner._runs[program] = record.random.runs
+    if not program.random_seed:
+        runner._seeds[program] = record.random.seed
+    if reader is not None and record.position is not None:
+        reader.resume(record.position)
+    return result
+
+
+__all__ = ["Checkpoint", "Difference"]

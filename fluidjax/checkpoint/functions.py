@@ -1,0 +1,89 @@
+"""``fluid.io.save_checkpoint`` and its kin: one call each, for jobs with one folder of checkpoints."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from typing import Any
+
+from ..executor import Executor
+from ..position import Positioned
+from ..program import Program
+from ..scope import Scope
+from .folder import Checkpoint
+from .restore import Restored
+
+_folders: dict[str, Checkpoint] = {}  # those that were saved to, which may be being written
+
+
+def _folder(checkpoint_dir: str | os.PathLike[str]) -> Checkpoint:
+    made = Checkpoint(checkpoint_dir)
+    return _folders.get(str(made.path), made)
+
+
+def save_checkpoint(
+    executor: Executor,
+    checkpoint_dir: str | os.PathLike[str],
+    main_program: Program | None = None,
+    step: int | None = None,
+    reader: Positioned | None = None,
+    trainer_args: Mapping[str, Any] | None = None,
+    scope: Scope | None = None,
+    max_num_checkpoints: int | None = 3,
+    asynchronous: bool = True,
+) -> int:
+    """Save a checkpoint of a running job and return its step; see Checkpoint.save.
+
+    max_num_checkpoints: how many of the newest stay, None: all. asynchronous: return when the values are copied; the next
+    call, wait_checkpoint() or the end of the process waits for the files.
+    """
+    found, wish = _folder(checkpoint_dir), Checkpoint(checkpoint_dir, max_num_checkpoints, asynchronous)
+    if found.keep != wish.keep:
+        found.close()
+    found.keep, found.asynchronous = wish.keep, wish.asynchronous
+    _folders[str(found.path)] = found
+    return found.save(executor, main_program, step, reader, trainer_args, scope)
+
+
+def load_checkpoint(
+    executor: Executor,
+    checkpoint_dir: str | os.PathLike[str],
+    main_program: Program | None = None,
+    step: int | None = None,
+    reader: Positioned | None = None,
+    scope: Scope | None = None,
+    strict: bool = True,
+    shardings: Mapping[str, Any] | None = None,
+) -> Restored:
+    """Restore a checkpoint, by default the latest one that is whole, and return what it tells; see Checkpoint.restore."""
+    return _folder(checkpoint_dir).restore(executor, main_program, step, reader, scope, strict, shardings)
+
+
+def get_latest_checkpoint_serial(checkpoint_dir: str | os.PathLike[str]) -> int:
+    """The step of the latest checkpoint that is whole, or -1."""
+    latest = _folder(checkpoint_dir).latest()
+    return -1 if latest is None else latest
+
+
+def wait_checkpoint(checkpoint_dir: str | os.PathLike[str]) -> None:
+    """Wait until what save_checkpoint began is written. Raises LoadError if that failed."""
+    _folder(checkpoint_dir).wait()
+
+
+def clean_checkpoint(checkpoint_dir: str | os.PathLike[str], delete_dir: bool = False, after: int | None = None) -> None:
+    """Remove all checkpoints of a folder, or those of later steps than `after`. delete_dir: the folder too, if empty then."""
+    folder = _folder(checkpoint_dir)
+    folder.clean(after)
+    _folders.pop(str(folder.path), None)
+    if delete_dir and after is None and folder.path.is_dir() and not os.listdir(folder.path):
+        shutil.rmtree(folder.path)
+
+
+__all__ = [
+    "clean_checkpoint",
+    "get_latest_checkpoint_serial",
+    "load_checkpoint",
+    "save_checkpoint",
+    "wait_checkpoint",
+]

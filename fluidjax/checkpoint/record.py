@@ -1,0 +1,162 @@
+"""What a checkpoint holds besides arrays: step, program, random state, reader's position; written as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..dist import same
+from ..errors import FluidTypeError, ParseError
+from ..ir import edit
+from ..ir.desc import FrozenMap, OpDesc, ProgramDesc
+from ..ops.registry import REGISTRY
+from ..position import Position
+
+FORMAT, VERSION = "fluidjax-checkpoint", 1
+DEEPEST = 16  # lists and dicts in each other in trainer_args
+Lod = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Random:
+    """The random state of a program in an executor.
+
+    program_seed: the program's random_seed; seed: the one in force (drawn for the process where random_seed is 0); runs:
+    how many runs drew numbers.
+    """
+
+    program_seed: int
+    seed: int
+    runs: int
+
+
+@dataclass(frozen=True)
+class Record:
+    """program: its lines (see `lines`). empty: variables without elements, which orbax does not store: dtype and shape."""
+
+    step: int
+    program: str
+    random: Random
+    position: Position | None = None
+    trainer_args: Mapping[str, Any] = field(default_factory=dict)
+    empty: Mapping[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
+    lods: Mapping[str, Lod] = field(default_factory=dict)
+
+
+def lines(desc: ProgramDesc) -> str:
+    """What must agree between a checkpoint and the program that it is restored into, an op or variable a line.
+
+    The numbers that random ops draw hang on their uids, so these stand at the end. The random seed stands apart. Where an op
+    was written (its name scope, which counts up within a process, and its call stack) does not matter.
+    """
+    desc = edit.map_ops(desc, _without_place)
+    drawn = [
+        f"block {i}: {op.type} draws as number {op.uid}"
+        for i, block in enumerate(desc.blocks)
+        for op in block.ops
+        if op.type in REGISTRY and REGISTRY[op.type].random
+    ]
+    return "\n".join([same.program_lines(desc), *drawn])
+
+
+def _without_place(op: OpDesc) -> OpDesc:
+    return replace(op, attrs=FrozenMap({n: v for n, v in op.attrs.items() if n not in ("op_namescope", "op_callstack")}))
+
+
+def to_json(record: Record) -> dict[str, Any]:
+    """The record as JSON's own values."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "step": record.step,
+        "fingerprint": same.fingerprint(record.program),
+        "program": same.pack(record.program),
+        "random": {"program_seed": record.random.program_seed, "seed": record.random.seed, "runs": record.random.runs},
+        "position": None if record.position is None else {"epoch": record.position.epoch, "batches": record.position.batches},
+        "trainer_args": dict(record.trainer_args),
+        "empty": {name: [dtype, list(shape)] for name, (dtype, shape) in record.empty.items()},
+        "lods": {name: [list(level) for level in lod] for name, lod in record.lods.items()},
+    }
+
+
+def from_json(data: Any) -> Record:
+    """The record again. Raises ParseError, naming the place, for anything that to_json does not make."""
+    kinds = {"format": str, "version": int, "step": int, "fingerprint": str, "program": str, "random": dict}
+    kinds |= {"trainer_args": dict, "empty": dict, "lods": dict}
+    found = _object(data, "the record", {**kinds, "position": object})
+    if found["format"] != FORMAT or found["version"] != VERSION:
+        raise ParseError(f"the record is of format {found['format']!r:.50} version {found['version']}, not {FORMAT} version {VERSION}")
+    program = same.unpack(found["program"])
+    if same.fingerprint(program) != found["fingerprint"]:
+        raise ParseError("the record's program does not have the fingerprint that is told beside it")
+    random = _object(found["random"], "random", {"program_seed": int, "seed": int, "runs": int})
+    for what, number in (("step", found["step"]), ("random's runs", random["runs"])):
+        if number < 0:
+            raise ParseError(f"the record's {what} is {number}, below 0")
+    return Record(
+        found["step"],
+        program,
+        Random(**random),
+        _position(found["position"]),
+        found["trainer_args"],
+        {name: _empty(value, name) for name, value in found["empty"].items()},
+        {name: _lod(value, name) for name, value in found["lods"].items()},
+    )
+
+
+def checked_args(value: Any, where: str = "trainer_args", depth: int = 0) -> Any:
+    """`value`, if JSON can hold it and give it back equal. Raises FluidTypeError naming the place."""
+    if depth > DEEPEST:
+        raise FluidTypeError(f"{where}: more than {DEEPEST} lists and dicts in each other")
+    if isinstance(value, dict) and all(type(k) is str for k in value):
+        return {k: checked_args(v, f"{where}[{k!r}]", depth + 1) for k, v in value.items()}
+    if isinstance(value, list):
+        return [checked_args(v, f"{where}[{i}]", depth + 1) for i, v in enumerate(value)]
+    if value is None or type(value) in (bool, int, str) or (type(value) is float and value - value == 0):
+        return value
+    raise FluidTypeError(
+        f"{where}: a checkpoint keeps None, booleans, finite numbers, strings, lists, and dicts with string keys, not {value!r:.80}"
+    )
+
+
+def _object(value: Any, where: str, kinds: Mapping[str, type]) -> dict[str, Any]:
+    """`value`, which must be an object with exactly these fields of these types."""
+    if type(value) is not dict or set(value) != set(kinds):
+        got = sorted(value)[:20] if type(value) is dict else type(value).__name__
+        raise ParseError(f"{where}: expected the fields {sorted(kinds)}, found {got}")
+    for key, kind in kinds.items():
+        if kind is not object and type(value[key]) is not kind:
+            raise ParseError(f"{where}, {key}: expected {kind.__name__}, found {type(value[key]).__name__}")
+    return value
+
+
+def _position(value: Any) -> Position | None:
+    if value is None:
+        return None
+    found = _object(value, "position", {"epoch": int, "batches": int})
+    if min(found.values()) < 0:
+        raise ParseError(f"position: {found} has a number below 0")
+    return Position(found["epoch"], found["batches"])
+
+
+def _list(value: Any, check: Callable[[Any], bool], where: str) -> tuple[Any, ...]:
+    if type(value) is not list or not all(map(check, value)):
+        raise ParseError(f"{where}: this is no list of what should be there")
+    return tuple(value)
+
+
+def _size(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _empty(value: Any, name: str) -> tuple[str, tuple[int, ...]]:
+    dtype, shape = pair if len(pair := _list(value, lambda v: type(v) in (str, list), f"empty {name!r}")) == 2 else (None, None)
+    if type(dtype) is not str or 0 not in _list(shape, _size, f"empty {name!r}"):
+        raise ParseError(f"empty {name!r}: expected a dtype and a shape with a 0")
+    return dtype, tuple(shape)
+
+
+def _lod(value: Any, name: str) -> Lod:
+    where = f"LoD of {name!r}"
+    return tuple(_list(level, _size, where) for level in _list(value, lambda v: type(v) is list, where))

@@ -1,0 +1,108 @@
+"""A checkpoint against a program: what differs, and what is asked of orbax."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import NamedSharding, Sharding
+
+from ..dist import same
+from ..errors import FluidValueError, LoadError
+from ..ir.desc import ProgramDesc, VarDesc
+from ..position import Position
+from ..program import Program
+from ..saved.values import Difference, compare, is_persistable
+from ..scope import Scope
+from .record import Record, lines
+
+LONGEST = 300  # characters of an op that a message shows
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What a restore brought back: the step; where the reader stood (None if none was saved); trainer_args as they were.
+
+    difference: what does not fit, by name; it is empty unless strict=False. program: how the programs differ, in words,
+    or "".
+    """
+
+    step: int
+    position: Position | None = None
+    trainer_args: Mapping[str, Any] = field(default_factory=dict)
+    difference: Difference = Difference()
+    program: str = ""
+
+
+def wanted(program: Program) -> dict[str, VarDesc]:
+    """The variables of a program that a checkpoint holds: all persistable ones, by name."""
+    return {v.name: v.desc for v in program.list_vars() if is_persistable(v)}
+
+
+def program_difference(record: Record, desc: ProgramDesc, seed: int) -> str:
+    """Where the checkpoint's program and this one first differ, in a sentence; "" if they agree."""
+    at, theirs, ours = same.first_difference(record.program, lines(desc))
+    if at >= 0:
+        start = next((i for i, (a, b) in enumerate(zip(theirs, ours, strict=False)) if a != b), min(len(theirs), len(ours)))
+        there, here = _around(theirs, start), _around(ours, start)
+        return f"the first difference between the programs: the checkpoint's has {there}, this one has {here}"
+    if record.random.program_seed != seed:
+        return f"the checkpoint's program has random_seed {record.random.program_seed}, this one {seed}"
+    return ""
+
+
+def _around(line: str, at: int) -> str:
+    """A line, quoted; of a long one its beginning, and what is around the place."""
+    if line == "nothing" or len(line) <= LONGEST:
+        return line if line == "nothing" else f"`{line}`"
+    left, right = max(at - LONGEST // 3, LONGEST // 3), at + LONGEST // 3
+    head = f"{line[: LONGEST // 3]}{'...' if left > LONGEST // 3 else ''}"
+    return f"`{head}{line[left:right]}{'...' if right < len(line) else ''}`"
+
+
+def check(source: str, difference: Difference, program: str) -> None:
+    """Raises LoadError for a checkpoint that does not fit, with all there is to say."""
+    if difference:
+        more = f"\n{program}" if program else ""
+        raise LoadError(f"{source} does not fit the program; give strict=False to load what fits:\n{difference}{more}")
+    if program:
+        raise LoadError(f"{source} was made of another program; give strict=False to load it all the same: {program}")
+
+
+def fitting(names: Mapping[str, VarDesc], stored: Mapping[str, Any]) -> tuple[Difference, list[str]]:
+    """How what is stored (with shapes and dtypes) differs from what is wanted, and the names that can be loaded."""
+    difference = compare(names, stored)
+    unfit = {*(difference.shapes or {}), *(difference.dtypes or {})}
+    return difference, [n for n in stored if n in names and n not in unfit]
+
+
+def shardings_of(names: list[str], stored: Mapping[str, Any], scope: Scope, asked: Mapping[str, Any] | None) -> dict[str, Sharding]:
+    """The sharding to load each variable onto: the one that is asked for, else that of the scope's array. Others: the host.
+
+    Raises FluidValueError for a sharding that is none, or of a variable that is not there.
+    """
+    for name, sharding in (asked or {}).items():
+        if name not in stored:
+            raise FluidValueError(f"shardings names {name!r}, which the checkpoint does not hold")
+        if not isinstance(sharding, Sharding):
+            raise FluidValueError(f"shardings holds a {type(sharding).__name__} for {name!r}; it should be a jax.sharding.Sharding")
+    found = {n: s for n in names if (s := _present(n, stored[n], scope)) is not None}
+    return {**found, **(asked or {})}
+
+
+def _present(name: str, stored: Any, scope: Scope) -> Sharding | None:
+    var = scope.find_var(name)
+    value = None if var is None else var.value
+    if not isinstance(value, jax.Array) or value.is_fully_replicated or tuple(value.shape) != tuple(stored.shape):
+        return None
+    return value.sharding if isinstance(value.sharding, NamedSharding) else None
+
+
+def same_kind(name: str, array: Any, stored: Any) -> Any:
+    """A loaded array, which must be what the metadata said. Raises LoadError."""
+    if tuple(array.shape) != tuple(stored.shape) or np.dtype(array.dtype) != np.dtype(stored.dtype):
+        raise LoadError(f"the checkpoint's {name!r} is not of the shape and dtype that its metadata tells; it is damaged")
+    return array
