@@ -153,3 +153,52 @@ def test_ids_that_no_table_has(distributed: bool) -> None:
         job.step([good, {**other, "z": np.full((6, 1), 50)}])
     with pytest.raises(FeedError, match="row number -1"):
         job.step([good, {**other, "z": np.full((6, 1), -1)}])
+
+
+def test_sequences() -> None:
+    """Ragged feeds, of other lengths for every trainer and step, for which rows are looked up on the pservers."""
+    with fresh(4) as (main, startup):
+        words = layers.data("words", [1], dtype="int64", lod_level=1)
+        table = fluid.ParamAttr(name="table", initializer=fluid.initializer.Uniform(-1.0, 1.0))
+        rows = layers.embedding(words, [30, 6], is_sparse=True, param_attr=table)
+        sums = layers.sequence_pool(rows, "sum")
+        fluid.optimizer.SGD(0.3).minimize(layers.mean(layers.square(layers.fc(sums, 2))))
+    rng = np.random.default_rng(6)
+
+    def batch() -> tuple[np.ndarray, list[int]]:
+        lengths = rng.integers(1, 6, 3).tolist()
+        return rng.integers(0, 30, (sum(lengths), 1)), lengths
+
+    drawn = [[batch() for _ in range(2)] for _ in range(2)]
+    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    exe.run(startup, scope=scope)
+    first = {p.name: scope.get(p.name) for p in main.global_block().all_parameters()}
+    for step in drawn:
+        ids = np.concatenate([ids for ids, _ in step])
+        exe.run(main, {"words": fluid.create_lod_tensor(ids, [[n for _, ls in step for n in ls]])}, scope=scope)
+    job = LocalJob.of(transpiled(main, startup))
+    job.start(first)
+    for step in drawn:
+        job.step([{"words": fluid.create_lod_tensor(ids, [lengths])} for ids, lengths in step])
+    for name in first:
+        np.testing.assert_allclose(job.get(name), scope.get(name), atol=1e-5)
+
+
+def test_seeded_programs_draw_alike() -> None:
+    """Parameters that are not cut begin as they do in one process; dropout draws new masks every step."""
+    with fresh(9) as (main, startup):
+        x = fluid.data("x", [None, 8])
+        h = layers.dropout(layers.fc(x, 64), 0.5)
+        loss = layers.mean(layers.square(layers.fc(h, 1)))
+        fluid.optimizer.SGD(0.0).minimize(loss)
+    first, _ = trained(main, startup, [])
+    t = transpiled(main, startup)
+    job, again = LocalJob.of(t), LocalJob.of(t.get_trainer_program())
+    feed = [{"x": np.ones((4, 8), "float32")}] * 2
+    losses = []
+    for j in (job, again):
+        j.start()
+        for name, value in first.items():
+            np.testing.assert_array_equal(j.get(name), value)
+        losses.append([j.step(feed, [loss])[0][0].item() for _ in range(3)])
+    assert losses[0] == losses[1] and len(set(losses[0])) == 3
