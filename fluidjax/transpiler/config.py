@@ -19,6 +19,7 @@ _DEFAULTS: dict[str, Any] = {
     "geo_sgd_need_push_nums": 100, "nccl_comm_num": 1, "use_hierarchical_allreduce": False,
     "hierarchical_allreduce_inter_nranks": 0, "collective_mode": None,
 }  # fmt: skip
+_LEAST = {"nccl_comm_num": 1, "geo_sgd_need_push_nums": 1, "hierarchical_allreduce_inter_nranks": 0}
 _PROPERTIES = ("sync_mode", "runtime_split_send_recv")
 
 
@@ -40,11 +41,11 @@ class DistributeTranspilerConfig:
     completely_not_async (False): with it, gradients keep the trainers apart and are merged. enable_dc_asgd (False):
     asynchronous pservers correct a late gradient by grad + (param - param as the trainer saw it) * grad * grad.
     geo_sgd_mode (False), geo_sgd_need_push_nums (100): trainers update by themselves and exchange deltas after so many
-    batches (GeoSgdTranspiler). nccl_comm_num (1): rings. use_hierarchical_allreduce (False),
+    batches, as GeoSgdTranspiler has it. nccl_comm_num (1): rings. use_hierarchical_allreduce (False),
     hierarchical_allreduce_inter_nranks (0): reduce within groups of so many ranks first. wait_port (True): in a real job,
     wait until the others listen. print_log (False): print the blocks and where they go.
 
-    Raises, when an attribute is set: FluidValueError for an unknown mode, None or both of sync_mode and
+    Raises, when an attribute is set: FluidValueError for an unknown mode, a number below its least, None or both of sync_mode and
     runtime_split_send_recv; FluidTypeError for another type or an attribute that there is not.
     """
 
@@ -133,5 +134,7 @@ def _check(name: str, value: Any) -> None:
         raise FluidTypeError(f"{name} is True or False, not {value!r}")
     if type(default) is int and (isinstance(value, bool) or not isinstance(value, int)):
         raise FluidTypeError(f"{name} is a whole number, not {value!r}")
+    if name in _LEAST and value < _LEAST[name]:
+        raise FluidValueError(f"{name} is {value}; it is at least {_LEAST[name]}")
     if name == "collective_mode" and value is not None and not isinstance(value, str):
         raise FluidTypeError(f"collective_mode is one of {', '.join(COLLECTIVE_MODES)}, not {value!r}")

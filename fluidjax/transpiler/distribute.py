@@ -90,20 +90,22 @@ class DistributeTranspiler:
             _program(program, default_main_program(), "program"), _program(startup_program, default_startup_program(), "startup_program")
         )
         config = self.config
-        if config.mode == "nccl2" and not self._geo:
+        geo = self._geo or bool(config.geo_sgd_mode)
+        if config.mode == "nccl2" and not geo:
             transpile_nccl2(config, programs.main, programs.startup, trainer_id, trainers, current_endpoint)
-        elif config.mode == "collective" and not self._geo:
+        elif config.mode == "collective" and not geo:
             transpile_collective(config, programs.main, programs.startup, trainer_id, trainers, current_endpoint)
         else:
-            request = self._request(trainer_id, pservers, trainers, bool(sync_mode), slice_var_up, split_method)
+            request = self._request(trainer_id, pservers, trainers, bool(sync_mode), slice_var_up, split_method, geo)
             self._job = transpile_job(request, programs.main, programs.startup)
             if config.print_log:
                 print(self._job.summary())
         self._programs = programs
 
     def _request(
-        self, trainer_id: int, pservers: str, trainers: Any, sync_mode: bool, slice_var_up: bool | None, split_method: Any
-    ) -> Request:
+        self, trainer_id: int, pservers: str, trainers: Any, sync_mode: bool, slice_var_up: bool | None, split_method: Any,
+        geo: bool,
+    ) -> Request:  # fmt: skip
         config = self.config
         endpoints = endpoints_of(pservers, "pservers")
         if config.enable_dc_asgd and sync_mode and config.sync_mode:
@@ -112,12 +114,12 @@ class DistributeTranspiler:
         return Request(
             rank_of(trainer_id, count), count, endpoints,
             config.dispatcher if split_method is None else split_class(split_method),
-            sync=sync_mode and config.sync_mode and not self._geo,
+            sync=sync_mode and config.sync_mode and not geo,
             slice_var_up=bool(config.slice_var_up if slice_var_up is None else slice_var_up),
             min_block_size=config.min_block_size,
-            runtime_split=config.runtime_split_send_recv and not self._geo, half_async=bool(config.half_async),
-            completely_not_async=bool(config.completely_not_async), dc_asgd=bool(config.enable_dc_asgd) and not self._geo,
-            geo=self._geo, push_every=config.geo_sgd_need_push_nums if self._geo else 1,
+            runtime_split=config.runtime_split_send_recv and not geo, half_async=bool(config.half_async),
+            completely_not_async=bool(config.completely_not_async), dc_asgd=bool(config.enable_dc_asgd) and not geo,
+            geo=geo, push_every=config.geo_sgd_need_push_nums if geo else 1,
         )  # fmt: skip
 
     @property

@@ -191,7 +191,7 @@ def deal(
     uncut: parameters that stay whole. Without slicing Fluid shuffles that order by the program's seed, so that not all
     weights go to the same pservers.
     """
-    count = len(request.endpoints) if request.slice_var_up or request.geo else 1
+    count = len(request.endpoints) if request.slice_var_up else 1
     cut = {p.name: block_shapes(known_shape(p), 1 if p.name in uncut else count, request.min_block_size) for p, _ in pairs}
     order = list(pairs)
     if not request.slice_var_up and not request.geo:

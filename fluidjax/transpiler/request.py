@@ -113,7 +113,12 @@ def current_of(current: Any, endpoints: Sequence[str]) -> str:
 
 
 def hierarchy(trainers: int, inter_nranks: int) -> None:
-    """Raises TranspileAssertion where groups of `inter_nranks` do not divide the trainers into several."""
+    """Raises TranspileAssertion where groups of `inter_nranks` do not divide the trainers into several, or are none."""
+    if inter_nranks < 2:
+        raise TranspileAssertion(
+            f"hierarchical_allreduce_inter_nranks is {inter_nranks}; with use_hierarchical_allreduce say how many ranks a group "
+            "has, 2 or more"
+        )
     if trainers <= inter_nranks:
         raise TranspileAssertion(f"trainers_num:{trainers} < hierarchical_allreduce_inter_nranks:{inter_nranks}")
     if trainers % inter_nranks:

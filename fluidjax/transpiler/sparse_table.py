@@ -8,6 +8,7 @@ merged, and plain sgd updates it.
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -43,7 +44,8 @@ def distributed_table(
     """The table of the `is_distributed` lookups, if there are any.
 
     Raises OneTableError for several tables or for a lookup of the table that is not `is_distributed`; FluidValueError for
-    a table that nothing updates; UnsupportedError for an optimizer without learning rate.
+    a table that nothing updates; UnsupportedError for an optimizer without learning rate and for a padding_idx. Warns of
+    weight decay, which such a table does not get.
     """
     lookups = [op for op in main.blocks[0].ops if op.type in LOOKUPS]
     names = {op.input("W")[0] for op in lookups if op.attrs.get("is_distributed")}
@@ -54,7 +56,16 @@ def distributed_table(
     (name,) = names
     if not all(op.attrs.get("is_distributed") for op in lookups if op.input("W")[0] == name):
         raise OneTableError(f"a lookup of the distributed table {name!r} is not is_distributed; every one must be")
+    padded = [op for op in lookups if op.input("W")[0] == name and op.attrs.get("padding_idx", -1) != -1]
+    if padded:
+        raise UnsupportedError(
+            f"a lookup of the distributed table {name!r} ({padded[0].loc}) has a padding_idx, which pservers do not know; "
+            "mask its rows afterwards, or look up with is_sparse alone"
+        )
     grads = [g for p, g in pairs if p.name == name]
+    mine = [op for op in updates if op.attrs["op_role_var"][0] == name]
+    if len(mine) > 1:
+        warnings.warn(f"the distributed table {name!r} is updated by plain sgd: its weight decay is left out", RuntimeWarning, stacklevel=5)
     rates = [op.input("LearningRate") for op in updates if op.input("Param") == (name,)]
     if not grads or not rates:
         raise FluidValueError(f"the distributed table {name!r} is not trained; look it up without is_distributed")

@@ -170,10 +170,11 @@ def _with_table(main: ProgramDesc, layout: Layout, trainer_id: int, make: Maker,
         ),
     ]  # fmt: skip
     ops = main.blocks[0].ops
-    at = next((i for i, op in enumerate(ops) if table.grad in op.writes), None)
-    if at is None:
+    updates = {op.uid for op in layout.updates}
+    made = [i for i, op in enumerate(ops) if table.grad in op.writes and op.uid not in updates]
+    if not made:
         raise FluidValueError(f"no op makes the gradient {table.grad!r} of the distributed table {table.name!r}, so it cannot be sent")
-    return edit.add_vars(edit.replace_ops(main, 0, [*ops[: at + 1], *sending, *ops[at + 1 :]]), 0, vars)
+    return edit.add_vars(edit.replace_ops(main, 0, [*ops[: made[-1] + 1], *sending, *ops[made[-1] + 1 :]]), 0, vars)
 
 
 def without_updates(main: ProgramDesc, layout: Layout) -> ProgramDesc:

@@ -226,6 +226,37 @@ def test_updates_that_need_what_a_pserver_lacks() -> None:
         [t.get_pserver_program(e) for e in EPS.split(",")]
 
 
+def test_numbers_of_the_configuration() -> None:
+    with pytest.raises(FluidValueError, match="nccl_comm_num is 0; it is at least 1"):
+        config(nccl_comm_num=0)
+    with pytest.raises(FluidValueError, match="geo_sgd_need_push_nums is 0; it is at least 1"):
+        config(geo_sgd_need_push_nums=0)
+    with pytest.raises(AssertionError, match="say how many ranks a group has, 2 or more"):
+        go({**NCCL2, "use_hierarchical_allreduce": True}, **RANK0)
+
+
+def embedded(**given: Any) -> tuple[fluid.Program, fluid.Program]:
+    with fresh() as (main, startup):
+        ids, y = fluid.data("ids", [None, 1], "int64"), fluid.data("y", [None, 1])
+        rows = fluid.layers.embedding(ids, [100, 8], is_sparse=True, is_distributed=True, param_attr="table", **given)
+        more = fluid.layers.embedding(ids, [100, 8], is_sparse=True, param_attr="other")
+        loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(fluid.layers.elementwise_add(rows, more), 1), y))
+        fluid.optimizer.SGD(0.1).minimize(loss)
+    return main, startup
+
+
+def test_distributed_tables() -> None:
+    main, startup = embedded()
+    for op in main.global_block().ops:
+        if op.type == "lookup_table":
+            op._set_attr("is_distributed", True)  # minimize would refuse it
+    with pytest.raises(RuntimeError, match="all distributed lookup_table_ops should have only one table, not other, table"):
+        fluid.DistributeTranspiler().transpile(0, program=main, startup_program=startup)
+    main, startup = embedded(padding_idx=3)
+    with pytest.raises(UnsupportedError, match=r"distributed table 'table' \(.*test_distribute_errors.* has a padding_idx"):
+        fluid.DistributeTranspiler().transpile(0, program=main, startup_program=startup)
+
+
 def test_a_trainer_that_reads_the_scheduled_learning_rate() -> None:
     with fresh() as (main, startup):
         x, y = fluid.data("x", [None, 4]), fluid.data("y", [None, 1])

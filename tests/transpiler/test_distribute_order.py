@@ -136,6 +136,14 @@ def test_default_programs_and_endpoint() -> None:
     assert t.plan.endpoints == ("127.0.0.1:6174",)
 
 
+def test_geo_mode_of_the_configuration() -> None:
+    geo = programs()["geo_mlp_sgd"]["case"]
+    want = transpile(geo)[0].plan
+    got = transpile({k: v for k, v in geo.items() if k != "transpiler"})[0].plan
+    assert (got.mode, got.push_every, got.params) == (want.mode, want.push_every, want.params) and got.mode == "geo"
+    assert got.trainer(0) == want.trainer(0) and got.pserver(E0) == want.pserver(E0)
+
+
 def test_print_log(capsys: pytest.CaptureFixture[str]) -> None:
     transpile({**case("big_sgd_2ps"), "config": {"print_log": True}})
     assert "127.0.0.1:6175 fc_w.block0 [500, 1000] of fc_w[1000, 1000] at 0" in capsys.readouterr().out
