@@ -99,6 +99,11 @@ class Hub:
             self._nudge()
             self._thread.join(2.0)
 
+    def forget(self) -> None:
+        """In a forked child: let go of the connections, which stay its parent's alone."""
+        for sock in (self._listener, *(p.sock for p in self._peers)):
+            sock.close()
+
     def _nudge(self) -> None:
         with contextlib.suppress(OSError):
             self._wake.send(b"!")

@@ -205,6 +205,11 @@ class Link:
         self.done.wait()
         self._leaving = True
 
+    def forget(self) -> None:
+        """In a forked child: let go of the connection, which stays its parent's alone."""
+        if self._sock is not None:
+            self._sock.close()
+
     def close(self) -> None:
         """Hang up."""
         self._leaving = True

@@ -83,6 +83,14 @@ class Job:
             self._hub.close(wait=0)
 
 
+    def _forget(self) -> None:
+        """A forked child (of a data loader, say) is no process of the job, and must not keep its connections open."""
+        for held in (self._link, self._hub):
+            if held is not None:
+                held.forget()
+        self._link = self._hub = None
+
+
 _job: Job | None = None
 
 
@@ -117,6 +125,7 @@ def init_from_env() -> Job:
         if _job._link is not None:
             sys.excepthook = _telling(sys.excepthook)
             atexit.register(_job.leave)
+            os.register_at_fork(after_in_child=_job._forget)
     return _job
 
 
@@ -134,10 +143,20 @@ def _join() -> Job:
         return Job(env.rank, env.count, env.role, env)
     job, coordinator = _meet(env, _host(env) if env.hosts_hub else None)
     if env.role == TRAINER and env.count > 1:
-        jax.distributed.initialize(
-            coordinator, env.count, env.rank, cluster_detection_method="deactivate", initialization_timeout=int(max(_deadline(), 10))
-        )
+        _join_jax(job, coordinator)
     return job
+
+
+def _join_jax(job: Job, coordinator: str) -> None:
+    patience = int(max(_deadline(), 10))
+    try:
+        jax.distributed.initialize(
+            coordinator, job.count, job.rank, cluster_detection_method="deactivate", initialization_timeout=patience
+        )
+    except Exception as error:  # such as: a device was used before
+        assert job._link is not None
+        job._link.fail(in_one_line(error))
+        raise
 
 
 def _meet(env: JobEnv, hub: Hub | None) -> tuple[Job, str]:

@@ -335,6 +335,21 @@ def test_lines_are_messages_or_refused(data, piece):
 SCRIPT = "import fluidjax as fluid, jax; job = fluid.dist.init_from_env(); print(job.rank, job.count, len(jax.devices()), flush=True)"
 
 
+# the child keeps everything open that it inherits, but for the pipes that this test reads
+FORKS_AND_DIES = """
+import os, time
+child = os.fork() if job.rank else 1
+if not child:
+    os.closerange(0, 3)
+    time.sleep(60)
+    os._exit(0)
+if job.rank:
+    print(child, flush=True)
+    os.kill(os.getpid(), 9)
+time.sleep(60)
+"""
+
+
 def start(*envs, script=SCRIPT):
     """Processes with these variables each; (exit code, stdout, stderr) of each, within a minute."""
     clean = {k: v for k, v in os.environ.items() if "PADDLE" not in k} | {"JAX_PLATFORMS": "cpu", "FLAGS_rpc_deadline": "20000"}
@@ -369,10 +384,21 @@ def test_pservers_alone_can_tell_trainers_where_to_meet():
 
 def test_a_cluster_that_jax_detects():
     job = {"SLURM_JOB_ID": str(os.getpid()), "SLURM_STEP_NODELIST": "127.0.0.1", "SLURM_NTASKS": "2"}
-    dies = "; import os, time; job.rank and os.kill(os.getpid(), 9); time.sleep(60)"
-    results = start(*(job | {"SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank)} for rank in (0, 1)), script=SCRIPT + dies)
-    assert [(code, out.splitlines()[-1]) for code, out, _ in results] == [(75, "0 2 2"), (-9, "1 2 2")]
-    assert "fluidjax: trainer 0 ends because trainer 1 (process " in results[0][2]
+    envs = [job | {"SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank)} for rank in (0, 1)]
+    begun = time.monotonic()
+    (code, out, err), (killed, other, _) = start(*envs, script=SCRIPT + FORKS_AND_DIES)
+    *_, second, child = other.split("\n")[:-1]
+    os.kill(int(child), 9)
+    assert (code, out.splitlines()[-1], killed, second) == (75, "0 2 2", -9, "1 2 2")
+    assert "fluidjax: trainer 0 ends because trainer 1 (process " in err and time.monotonic() - begun < 40
+
+
+def test_a_device_that_is_used_too_early():
+    ports = wire.free_port(), 6170
+    early = "import os, jax; os.environ['PADDLE_TRAINER_ID'] == '1' and jax.devices(); " + SCRIPT
+    (_, _, told), (code, _, err) = start(trainer(0, ports), trainer(1, ports), script=early)
+    assert code == 1 and "RuntimeError: jax.distributed.initialize() must be called before" in err
+    assert "fluidjax: trainer 0 ends because trainer 1 failed: RuntimeError: jax.distributed.initialize() must be" in told
 
 
 def test_a_duplicate_id_is_told_to_both():
