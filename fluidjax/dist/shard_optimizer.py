@@ -48,28 +48,33 @@ class ShardOptimizer(Pass):
     An elementwise optimizer op runs on this rank's pieces of parameter, gradient and state. A gradient that nothing else
     reads is summed by a reduce-scatter; one that a clip or regularizer has read is summed by DataParallel and then cut.
     Other optimizers gather their state, update it whole, and keep their pieces: less memory between the steps only.
+
+    sent: names of the variables that are gradients of this rank's batch alone; default those that the backward part
+    completes.
     """
 
     name: ClassVar[str] = "shard_optimizer"
 
     ranks: int
+    sent: tuple[str, ...] | None = None
 
     def rewrite(self, desc: ProgramDesc, params: Params, keep: frozenset[str]) -> Rewrite:
-        return _Sharding(desc, self.ranks, keep).rewritten()
+        return _Sharding(desc, self, keep).rewritten()
 
 
 class _Sharding:
     """One rewrite under way."""
 
-    def __init__(self, desc: ProgramDesc, ranks: int, keep: frozenset[str]) -> None:
-        self.desc, self.ranks, self.keep = desc, ranks, keep
+    def __init__(self, desc: ProgramDesc, options: ShardOptimizer, keep: frozenset[str]) -> None:
+        self.desc, self.ranks, self.keep = desc, options.ranks, keep
         self.block = desc.blocks[0]
         self.made = Ops(edit.max_uid(desc))
         self.vars: dict[str, VarDesc] = {}
         self.notes: list[Note] = []
         self.uses = Counter(n for op in self.block.ops for n in dict.fromkeys((*op.reads, *op.writes)))
         self.below = {n for b in desc.blocks[1:] for op in b.ops for n in (*op.reads, *op.writes)}
-        self.raw = {g for op in self.block.ops for _, g in pairs(op) if g in op.writes}
+        completed = (g for op in self.block.ops for _, g in pairs(op) if g in op.writes)
+        self.raw = set(completed if options.sent is None else options.sent)
 
     def rewritten(self) -> Rewrite:
         updates = [op for op in self.block.ops if self._takes(op)]
@@ -132,7 +137,8 @@ class _Sharding:
         out = []
         if scattered:
             grads = [op.input("Grad")[0] for op in scattered]
-            out.append(self._new("c_fused_reducescatter", grads, [self._piece(g, _param(op)) for g, op in zip(grads, scattered, strict=True)], ops[0]))
+            pieces = [self._piece(g, _param(op)) for g, op in zip(grads, scattered, strict=True)]
+            out.append(self._new("c_fused_reducescatter", grads, pieces, ops[0]))
         for op in ops:
             (grad,), param = op.input("Grad"), _param(op)
             if op not in scattered:

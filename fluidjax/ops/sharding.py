@@ -49,24 +49,33 @@ def c_piece(X: Array, *, nranks: int, ring_id: int = 0):
     return jax.lax.dynamic_index_in_dim(_pieces(X, nranks), found.rank, 0, keepdims=False)
 
 
-def _by_dtype(values: Sequence[Any]) -> Iterator[list[int]]:
-    for dtype in dict.fromkeys(v.dtype for v in values):
-        yield [i for i, v in enumerate(values) if v.dtype == dtype]
+ALONE = 8192  # elements: an array from this size has a message of its own, since copying it costs more than that
+
+
+def _messages(values: Sequence[Any], sizes: Sequence[int]) -> Iterator[list[int]]:
+    """Which arrays travel together: large ones alone, the others by dtype."""
+    small: dict[Any, list[int]] = {}
+    for i, (value, size) in enumerate(zip(values, sizes, strict=True)):
+        if size >= ALONE:
+            yield [i]
+        else:
+            small.setdefault(value.dtype, []).append(i)
+    yield from small.values()
 
 
 @op(outs="Out*", infer=lambda X, *, nranks, ring_id: tuple(_piece_spec(x, nranks) for x in X))
 def c_fused_reducescatter(X: list[Array], *, nranks: int, ring_id: int = 0):
-    """Out[i] = this rank's piece of the sum of X[i] over the ranks, in one message for all."""
+    """Out[i] = this rank's piece of the sum of X[i] over the ranks; small arrays in one message."""
     found = _ranks(nranks)
     done: dict[int, Any] = {}
-    for members in _by_dtype(X):
-        joined = jnp.concatenate([_pieces(X[i], nranks) for i in members], axis=1)
+    for members in _messages(X, [x.size for x in X]):
+        cut = [_pieces(X[i], nranks) for i in members]
+        joined = cut[0] if len(cut) == 1 else jnp.concatenate(cut, axis=1)
         mine = joined[0] if found.axis is None else jax.lax.psum_scatter(joined, found.axis)
         at = 0
-        for i in members:
-            each = piece_size(X[i].size, nranks)
-            done[i] = mine[at : at + each]
-            at += each
+        for i, part in zip(members, cut, strict=True):
+            done[i] = mine[at : at + part.shape[1]]
+            at += part.shape[1]
     return [done[i] for i in range(len(X))]
 
 
@@ -91,12 +100,12 @@ def _whole_specs(X: tuple[Spec, ...], *, nranks: int, shapes: Ints, ring_id: int
 
 @op(outs="Out*", infer=_whole_specs)
 def c_fused_allgather(X: list[Array], *, nranks: int, shapes: Ints, ring_id: int = 0):
-    """Out[i] = the array whose pieces are X[i] of all ranks, in one message for all; shapes: as shapes_of reads them."""
+    """Out[i] = the array whose pieces are X[i] of all ranks, small ones in one message; shapes: as shapes_of reads them."""
     found = _ranks(nranks)
     wanted = shapes_of(shapes)
     done: dict[int, Any] = {}
-    for members in _by_dtype(X):
-        mine = jnp.concatenate([X[i] for i in members])
+    for members in _messages(X, [math.prod(shape) for shape in wanted]):
+        mine = X[members[0]] if len(members) == 1 else jnp.concatenate([X[i] for i in members])
         rows = mine[None] if found.axis is None else jax.lax.all_gather(mine, found.axis)
         at = 0
         for i in members:

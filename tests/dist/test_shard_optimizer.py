@@ -52,7 +52,7 @@ class Net:
 
     def train(self, program: Any, steps: int = 4, batch: int = 8) -> list[Any]:
         rng = np.random.default_rng(0)
-        feeds = [{"x": rng.standard_normal((batch, n), dtype=np.float32) for n in (7,)} for _ in range(steps)]
+        feeds = [{"x": rng.standard_normal((batch, 7), dtype=np.float32)} for _ in range(steps)]
         for feed in feeds:
             feed["y"] = feed["x"].sum(1, keepdims=True)
         return [self.exe.run(program, feed=f, fetch_list=[self.loss], scope=self.scope)[0] for f in feeds]
