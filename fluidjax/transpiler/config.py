@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import FluidTypeError, FluidValueError, near
-from .dispatcher import PSDispatcher, RoundRobin
+from .ps_dispatcher import PSDispatcher, RoundRobin
 from .refused import ArgumentTypeError, TranspileAssertion
 
 MODES = ("pserver", "nccl2", "collective")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import FluidTypeError, FluidValueError, near
-from .dispatcher import PSDispatcher
+from .ps_dispatcher import PSDispatcher
 from .refused import ArgumentTypeError, TranspileAssertion
 
 _ENDPOINT = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:,/\[\]]+):(\d{1,5})")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import fluidjax as fluid
-from fluidjax import transpiler as distribute_transpiler
+from fluidjax.transpiler import distribute_transpiler
 
 NETWORK = """
 x = fluid.layers.data(name='x', shape=[13], dtype='float32')
@@ -146,3 +146,12 @@ def test_dispatchers_of_the_1_5_document() -> None:
     names = ["var1", "var2", "var3", "var4", "var5"]
     assert fluid.transpiler.RoundRobin(pserver_endpoints).dispatch(names) == [pserver_endpoints[i % 2] for i in range(5)]
     assert set(fluid.transpiler.HashName(pserver_endpoints).dispatch(names)) <= set(pserver_endpoints)
+
+
+def test_fluids_module_names() -> None:
+    from fluidjax.transpiler.distribute_transpiler import DistributeTranspiler, DistributeTranspilerConfig, slice_variable
+    from fluidjax.transpiler.geo_sgd_transpiler import GeoSgdTranspiler
+    from fluidjax.transpiler.ps_dispatcher import HashName, PSDispatcher, RoundRobin
+
+    here = (DistributeTranspiler, DistributeTranspilerConfig, slice_variable, GeoSgdTranspiler, HashName, PSDispatcher, RoundRobin)
+    assert all(getattr(fluid.transpiler, each.__name__) is each for each in here)

@@ -10,11 +10,13 @@ from ..dist.waiting import wait_for
 from ..errors import FluidTypeError
 from ..program import Program, default_main_program, default_startup_program
 from .collective import transpile_collective
-from .config import DistributeTranspilerConfig, split_class
+from .config import DistributeTranspilerConfig as DistributeTranspilerConfig
+from .config import split_class
 from .job import Job, transpile_job
 from .nccl2 import transpile_nccl2
 from .refused import NotTranspiledError, TranspileAssertion
 from .request import Request, endpoints_of, rank_of, trainer_count
+from .slicing import slice_variable as slice_variable
 
 
 @dataclass
@@ -190,17 +192,3 @@ def _program(given: Any, default: Program, what: str) -> Program:
     if not isinstance(given, Program):
         raise FluidTypeError(f"{what} is a Program, not {given!r}")
     return given
-
-
-class GeoSgdTranspiler(DistributeTranspiler):
-    """Geo-SGD: trainers update by themselves and exchange what they changed every geo_sgd_need_push_nums batches.
-
-        config = fluid.DistributeTranspilerConfig()
-        config.sync_mode, config.geo_sgd_mode = False, True
-        t = fluid.transpiler.GeoSgdTranspiler(config)
-        t.transpile(0, pservers="127.0.0.1:6174,127.0.0.1:6175", trainers=2)
-
-    The pservers add the deltas to their parameters. Methods and errors are those of DistributeTranspiler.
-    """
-
-    _geo = True
