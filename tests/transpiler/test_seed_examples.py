@@ -149,7 +149,11 @@ def test_dispatchers_of_the_1_5_document() -> None:
 
 
 def test_fluids_module_names() -> None:
-    from fluidjax.transpiler.distribute_transpiler import DistributeTranspiler, DistributeTranspilerConfig, slice_variable
+    from fluidjax.transpiler.distribute_transpiler import (
+        DistributeTranspiler,
+        DistributeTranspilerConfig,
+        slice_variable,
+    )
     from fluidjax.transpiler.geo_sgd_transpiler import GeoSgdTranspiler
     from fluidjax.transpiler.ps_dispatcher import HashName, PSDispatcher, RoundRobin
 
