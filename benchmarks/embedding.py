@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import fluidjax as fluid
+from fluidjax.dist.sharded_table import Split, lookup, make, update
+from fluidjax.ops.selected import SelectedRows
 
 from .timing import seconds
 
 HEIGHTS = (10_000, 100_000, 1_000_000)
-WIDTH, BATCH = 32, 256
+WIDTH, BATCH, DEVICES = 32, 256, 4
 OPTIMIZERS = {
     "SGD": lambda: fluid.optimizer.SGD(0.1),
     "Adagrad": lambda: fluid.optimizer.Adagrad(0.1),
@@ -71,3 +77,39 @@ def table() -> None:
             cells = (measure(name, h, sparse) for h in HEIGHTS)
             shown = "".join(f"{s * 1e3:>12.3f} ({n})" for s, n in cells)
             print(f"{name + (' sparse' if sparse else ' dense'):<22}{shown}", flush=True)
+    print(f"\nThe same table over {DEVICES} virtual CPU devices, Adagrad: ms a step")
+    call = f"import jax; jax.config.update('jax_num_cpu_devices', {DEVICES}); from benchmarks.embedding import sharded; sharded()"
+    subprocess.run([sys.executable, "-c", call], check=True)
+
+
+def sharded() -> None:
+    """Print the step times of a table over a mesh, with as many ids in all."""
+    mesh = Mesh(np.array(jax.devices()[:DEVICES]), ("x",))
+    for height in HEIGHTS:
+        with jax.enable_x64(True):
+            run = _on_mesh(mesh, Split(height, DEVICES, dealt=True))
+            seconds(run, jax.block_until_ready, 5)
+            times = sorted(seconds(run, jax.block_until_ready, 16) for _ in range(9))
+        print(f"{height:>12,}{times[4] * 1e3:>12.3f}", flush=True)
+
+
+def _on_mesh(mesh: Mesh, split: Split) -> Callable[[], Any]:
+    rate = np.full(1, 0.1, np.float32)
+
+    def body(shard: Any, moment: Any, ids: Any) -> Any:
+        rows = lookup(shard, ids, split, "x")
+        slots = {"Param": shard, "Moment": moment, "LearningRate": rate}
+        new = update("adagrad", slots, {}, SelectedRows(ids, rows, split.height), split, "x")
+        return new["ParamOut"], new["MomentOut"]
+
+    over = PartitionSpec("x")
+    step = jax.jit(jax.shard_map(body, mesh=mesh, in_specs=(over,) * 3, out_specs=(over, over)), donate_argnums=(0, 1))
+    rng = np.random.default_rng(0)
+    held = [make(split, mesh, "x", WIDTH, "float32", lambda rows: np.ones((len(rows), WIDTH), "float32")) for _ in range(2)]
+    ids = jax.device_put(rng.integers(0, split.height, BATCH), NamedSharding(mesh, over))
+
+    def run() -> Any:
+        held[:] = step(*held, ids)
+        return held[0]
+
+    return run

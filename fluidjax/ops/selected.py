@@ -97,17 +97,19 @@ class SelectedRows:
     def of(self, table: Any) -> Any:
         """The rows of another table that are named here, [n, width]; for spare entries the last row."""
         index = jnp.minimum(self.rows, self.height - 1)
-        return jnp.asarray(table).at[index].get(mode="promise_in_bounds", indices_are_sorted=self.unique)
+        return jnp.asarray(table).at[index].get(mode="promise_in_bounds", wrap_negative_indices=False, indices_are_sorted=self.unique)
 
     def added_to(self, table: Any) -> jax.Array:
         """`table` with the values added to the rows. Only those are touched."""
         return jnp.asarray(table).at[self.rows].add(
-            self.values, mode="drop", indices_are_sorted=self.unique, unique_indices=self.unique
+            self.values, mode="drop", wrap_negative_indices=False, indices_are_sorted=self.unique, unique_indices=self.unique
         )
 
     def put_into(self, table: Any) -> jax.Array:
         """`table` with the rows replaced by the values; the rows must be unique. Only those are touched."""
-        return jnp.asarray(table).at[self.rows].set(self.values, mode="drop", indices_are_sorted=True, unique_indices=True)
+        return jnp.asarray(table).at[self.rows].set(
+            self.values, mode="drop", wrap_negative_indices=False, indices_are_sorted=True, unique_indices=True
+        )
 
 
 def _narrow(limit: int) -> Any:
