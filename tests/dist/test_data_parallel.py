@@ -19,6 +19,7 @@ from fluidjax.dist.data_parallel import DataParallel
 from fluidjax.dist.parallel import DeviceCountError, sizes
 from fluidjax.errors import EnforceNotMet, FeedError, FluidTypeError, NanInfError, UnsupportedError
 from fluidjax.passes import run
+from tests import test_readme
 from tests.nets import fresh
 from tests.random_programs import build, recipes
 
@@ -376,6 +377,16 @@ def test_what_the_pass_inserts():
     kinds = [op.type for op in result.desc.blocks[0].ops]
     assert kinds.count("c_allreduce_sum") == 6 and "scale" not in kinds and "sync_batch_norm_grad" in kinds
     assert len(result.notes) == 6 and "fc_0.w_0@GRAD of fc_0.w_0 summed over the ranks" in str(result.notes[-1])
+
+
+def test_the_examples_of_the_documentation(monkeypatch):
+    monkeypatch.setenv("CPU_NUM", "4")
+    text = (Path(__file__).parents[2] / "docs" / "data-parallel.md").read_text()
+    names: dict[str, Any] = {"__name__": "__main__"}
+    with fresh(), fluid.scope_guard(fluid.Scope()):
+        results = [(test_readme.run(code, names), promised) for code, promised in test_readme.EXAMPLE.findall(text)]
+    assert len(results) == text.count("```python") == 2
+    assert all(printed == promised for printed, promised in results)
 
 
 @pytest.mark.slow
