@@ -17,7 +17,7 @@ from fluidjax.program import Program
 
 from ..random_programs import build as build_net
 from ..random_programs import recipes
-from .recordings import DATA, mode, programs, transpile
+from .recordings import DATA, build, mode, programs, transpile
 
 E0, E1 = EPS = ("127.0.0.1:6174", "127.0.0.1:6175")
 GETTERS = {
@@ -102,6 +102,15 @@ def test_the_plan_holds_the_original_programs_and_follows_the_handles() -> None:
     assert "adam" in {op.type for op in t.plan.main.blocks[0].ops}
     for program in (main, startup, *t.get_pserver_programs(E0), main.clone(), main.clone(for_test=True)):
         assert program._pserver_plan is t.plan
+
+
+@pytest.mark.parametrize("name", ["mlp_sgd_2ps", "big_exponential_decay_async_rt", "mlp_sgd_3ps"])
+def test_the_test_program_of_a_trainer_talks_to_nobody(name: str) -> None:
+    """clone(for_test=True) of 1.8.5 kept sends of gradients that nothing computes."""
+    before = build(case(name))[0].clone(for_test=True)
+    t, main, _ = transpile(case(name))
+    for program in (main, t.get_trainer_program()):
+        assert program.clone(for_test=True).desc.blocks[0].ops == before.desc.blocks[0].ops
 
 
 def test_another_startup_program() -> None:
