@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,10 @@ from ..program import Program
 from ..saved.values import Difference, as_program
 from ..scope import Scope, global_scope
 from . import pending
-from .record import Random, Record, checked_args, from_json, lines, to_json
-from .restore import Restored, check, fitting, program_difference, same_kind, shardings_of, wanted
+from .load import ALIKE, JOB, OWN, PIECES, STATE, contents, load, whole_of
+from .record import Random, Record, checked_args, lines, to_json
+from .restore import Restored, check, fitting, program_difference, shardings_of, wanted
 from .snapshot import Snapshot, put, take
-
-STATE, JOB = "state", "job"  # the arrays, and the record beside them
-ALIKE, OWN = "alike", "own"  # within the state: see Snapshot
 
 
 class Checkpoint:
@@ -99,13 +98,13 @@ class Checkpoint:
         program, found_scope = as_program(main_program), global_scope() if scope is None else scope
         step = self._next(step)
         snapshot = take(sorted(wanted(program)), found_scope)
-        if not snapshot.alike:
+        if not snapshot.alike and not snapshot.pieces:
             raise FluidValueError("the program has no persistable variables, so there is nothing to save")
         empty = {n: (v.dtype.name, tuple(v.shape)) for n, v in snapshot.alike.items() if v.size == 0}
         runner = _executor(executor)
         random = Random(program.random_seed, runner._seed(program), runner._runs.get(program, 0))
         args = checked_args(dict(trainer_args or {}))
-        record = Record(step, lines(program.desc), random, _position(reader), args, empty, snapshot.lods)
+        record = Record(step, lines(program.desc), random, _position(reader), args, empty, snapshot.shapes, snapshot.lods)
         self._write(step, snapshot, record)
         return step
 
@@ -125,9 +124,8 @@ class Checkpoint:
     def _write(self, step: int, snapshot: Snapshot, record: Record) -> None:
         import orbax.checkpoint as ocp  # takes a third of a second
 
-        state: dict[str, Any] = {ALIKE: {n: v for n, v in snapshot.alike.items() if n not in record.empty}}
-        if own := {n: v for n, v in snapshot.own.items() if n not in record.empty}:
-            state[OWN] = own
+        groups = {ALIKE: snapshot.alike, OWN: snapshot.own, PIECES: snapshot.pieces}
+        state = {key: kept for key, group in groups.items() if (kept := {n: v for n, v in group.items() if n not in record.empty})}
         with self._ours(f"cannot save a checkpoint in {str(self.path)!r}"), jax.enable_x64(True):
             if self._writer is None:
                 self._writer = ocp.CheckpointManager(
@@ -185,7 +183,8 @@ class Checkpoint:
         step = self._chosen(step)
         source = f"the checkpoint {str(self.path / str(step))!r}"
         with self._ours(f"{source} is damaged", ParseError), self._reading() as manager:
-            record, stored, own = _contents(manager, step)
+            record, groups = contents(manager, step)
+            stored = whole_of(record, groups)
             difference, names = fitting(wanted(program), stored)
             differs = program_difference(record, program.desc, program.random_seed)
             if strict:
@@ -193,8 +192,8 @@ class Checkpoint:
             if reader is not None and record.position is None:
                 raise LoadError(f"{source} was saved without a reader, so it does not tell where one stood")
             _position(reader)
-            targets = shardings_of(names, stored, scope, shardings)
-            loaded = _load(manager, step, [n for n in names if n not in record.empty], own, stored, targets)
+            targets = shardings_of(names, groups[ALIKE], scope, shardings)
+            loaded = load(manager, step, names, record, groups, targets)
         return _install(record, loaded, runner, program, scope, reader, main_program, Restored(
             step, record.position, record.trainer_args, difference, differs
         ))  # fmt: skip
@@ -255,48 +254,6 @@ def _position(reader: Any) -> Position | None:
     )
 
 
-def _contents(manager: Any, step: int) -> tuple[Record, dict[str, Any], dict[str, Any]]:
-    """The record, and what is stored by name (with shape and dtype): alike for all ranks, and of each rank its own."""
-    import orbax.checkpoint as ocp
-
-    record = from_json(manager.restore(step, args=ocp.args.Composite(**{JOB: ocp.args.JsonRestore()}))[JOB])
-    if record.step != step:
-        raise ParseError(f"the record is that of step {record.step}")
-    tree = manager.item_metadata(step)[STATE].tree
-    groups = {key: dict(tree.get(key) or {}) for key in (ALIKE, OWN)}
-    if set(tree) - set(groups):
-        raise ParseError(f"the state holds {sorted(set(tree) - set(groups))[:5]}, which should not be there")
-    for name, array in ((n, a) for group in groups.values() for n, a in group.items()):
-        if type(name) is not str or getattr(array, "shape", None) is None or getattr(array, "dtype", None) is None:
-            raise ParseError(f"the state's {name!r:.80} is no array")
-    empty = {n: jax.ShapeDtypeStruct(shape, np.dtype(dtype)) for n, (dtype, shape) in record.empty.items()}
-    return record, {**groups[ALIKE], **empty}, groups[OWN]
-
-
-def _load(
-    manager: Any, step: int, names: list[str], own: Mapping[str, Any], stored: Mapping[str, Any], targets: Mapping[str, Any]
-) -> Snapshot:
-    """The arrays of these names: sharded where there is a target, else on the host."""
-    import orbax.checkpoint as ocp
-
-    def how(name: str) -> Any:
-        return ocp.ArrayRestoreArgs(sharding=targets[name]) if name in targets else ocp.RestoreArgs(restore_type=np.ndarray)
-
-    mine = [n for n in own if n in names]
-    asked = {ALIKE: {n: how(n) for n in names}, OWN: {n: ocp.RestoreArgs(restore_type=np.ndarray) for n in mine}}
-    asked = {key: group for key, group in asked.items() if group}
-    found: dict[str, Any] = {}
-    if asked:
-        item = jax.tree.map(lambda _: 0, asked, is_leaf=lambda v: isinstance(v, ocp.RestoreArgs))
-        args = ocp.args.PyTreeRestore(item=item, restore_args=asked, partial_restore=True)
-        found = manager.restore(step, args=ocp.args.Composite(**{STATE: args}))[STATE]
-    return Snapshot(
-        {n: same_kind(n, a, stored[n]) for n, a in found.get(ALIKE, {}).items()},
-        {n: same_kind(n, a, own[n]) for n, a in found.get(OWN, {}).items()},
-        {},
-    )
-
-
 def _install(
     record: Record, loaded: Snapshot, runner: Executor, program: Program, scope: Scope, reader: Any, given: Any, result: Restored
 ) -> Restored:
@@ -305,7 +262,7 @@ def _install(
     names = wanted(program)
     empty = {n: np.zeros(shape, dtype) for n, (dtype, shape) in record.empty.items() if n in names}
     lods = {n: lod for n, lod in record.lods.items() if n in names}
-    put(Snapshot({**loaded.alike, **empty}, loaded.own, lods), scope, 1 if parallel is None else parallel.where.count)
+    put(replace(loaded, alike={**loaded.alike, **empty}, lods=lods), scope, 1 if parallel is None else parallel.where.count)
     runner._runs[program] = record.random.runs
     if not program.random_seed:
         runner._seeds[program] = record.random.seed

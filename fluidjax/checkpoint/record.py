@@ -33,7 +33,10 @@ class Random:
 
 @dataclass(frozen=True)
 class Record:
-    """program: its lines (see `lines`). empty: variables without elements, which orbax does not store: dtype and shape."""
+    """program: its lines (see `lines`). empty: variables without elements, which orbax does not store: dtype and shape.
+
+    shapes: those of the whole of variables that are stored in pieces (see Snapshot).
+    """
 
     step: int
     program: str
@@ -41,6 +44,7 @@ class Record:
     position: Position | None = None
     trainer_args: Mapping[str, Any] = field(default_factory=dict)
     empty: Mapping[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     lods: Mapping[str, Lod] = field(default_factory=dict)
 
 
@@ -76,6 +80,7 @@ def to_json(record: Record) -> dict[str, Any]:
         "position": None if record.position is None else {"epoch": record.position.epoch, "batches": record.position.batches},
         "trainer_args": dict(record.trainer_args),
         "empty": {name: [dtype, list(shape)] for name, (dtype, shape) in record.empty.items()},
+        "shapes": {name: list(shape) for name, shape in record.shapes.items()},
         "lods": {name: [list(level) for level in lod] for name, lod in record.lods.items()},
     }
 
@@ -83,7 +88,7 @@ def to_json(record: Record) -> dict[str, Any]:
 def from_json(data: Any) -> Record:
     """The record again. Raises ParseError, naming the place, for anything that to_json does not make."""
     kinds = {"format": str, "version": int, "step": int, "fingerprint": str, "program": str, "random": dict}
-    kinds |= {"trainer_args": dict, "empty": dict, "lods": dict}
+    kinds |= {"trainer_args": dict, "empty": dict, "shapes": dict, "lods": dict}
     found = _object(data, "the record", {**kinds, "position": object})
     if found["format"] != FORMAT or found["version"] != VERSION:
         raise ParseError(f"the record is of format {found['format']!r:.50} version {found['version']}, not {FORMAT} version {VERSION}")
@@ -101,6 +106,7 @@ def from_json(data: Any) -> Record:
         _position(found["position"]),
         found["trainer_args"],
         {name: _empty(value, name) for name, value in found["empty"].items()},
+        {name: _list(value, _size, f"shape of {name!r}") for name, value in found["shapes"].items()},
         {name: _lod(value, name) for name, value in found["lods"].items()},
     )
 

@@ -86,11 +86,11 @@ def shardings_of(names: list[str], stored: Mapping[str, Any], scope: Scope, aske
     """
     for name, sharding in (asked or {}).items():
         if name not in stored:
-            raise FluidValueError(f"shardings names {name!r}, which the checkpoint does not hold")
+            raise FluidValueError(f"shardings names {name!r}, which the checkpoint does not hold as one array")
         if not isinstance(sharding, Sharding):
             raise FluidValueError(f"shardings holds a {type(sharding).__name__} for {name!r}; it should be a jax.sharding.Sharding")
-    found = {n: s for n in names if (s := _present(n, stored[n], scope)) is not None}
-    return {**found, **(asked or {})}
+    present = {n: (asked or {}).get(n) or _present(n, stored[n], scope) for n in names if n in stored}
+    return {n: sharding for n, sharding in present.items() if sharding is not None}
 
 
 def _present(name: str, stored: Any, scope: Scope) -> Sharding | None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..errors import EnforceNotMet
-from ..ranks import Rows, rows
+from ..errors import EnforceNotMet, UnsupportedError
+from ..ops.selected import SelectedRows
+from ..ranks import Rows, joined, rows
 from ..saved.values import listed
 from ..scope import Scope, ScopeVar
 from .record import Lod
@@ -19,11 +20,16 @@ from .record import Lod
 
 @dataclass(frozen=True)
 class Snapshot:
-    """alike: name -> value in the declared shape. own: name -> a row for each rank, where these have their own values."""
+    """alike: name -> value in the declared shape. own: name -> a row for each rank, where these have their own values.
 
-    alike: Mapping[str, Any]
-    own: Mapping[str, Any]
-    lods: Mapping[str, Lod]
+    pieces: name -> a flat row for each rank, which together (the last is filled up) are the value, of shape shapes[name].
+    """
+
+    alike: Mapping[str, Any] = field(default_factory=dict)
+    own: Mapping[str, Any] = field(default_factory=dict)
+    pieces: Mapping[str, Any] = field(default_factory=dict)
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    lods: Mapping[str, Lod] = field(default_factory=dict)
 
 
 def take(names: list[str], scope: Scope) -> Snapshot:
@@ -32,25 +38,33 @@ def take(names: list[str], scope: Scope) -> Snapshot:
     A step donates its arrays to the next one, so they are copied: on the device where that is the host's own memory,
     else by orbax, which has the bytes on the host before its save returns.
     """
-    found = {n: var for n in names if (var := scope.find_var(n)) is not None and var.value is not None}
-    missing = [n for n in names if n not in found]
+    vars = {n: var for n in names if (var := scope.find_var(n)) is not None}
+    missing = [n for n in names if n not in vars or (vars[n]._bank is None and vars[n].value is None)]
     if missing:
         raise EnforceNotMet(f"nothing to save for {listed(missing)}: not initialised in the scope; run the startup program first")
-    alike, own = {}, {}
+    alike: dict[str, Any] = {}
+    own: dict[str, Any] = {}
+    pieces: dict[str, Any] = {}
+    shapes: dict[str, tuple[int, ...]] = {}
     with jax.enable_x64(True):
-        for name, var in found.items():
-            alike[name] = _kept(var.value)
-            every = every_rank(var)
-            if every is not None:
-                own[name] = _kept(every)
-    return Snapshot(alike, own, {n: v.lod for n, v in found.items() if v.lod})
+        for var in vars.values():
+            _add(var, alike, own, pieces, shapes)
+    return Snapshot(alike, own, pieces, shapes, {n: v.lod for n, v in vars.items() if v.lod})
 
 
-def every_rank(var: ScopeVar) -> Any:
-    """[ranks, ...] of a variable of which every rank has its own value; None of others."""
-    if var._bank is not None:
-        return var._bank.every_rank(var.name)
-    return np.asarray(var._value) if isinstance(var._value, Rows) else None
+def _add(var: ScopeVar, alike: Any, own: Any, pieces: Any, shapes: Any) -> None:
+    """A copy of one variable's value to where it belongs."""
+    bank, name = var._bank, var.name
+    if bank is not None and name in bank.pieces:  # as they lie on the devices; reading the value would gather them
+        pieces[name], shapes[name] = _kept(bank.every_rank(name)), bank.pieces[name]
+        return
+    value = var.value
+    if isinstance(value, SelectedRows):
+        raise UnsupportedError(f"{name!r} holds sparse rows (SELECTED_ROWS), which a checkpoint does not keep; save its table instead")
+    alike[name] = _kept(value)
+    every = bank.every_rank(name) if bank is not None else np.asarray(var._value) if isinstance(var._value, Rows) else None
+    if every is not None:
+        own[name] = _kept(every)
 
 
 def _kept(value: Any) -> Any:
@@ -64,7 +78,8 @@ def _kept(value: Any) -> Any:
 
 def put(snapshot: Snapshot, scope: Scope, ranks: int) -> None:
     """Store all values. ranks: on how many the program runs; where as many had their own values, they get them again."""
-    for name, value in snapshot.alike.items():
+    whole = {n: joined(pieces, snapshot.shapes[n]) for n, pieces in snapshot.pieces.items()}
+    for name, value in {**snapshot.alike, **whole}.items():
         var = scope.find_var(name) or scope.var(name)
         every = snapshot.own.get(name)
         var.value = rows(every) if every is not None and len(every) == ranks else value

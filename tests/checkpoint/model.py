@@ -47,10 +47,20 @@ def values(program: Any, scope: Any) -> dict[str, np.ndarray]:
 
 
 class Job:
-    """A run of the model: the losses of its steps, and its parameters."""
+    """A run of the model: the losses of its steps, and its parameters.
 
-    def __init__(self, **options: Any) -> None:
+    devices: on how many it runs data parallel; reduce: with its optimizer state in pieces.
+    """
+
+    def __init__(self, devices: int = 1, reduce: bool = False, **options: Any) -> None:
         self.main, self.startup, self.loss = build(**options)
+        self.runs = self.main
+        if devices > 1:
+            strategy = fluid.BuildStrategy()
+            if reduce:
+                strategy.reduce_strategy = fluid.BuildStrategy.ReduceStrategy.Reduce
+            places = fluid.cpu_places(devices)
+            self.runs = fluid.CompiledProgram(self.main).with_data_parallel(self.loss.name, strategy, places=places)
         self.scope, self.exe = fluid.Scope(), fluid.Executor(fluid.CPUPlace())
         self.reader = batches()
         self.exe.run(self.startup, scope=self.scope)
@@ -61,7 +71,7 @@ class Job:
         done = self.reader.position.epoch * 6 + self.reader.position.batches
         while done < until:
             for batch in self.reader():
-                (loss,) = self.exe.run(self.main, feed=feed_of(batch), fetch_list=[self.loss], scope=self.scope)
+                (loss,) = self.exe.run(self.runs, feed=feed_of(batch), fetch_list=[self.loss], scope=self.scope)
                 self.losses.append(loss.tobytes().hex())
                 done += 1
                 if done in save_at:
@@ -70,10 +80,10 @@ class Job:
                     return
 
     def save(self, folder: str, step: int | None = None, **options: Any) -> int:
-        return fluid.io.save_checkpoint(self.exe, folder, self.main, step, self.reader, scope=self.scope, **options)
+        return fluid.io.save_checkpoint(self.exe, folder, self.runs, step, self.reader, scope=self.scope, **options)
 
     def load(self, folder: str, **options: Any) -> Any:
-        return fluid.io.load_checkpoint(self.exe, folder, self.main, reader=self.reader, scope=self.scope, **options)
+        return fluid.io.load_checkpoint(self.exe, folder, self.runs, reader=self.reader, scope=self.scope, **options)
 
     def state(self) -> dict[str, str]:
         return {n: v.tobytes().hex() for n, v in values(self.main, self.scope).items()}

@@ -1,0 +1,66 @@
+"""Reading one checkpoint by orbax: what it holds, and the arrays that are asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..errors import ParseError
+from .record import Record, from_json
+from .restore import same_kind
+from .snapshot import Snapshot
+
+STATE, JOB = "state", "job"  # the arrays, and the record beside them
+ALIKE, OWN, PIECES = "alike", "own", "pieces"  # within the state: see Snapshot
+Groups = Mapping[str, dict[str, Any]]  # ALIKE, OWN, PIECES -> name -> what has a shape and a dtype
+
+
+def contents(manager: Any, step: int) -> tuple[Record, Groups]:
+    """The record, and the metadata of what is stored."""
+    import orbax.checkpoint as ocp
+
+    record = from_json(manager.restore(step, args=ocp.args.Composite(**{JOB: ocp.args.JsonRestore()}))[JOB])
+    if record.step != step:
+        raise ParseError(f"the record is that of step {record.step}")
+    tree = manager.item_metadata(step)[STATE].tree
+    groups = {key: dict(tree.get(key) or {}) for key in (ALIKE, OWN, PIECES)}
+    if set(tree) - set(groups):
+        raise ParseError(f"the state holds {sorted(set(tree) - set(groups))[:5]}, which should not be there")
+    for name, array in ((n, a) for group in groups.values() for n, a in group.items()):
+        if type(name) is not str or getattr(array, "shape", None) is None or getattr(array, "dtype", None) is None:
+            raise ParseError(f"the state's {name!r:.80} is no array")
+    return record, groups
+
+
+def whole_of(record: Record, groups: Groups) -> dict[str, Any]:
+    """Name -> shape and dtype of all variables' values, whatever way they are stored."""
+    if set(record.shapes) != set(groups[PIECES]):
+        raise ParseError("the record and the state do not agree on which variables are in pieces")
+    found = dict(groups[ALIKE])
+    for name, array in groups[PIECES].items():
+        shape = record.shapes[name]
+        if len(array.shape) != 2 or math.prod(array.shape) < math.prod(shape) or name in found:
+            raise ParseError(f"the pieces of {name!r} do not make up an array of the shape {list(shape)}")
+        found[name] = jax.ShapeDtypeStruct(shape, array.dtype)
+    return found | {n: jax.ShapeDtypeStruct(shape, np.dtype(dtype)) for n, (dtype, shape) in record.empty.items()}
+
+
+def load(manager: Any, step: int, names: list[str], record: Record, groups: Groups, targets: Mapping[str, Any]) -> Snapshot:
+    """The arrays of these names: sharded where there is a target, else on the host."""
+    import orbax.checkpoint as ocp
+
+    host = ocp.RestoreArgs(restore_type=np.ndarray)
+    chosen = {key: [n for n in group if n in names] for key, group in groups.items()}
+    asked = {key: dict.fromkeys(some, host) for key, some in chosen.items() if some}
+    asked.get(ALIKE, {}).update({n: ocp.ArrayRestoreArgs(sharding=sharding) for n, sharding in targets.items()})
+    found: dict[str, Any] = {}
+    if asked:
+        item = {key: dict.fromkeys(group, 0) for key, group in asked.items()}
+        args = ocp.args.PyTreeRestore(item=item, restore_args=asked, partial_restore=True)
+        found = manager.restore(step, args=ocp.args.Composite(**{STATE: args}))[STATE]
+    alike, own, pieces = ({n: same_kind(n, a, groups[key][n]) for n, a in found.get(key, {}).items()} for key in (ALIKE, OWN, PIECES))
+    return Snapshot(alike, own, pieces, record.shapes)

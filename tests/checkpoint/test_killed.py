@@ -1,0 +1,71 @@
+"""A process that is killed while it writes a checkpoint leaves whole ones alone to be chosen."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fluidjax as fluid
+
+from .killed import NAMES, program
+
+ROOT = Path(__file__).parents[2]
+MOMENTS = 5
+
+
+def killed_after(folder: Path, seconds: float) -> None:
+    command = [sys.executable, "-m", "tests.checkpoint.killed", str(folder)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+        time.sleep(seconds)
+        process.kill()
+    assert process.returncode == -9
+
+
+@pytest.mark.slow
+def test_kill_9_at_random_moments(tmp_path: Path) -> None:
+    draw, exe, made = random.Random(11), fluid.Executor(fluid.CPUPlace()), program()
+    unfinished, last = 0, -1
+    for _ in range(MOMENTS):
+        killed_after(tmp_path, 0.4 + draw.random())
+        unfinished += any("tmp" in path.name for path in tmp_path.iterdir())
+        step = fluid.io.get_latest_checkpoint_serial(tmp_path)
+        assert step >= last
+        last = step
+        for whole in fluid.io.Checkpoint(tmp_path).steps():
+            scope = fluid.Scope()
+            told = fluid.io.load_checkpoint(exe, tmp_path, made, step=whole, scope=scope)
+            assert told.step == whole
+            assert all(np.array_equal(scope.get(n), np.full((300, 200), whole, "float32")) for n in NAMES)
+    assert unfinished and last > 0  # some were cut off, and some were whole
+
+
+def test_what_looks_unfinished_is_not_chosen(tmp_path: Path) -> None:
+    exe, made, scope = fluid.Executor(fluid.CPUPlace()), program(), fluid.Scope()
+    for name in NAMES:
+        scope.var(name).value = np.zeros((300, 200), "float32")
+    fluid.io.save_checkpoint(exe, tmp_path, made, 3, scope=scope, asynchronous=False)
+    for name in ("9.orbax-checkpoint-tmp/state", "9.orbax-checkpoint-tmp/job", "8/state", "7", "-5/state", "x/job", "010/state", "010/job"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "6").write_text("a file")
+    assert fluid.io.Checkpoint(tmp_path).steps() == [3]
+    assert fluid.io.load_checkpoint(exe, tmp_path, made, scope=scope).step == 3
+
+
+def test_the_end_of_the_process_waits(tmp_path: Path) -> None:
+    script = (
+        "import numpy as np, fluidjax as fluid\n"
+        "from tests.checkpoint.killed import NAMES, program\n"
+        "scope = fluid.Scope()\n"
+        "for name in NAMES: scope.var(name).value = np.ones((300, 200), 'float32')\n"
+        f"fluid.io.save_checkpoint(fluid.Executor(fluid.CPUPlace()), {str(tmp_path)!r}, program(), 4, scope=scope)\n"
+    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert fluid.io.get_latest_checkpoint_serial(tmp_path) == 4
