@@ -60,8 +60,3 @@ def with_attrs(op: OpDesc, **attrs: Any) -> OpDesc:
     """`op` with these attributes, in the form that descs hold."""
     definition = lookup(op.type)
     return replace(op, attrs=op.attrs.set(**{n: canonical(definition, n, v) for n, v in attrs.items()}))
-
-
-def known(vars: Iterable[VarDesc | None]) -> dict[str, VarDesc]:
-    """Variables by name."""
-    return {v.name: v for v in vars if v is not None}
