@@ -8,6 +8,7 @@ may be waiting inside a collective, where no Python exception could reach it.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import queue
 import socket
@@ -180,7 +181,7 @@ class Link:
         self._texts = {k: text}
         self._send({"program": k, "hash": same.fingerprint(text)})
         try:
-            answer = self._answers.get(timeout=timeout)
+            answer = self._answers.get(timeout=None if math.isinf(timeout) else timeout)
         except queue.Empty:
             late = f"{self.hello.name} has a program to compare, but not all trainers came to that point within {timeout:g} s"
             raise JobError(late) from None

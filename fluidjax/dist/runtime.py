@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import math
 import os
 import sys
 from dataclasses import dataclass, field
@@ -36,26 +37,35 @@ class Job:
     _link: Link | None = field(default=None, repr=False)
     _hub: Hub | None = field(default=None, repr=False)
     _failed: int = field(default=0, repr=False)
+    _compared: dict[int, ProgramDesc] = field(default_factory=dict, repr=False)
 
     @property
     def name(self) -> str:
         """``trainer 1``."""
         return f"{self.role.lower()} {self.rank}"
 
-    def step_begins(self) -> None:
-        """Count a step that needs every trainer; costs an addition. The counts show when trainers' batches differ in number."""
-        if self._link is not None:
-            self._link.steps += 1
+    def step_begins(self, program: ProgramDesc | None = None) -> None:
+        """Count a step that needs every trainer; costs an addition. The counts show when trainers' batches differ in number.
+
+        program: what the step runs; where it is given, its first step compares it with the other trainers' (raises
+        JobError as check_same_program does).
+        """
+        if self._link is None:
+            return
+        self._link.steps += 1
+        if program is not None and id(program) not in self._compared:
+            self._compared[id(program)] = program
+            self.check_same_program(program, math.inf)  # who never comes has died or ended, which is noticed
 
     def check_same_program(self, program: ProgramDesc | str, timeout: float | None = None) -> None:
         """Compare a program (or a text) with the other trainers', which must all make the same call.
 
-        timeout: seconds, default FLAGS_rpc_deadline. Raises JobError, in every trainer, that names the first op in which
-        two of them differ.
+        timeout: seconds to wait for the others, default FLAGS_rpc_deadline. Raises JobError, in every trainer, that names the first op in which
+        two of them differ. Random seeds may differ, and the trainer's own id in a transpiled program.
         """
         if self._link is None or self.role != TRAINER or self.count == 1:
             return
-        text = program if isinstance(program, str) else same.program_lines(program)
+        text = program if isinstance(program, str) else same.program_lines(program, self.rank)
         self._link.same_program(text, _deadline() if timeout is None else timeout)
 
     def serve(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 import zlib
 from itertools import zip_longest
 
@@ -11,17 +12,23 @@ from ..errors import ParseError
 from ..ir.desc import ProgramDesc
 from ..ir.text import op_text, var_text
 
+_TRAINER_ID = re.compile(r"\btrainer_id=\d+")
 LARGEST = 256 << 20  # bytes of a program's text
 
 
-def program_lines(desc: ProgramDesc) -> str:
+def program_lines(desc: ProgramDesc, rank: int = -1) -> str:
     """Every op of every block on a line of its own, then every variable: what must agree between trainers.
 
-    The random seed is left out, and the user's line that an op comes from.
+    Left out are the random seed, the user's line that an op comes from, and, for the program of trainer `rank` of a
+    parameter-server job, the id that DistributeTranspiler writes into names and attributes.
     """
     ops = [f"block {i}: {op_text(op, block.vars)}" for i, block in enumerate(desc.blocks) for op in block.ops]
-    variables = [f"block {i}: {var_text(block.vars[n])}" for i, block in enumerate(desc.blocks) for n in sorted(block.vars)]
-    return "\n".join(ops + variables)
+    variables = [f"block {i}: {var_text(var)}" for i, block in enumerate(desc.blocks) for var in block.vars.values()]
+    if rank >= 0:
+        own = re.compile(rf"\.trainer_{rank}(?!\d)")
+        ops = [_TRAINER_ID.sub("trainer_id=*", own.sub(".trainer_*", line)) for line in ops]
+        variables = [own.sub(".trainer_*", line) for line in variables]
+    return "\n".join([*ops, *sorted(variables)])
 
 
 def fingerprint(text: str) -> str:

@@ -263,6 +263,24 @@ def build(size=3, op="relu"):
     return main.desc
 
 
+def transpiled(rank):
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.unique_name.guard(), fluid.program_guard(main, startup):
+        table = fluid.layers.embedding(fluid.data("ids", [None, 1], "int64"), [1000, 20], is_sparse=True)
+        loss = fluid.layers.mean(fluid.layers.fc([fluid.data("x", [None, 900]), table], 20))
+        fluid.optimizer.Adam(0.1).minimize(loss)
+    t = fluid.DistributeTranspiler()
+    t.transpile(rank, program=main, startup_program=startup, pservers="a:1,b:2", trainers=12)
+    return t.get_trainer_program().desc
+
+
+def test_a_trainers_own_id_is_no_difference():
+    zero, eleven = transpiled(0), transpiled(11)
+    assert zero != eleven and ".trainer_11" in program_lines(eleven)
+    assert program_lines(zero, 0) == program_lines(eleven, 11)
+    assert program_lines(zero, 0) != program_lines(eleven, 1)
+
+
 def compared(hub, programs):
     _, links = running(hub, len(programs))
 
