@@ -224,6 +224,10 @@ class Hub:
         if failed:
             peer.hello = hello
             self._over(f"{str(failed)[:2000]}", "refused")
+        elif self.state == OVER and hello.role == PSERVER and not self.verdict:
+            peer.hello, peer.ended = hello, True  # it was slow to start, and there is nothing left to serve
+            self._send(peer, {"ok": {"coordinator": ""}})
+            self._send(peer, {"done": True})
         elif self.state == OVER:
             peer.hello = hello
             self._send(peer, {"refused": self.verdict or "the job is over"})

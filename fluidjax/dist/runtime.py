@@ -60,8 +60,8 @@ class Job:
     def check_same_program(self, program: ProgramDesc | str, timeout: float | None = None) -> None:
         """Compare a program (or a text) with the other trainers', which must all make the same call.
 
-        timeout: seconds to wait for the others, default FLAGS_rpc_deadline. Raises JobError, in every trainer, that names the first op in which
-        two of them differ. Random seeds may differ, and the trainer's own id in a transpiled program.
+        timeout: seconds to wait for the others, default FLAGS_rpc_deadline. Random seeds may differ, and the trainer's own
+        id in a transpiled program. Raises JobError, in every trainer, that names the first op in which two of them differ.
         """
         if self._link is None or self.role != TRAINER or self.count == 1:
             return

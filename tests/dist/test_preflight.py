@@ -246,6 +246,15 @@ def test_all_leave_together(hub):
     assert meeting.verdict == ""
 
 
+def test_a_pserver_that_comes_when_all_is_done(hub):
+    meeting, (zero,) = running(hub, 1)
+    zero._send({"bye": 1})
+    assert told(zero, "done")
+    late = link(meeting, hello(0, 1, role="PSERVER"))
+    assert late.join(5) == "" and told(late, "done")
+    assert join_all(meeting, [hello(0, 1)]) == ["the job is over"]
+
+
 @pytest.mark.parametrize("ended", [0, 1])
 def test_different_numbers_of_batches(ended, hub):
     _, links = running(hub)
