@@ -79,7 +79,8 @@ class LocalJob:
                 raise FluidValueError(f"pserver {s.endpoint} expects {s.trainers} trainers (Fanin), but the job has {len(self.trainers)}")
         mode = modes.pop()
         for t in self.trainers:
-            waits = any(op.type == SEND_BARRIER and not op.attrs.get("half_async") for op in t.program.desc.blocks[0].ops)
+            barriers = [op for op in t.program.desc.blocks[0].ops if op.type == SEND_BARRIER]
+            waits = any(mode == SYNC or not op.attrs.get("half_async") for op in barriers)
             if waits != (mode == SYNC):
                 raise FluidValueError(
                     f"the pservers run in {MODES[mode]} mode, but the program of trainer {t.id} has {'a' if waits else 'no'} "
@@ -94,10 +95,10 @@ class LocalJob:
         plan: a DistributeTranspiler after transpile, a program that it gave, or its plan. The rest is as in the constructor.
         Raises FluidTypeError for anything else.
         """
-        found = getattr(plan, "_pserver_plan", None) or getattr(plan, "plan", None) or plan
+        found = plan.plan if hasattr(type(plan), "plan") else getattr(plan, "_pserver_plan", plan)
         if not isinstance(found, PserverPlan):
             raise FluidTypeError(
-                f"LocalJob.of takes a DistributeTranspiler in pserver mode after transpile, or a program that it gave, not "
+                "LocalJob.of takes a DistributeTranspiler in pserver mode after transpile, or a program that it gave, not "
                 f"{'a Program that was not transpiled' if isinstance(plan, Program) else type(plan).__name__}"
             )
         trainers = [_programs(found.trainer(i)) for i in range(found.trainers)]
@@ -273,7 +274,7 @@ class LocalJob:
             raise EnforceNotMet(f"{first}, but {others[0]}: the trainers' programs differ")
         (message, *_) = waiting.values()
         waiting.clear()
-        if message.kind != SEND_BARRIER or message.half_async or self.mode != SYNC:
+        if message.kind != SEND_BARRIER or self.mode != SYNC:
             return
         for server in self.pservers.values():
             with jax.default_device(self._place.device()):

@@ -37,7 +37,6 @@ class Message:
     endpoint: str = ""
     name: str = ""
     value: Any = field(default=None, repr=False, compare=False)
-    half_async: bool = False
 
     def __str__(self) -> str:
         who = f"trainer {self.trainer}"
@@ -71,12 +70,12 @@ def send(op: OpDesc, trainer: Speaker) -> Talk:
         return  # what a geo trainer sends are differences, after its step (local_trainer.py)
     if there and len(names) != 1:
         raise FluidValueError(f"op 'send' has {len(names)} inputs, but send_varnames is for one")
-    if not there:
+    if len(names) == 1 and len(there) < 2:  # a trainer's counter goes to every pserver
+        for endpoint in endpoints:
+            yield Message(SEND, trainer.id, endpoint, (there or names)[0], trainer.value(names[0], op))
+    elif not there:
         for name, endpoint in paired(op, names, endpoints):
             yield Message(SEND, trainer.id, endpoint, name, trainer.value(name, op))
-    elif len(there) == 1:
-        for endpoint in endpoints:
-            yield Message(SEND, trainer.id, endpoint, there[0], trainer.value(names[0], op))
     else:
         parts = _sections(trainer.value(names[0], op), op)
         for (name, endpoint), part in zip(paired(op, there, endpoints), parts, strict=True):
@@ -101,7 +100,7 @@ def recv(op: OpDesc, trainer: Speaker) -> Talk:
 
 def barrier(op: OpDesc, trainer: Speaker) -> Talk:
     """Wait for the other trainers."""
-    yield Message(op.type, trainer.id, half_async=bool(op.attrs.get("half_async", False)))
+    yield Message(op.type, trainer.id)
 
 
 def strings(op: OpDesc, attr: str) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from ..dtypes import numpy_dtype
 from ..errors import EnforceNotMet
 from ..ir import edit, walk
 from ..ir.desc import BlockDesc, FrozenMap, OpDesc, ProgramDesc, VarDesc
-from ..lower.control import IGNORED
+from ..lower.control import EFFECTS, IGNORED
 from ..lower.step import Step
 from ..ops.registry import GRAD
 
@@ -138,7 +138,7 @@ def cut(
     for group, results in zip(groups, reversed(wanted), strict=True):
         if isinstance(group, OpDesc):
             parts.append(group)
-        elif results:
+        elif results or any(op.type in EFFECTS for op in group):
             read = {n for op in group for n in _reads(desc, op)}
             parts.append(Piece(desc, group, results, {n for n in read if GRAD in n and n not in have}, tables, alike))
         have.update(n for op in _ops(group) for n in op.writes)

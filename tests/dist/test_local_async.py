@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import fluidjax as fluid
 from fluidjax.dist import LocalJob
 from fluidjax.errors import FluidValueError
-from tests.dist.jobs import LINE, feeds, line, line_grads
+from tests.dist.jobs import LINE, feeds, line, line_grads, transpiled
+from tests.nets import fresh
 
 RATE = np.float32(0.1)
 W, B = "fc_0.w_0", "fc_0.b_0"
@@ -55,6 +57,24 @@ def test_async_gradients_are_applied_one_by_one_as_they_arrive(seed: int) -> Non
     assert len(orders) > 1  # the trainers do not always come in the same order
     close(job.get(W), params[W])
     close(job.get(B), params[B])
+
+
+@pytest.mark.parametrize("config", [{}, {"runtime_split_send_recv": True}])
+def test_schedules_of_asynchronous_jobs(config: dict[str, bool]) -> None:
+    """Every trainer's batches count on every pserver, whichever way the program sends them."""
+    with fresh() as (main, startup):
+        x = fluid.data("x", [None, 3])
+        loss = fluid.layers.mean(fluid.layers.square(fluid.layers.fc(x, 2)))
+        fluid.optimizer.SGD(fluid.layers.exponential_decay(0.5, 2, 0.5)).minimize(loss)
+    job = LocalJob.of(transpiled(main, startup, sync_mode=False, config={"sync_mode": False, **config}))
+    job.start()
+    for _ in range(3):
+        job.step([{"x": np.ones((1, 3), "float32")}] * 2)
+    for server in job.pservers.values():
+        assert server.scope.get("@LR_DECAY_COUNTER@").item() == 2 * (1 + 3)
+    before = job.get("fc_0.b_0")
+    (sent,) = [np.asarray(m.value) for m in job.trace([{"x": np.ones((1, 3), "float32")}, None]) if m.name == "fc_0.b_0@GRAD"]
+    np.testing.assert_allclose(before - job.get("fc_0.b_0"), 0.5 * 0.5 ** (8 / 2) * sent, rtol=2e-4)
 
 
 def test_delay_compensation() -> None:

@@ -109,6 +109,19 @@ def test_other_ways_to_deal_parameters(method: Any) -> None:
     compare(*wide(lambda: fluid.optimizer.SGD(0.1), 130), batches((4, 128), 1), 3, split_method=method)
 
 
+def test_completely_not_async() -> None:
+    """sync_mode=False with this setting: pservers merge all the same, and trainers meet at a half_async barrier."""
+    config = {"sync_mode": False, "half_async": True, "completely_not_async": True, "runtime_split_send_recv": True}
+    main, startup = wide(lambda: fluid.optimizer.SGD(0.1), 130)
+    first, last = trained(main, startup, batches((4, 128), 2))
+    job = LocalJob.of(transpiled(main, startup, sync_mode=False, config=config))
+    job.start(first)
+    for step in batches((4, 128), 2):
+        job.step(step)
+    for name, value in last.items():
+        np.testing.assert_allclose(job.get(name), value, atol=2e-6)
+
+
 def embedding(distributed: bool, rate: float = 1.0) -> tuple[fluid.Program, fluid.Program]:
     """A network on a table that is looked up twice. rate: how much faster than the rest the table learns."""
     with fresh(5) as (main, startup):

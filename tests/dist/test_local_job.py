@@ -8,7 +8,7 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax.dist import LocalJob
-from fluidjax.errors import EnforceNotMet, FeedError, FetchError, FluidTypeError, FluidValueError
+from fluidjax.errors import EnforceNotMet, FeedError, FetchError, FluidError, FluidTypeError, FluidValueError
 from fluidjax.ir import edit
 from tests.dist.jobs import feeds, final, initial, job_of, kept, local_losses, losses_of, our_job, program, recorded
 
@@ -100,6 +100,17 @@ def test_a_job_can_be_stepped_message_by_message() -> None:
     np.testing.assert_allclose(job.get("fc_0.b_0"), before - 0.1 * np.mean(grads, 0), atol=1e-7)
 
 
+def test_a_round_that_is_left_early_leaves_the_pservers_as_they_were() -> None:
+    job, steps = started("mlp_adam"), feeds(recorded()["mlp_adam"]["job"])
+    left = started("mlp_adam")
+    for message in left.trace(steps[1]):
+        if message.kind == "send_barrier":
+            break
+    for one in (job, left):
+        one.step(steps[0])
+    np.testing.assert_array_equal(job.get("fc_0.w_0"), left.get("fc_0.w_0"))
+
+
 def test_run_reads_until_the_readers_end() -> None:
     name = "mlp_sgd"
     record, job = recorded()[name], started(name)
@@ -176,6 +187,8 @@ def test_programs_that_do_not_belong_together() -> None:
         job_of("async_mlp_sgd_defaultcfg")  # a bug of 1.8.5: the trainers are asynchronous, the pservers are not
     with pytest.raises(FluidTypeError, match="not a Program that was not transpiled"):
         LocalJob.of(trainers[0][0])
+    with pytest.raises(FluidError, match="transpile"):
+        LocalJob.of(fluid.DistributeTranspiler())
 
 
 def test_a_gradient_that_never_comes_is_named() -> None:
