@@ -21,7 +21,7 @@ from ..ir import edit, walk
 from ..ir.desc import BlockDesc, FrozenMap, OpDesc, ProgramDesc, VarDesc
 from ..lower.control import EFFECTS, IGNORED
 from ..lower.step import Step
-from ..ops.registry import GRAD
+from ..ops.registry import GRAD, lookup
 
 TALK = frozenset(
     "send recv send_barrier fetch_barrier fake_init distributed_lookup_table split_selected_rows split_ids prefetch merge_ids".split()
@@ -53,7 +53,7 @@ class Piece:
         tables = tuple(v for n, v in (blank or {}).items() if n in read)
         self.takes = tuple(n for n in read if n not in {v.name for v in tables})
         self._shared = {n: names.get(n, n) for n in (*self.takes, *self.results)}
-        shared = edit.rename(_with_state(bare, read), names) if names else _with_state(bare, read)
+        shared = _plain(edit.rename(_with_state(bare, read), names), (*self._shared.values(), *(v.name for v in tables)))
         self._compiled = _compiled(shared, tuple(self._shared[n] for n in self.results), tables)
 
     def __call__(self, values: Mapping[str, Any], seed: int, count: int) -> dict[str, Any]:
@@ -110,6 +110,12 @@ def _with_state(desc: ProgramDesc, names: Iterable[str]) -> ProgramDesc:
     return replace(desc, blocks=(replace(first, vars=FrozenMap({**first.vars, **taken})), *desc.blocks[1:]))
 
 
+def _plain(desc: ProgramDesc, kept: Iterable[str]) -> ProgramDesc:
+    """The program without what does not matter to its value, so that more pieces are equal: unused variables, and uids."""
+    desc = edit.drop_dead_vars(desc, kept, keep_persistable=False, keep_data=False)
+    return desc if any(lookup(op.type).random for _, op in walk.ops(desc)) else edit.renumber(desc)
+
+
 Part = Piece | OpDesc
 
 
@@ -127,11 +133,15 @@ def cut(
     """
     groups = _groups(desc)
     needed: set[str] = set(fetches) | {n for n, v in desc.blocks[0].vars.items() if v.persistable and v.kind in HELD}
+    arrays = {n for n, v in desc.blocks[0].vars.items() if v.kind == "LOD_TENSOR_ARRAY"}
     wanted: list[list[str]] = []
     for group in reversed(groups):
         names = dict.fromkeys(n for op in _ops(group) for n in _writes(desc, op))
         wanted.append([] if isinstance(group, OpDesc) else [n for n in names if n in needed])
-        needed.update(n for op in _ops(group) for n in _reads(desc, op))
+        for op in reversed(_ops(group)):
+            if not op.blocks:  # what it writes needs no earlier value: a received parameter was not to be initialised
+                needed.difference_update(n for n in op.writes if n not in arrays)
+            needed.update(_reads(desc, op))
     have = {*given, *(n for n, v in desc.blocks[0].vars.items() if v.persistable)}
     parts: list[Part] = []
     tables = {n: v for n, v in desc.blocks[0].vars.items() if n in blank}
