@@ -21,9 +21,10 @@ from ..program import Program
 from ..saved.values import Difference, as_program
 from ..scope import Scope, global_scope
 from . import pending
-from .load import ALIKE, JOB, OWN, PIECES, STATE, contents, load, whole_of
-from .record import Random, Record, checked_args, lines, to_json
+from .load import ALIKE, OWN, PIECES, contents, load, whole_of
+from .record import Random, Record, checked_args, lines
 from .restore import Restored, check, fitting, program_difference, shardings_of, wanted
+from .seal import STATE, is_sealed, opened, seal
 from .snapshot import Snapshot, put, take
 
 
@@ -34,8 +35,8 @@ class Checkpoint:
     newest checkpoints stay, None: all. asynchronous: save returns when the values are copied, and the files are written
     while the program runs on; the next save, restore, wait() or the end of the process waits for them.
 
-    A checkpoint has its final name only when it is whole, so one that was interrupted is never seen. As a context manager
-    it waits at the end. Raises FluidValueError for a keep below 1.
+    A checkpoint gets its final name when it is whole and sealed with checksums, so one that was interrupted is never chosen,
+    and a damaged one never loaded. As a context manager this waits at the end. Raises FluidValueError for a keep below 1.
     """
 
     def __init__(self, path: str | os.PathLike[str], keep: int | None = 3, asynchronous: bool = True) -> None:
@@ -47,6 +48,7 @@ class Checkpoint:
         self.keep = keep
         self.asynchronous = asynchronous
         self._writer: Any = None
+        self._record: Any = None  # of the save that is under way
 
     def __enter__(self) -> Checkpoint:
         return self
@@ -64,10 +66,7 @@ class Checkpoint:
             return []
         except OSError as error:
             raise FluidValueError(f"cannot read the folder {str(self.path)!r}: {error.strerror or error}") from None
-        return sorted(int(n) for n in names if re.fullmatch(r"0|[1-9][0-9]{0,17}", n) and self._whole(n))
-
-    def _whole(self, name: str) -> bool:
-        return all((self.path / name / item).is_dir() for item in (STATE, JOB))
+        return sorted(int(n) for n in names if re.fullmatch(r"0|[1-9][0-9]{0,17}", n) and is_sealed(self.path / n))
 
     def latest(self) -> int | None:
         """The newest step of which there is a checkpoint that is whole, or None."""
@@ -128,14 +127,20 @@ class Checkpoint:
         state = {key: kept for key, group in groups.items() if (kept := {n: v for n, v in group.items() if n not in record.empty})}
         with self._ours(f"cannot save a checkpoint in {str(self.path)!r}"), jax.enable_x64(True):
             if self._writer is None:
-                self._writer = ocp.CheckpointManager(
-                    self.path, options=ocp.CheckpointManagerOptions(max_to_keep=self.keep, cleanup_tmp_directories=True)
-                )
+                last = ocp.AsyncOptions(post_finalization_callback=self._seal)
+                options = ocp.CheckpointManagerOptions(max_to_keep=self.keep, cleanup_tmp_directories=True, async_options=last)
+                self._writer = ocp.CheckpointManager(self.path, options=options)
             pending.add(self)
-            items = ocp.args.Composite(**{STATE: ocp.args.PyTreeSave(state), JOB: ocp.args.JsonSave(to_json(record))})
-            self._writer.save(step, args=items, force=True)
+            self._record = record
+            self._writer.save(step, args=ocp.args.Composite(**{STATE: ocp.args.PyTreeSave(state)}), force=True)
         if not self.asynchronous:
             self.wait()
+
+    def _seal(self) -> None:
+        """Called by orbax in the job's first process, when all files are there, before the folder gets its final name."""
+        step = str(self._record.step)
+        found = [p for p in self.path.iterdir() if p.is_dir() and (p.name == step or p.name.startswith(f"{step}."))]
+        seal(max(found, key=lambda p: p.stat().st_mtime_ns), self._record)
 
     def wait(self) -> None:
         """Wait until everything is written. Raises LoadError if that failed."""
@@ -182,8 +187,9 @@ class Checkpoint:
         scope = global_scope() if scope is None else scope
         step = self._chosen(step)
         source = f"the checkpoint {str(self.path / str(step))!r}"
+        record = self._opened(step, source)
         with self._ours(f"{source} is damaged", ParseError), self._reading() as manager:
-            record, groups = contents(manager, step)
+            groups = contents(manager, step)
             stored = whole_of(record, groups)
             difference, names = fitting(wanted(program), stored)
             differs = program_difference(record, program.desc, program.random_seed)
@@ -208,11 +214,20 @@ class Checkpoint:
             raise FluidValueError(f"there is no checkpoint of step {step!r} in {str(self.path)!r}, only of {there[-20:]}")
         return step
 
+    def _opened(self, step: int, source: str) -> Record:
+        try:
+            record = opened(self.path / str(step))
+        except FluidValueError as error:
+            raise ParseError(f"{source} is damaged: {error}") from None
+        if record.step != step:
+            raise ParseError(f"{source} is damaged: the record is that of step {record.step}")
+        return record
+
     @contextlib.contextmanager
     def _reading(self) -> Iterator[Any]:
         import orbax.checkpoint as ocp
 
-        handlers = {STATE: ocp.PyTreeCheckpointHandler(), JOB: ocp.JsonCheckpointHandler()}
+        handlers = {STATE: ocp.PyTreeCheckpointHandler()}
         manager = ocp.CheckpointManager(self.path, options=ocp.CheckpointManagerOptions(create=False), item_handlers=handlers)
         try:
             with jax.enable_x64(True):

@@ -10,22 +10,17 @@ import jax
 import numpy as np
 
 from ..errors import ParseError
-from .record import Record, from_json
+from .record import Record
 from .restore import same_kind
+from .seal import STATE
 from .snapshot import Snapshot
 
-STATE, JOB = "state", "job"  # the arrays, and the record beside them
 ALIKE, OWN, PIECES = "alike", "own", "pieces"  # within the state: see Snapshot
 Groups = Mapping[str, dict[str, Any]]  # ALIKE, OWN, PIECES -> name -> what has a shape and a dtype
 
 
-def contents(manager: Any, step: int) -> tuple[Record, Groups]:
-    """The record, and the metadata of what is stored."""
-    import orbax.checkpoint as ocp
-
-    record = from_json(manager.restore(step, args=ocp.args.Composite(**{JOB: ocp.args.JsonRestore()}))[JOB])
-    if record.step != step:
-        raise ParseError(f"the record is that of step {record.step}")
+def contents(manager: Any, step: int) -> Groups:
+    """The metadata of what is stored."""
     tree = manager.item_metadata(step)[STATE].tree
     groups = {key: dict(tree.get(key) or {}) for key in (ALIKE, OWN, PIECES)}
     if set(tree) - set(groups):
@@ -33,7 +28,7 @@ def contents(manager: Any, step: int) -> tuple[Record, Groups]:
     for name, array in ((n, a) for group in groups.values() for n, a in group.items()):
         if type(name) is not str or getattr(array, "shape", None) is None or getattr(array, "dtype", None) is None:
             raise ParseError(f"the state's {name!r:.80} is no array")
-    return record, groups
+    return groups
 
 
 def whole_of(record: Record, groups: Groups) -> dict[str, Any]:

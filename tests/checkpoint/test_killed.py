@@ -16,7 +16,7 @@ import fluidjax as fluid
 from .killed import NAMES, program
 
 ROOT = Path(__file__).parents[2]
-MOMENTS = 5
+MOMENTS = 4
 
 
 def killed_after(folder: Path, seconds: float) -> None:
