@@ -141,12 +141,10 @@ def test_a_killed_trainer_ends_the_job_with_its_name(launch, victim, step, scrip
     assert code == 137
     assert report.startswith(f"fluidjax launch: trainer {victim} was killed by SIGKILL (signal 9) after ")
     assert report.endswith("; the other 2 processes were ended")
-    told = [who for who in ("trainer 0", "trainer 1", "pserver 0")
-            if f"[{who}] fluidjax: {who} ends because trainer {victim} was killed by SIGKILL (signal 9)" in err]  # fmt: skip
-    if victim == 0 and "the JAX distributed service detected fatal errors" in err:
-        assert told == ["pserver 0"] or told == ["trainer 1", "pserver 0"]  # jax may have been faster than the sentence
-    else:
-        assert told == [f"trainer {1 - victim}", "pserver 0"]
+    other = f"trainer {1 - victim}"  # the pserver may not have come so far
+    told = f"[{other}] fluidjax: {other} ends because trainer {victim} was killed by SIGKILL (signal 9)" in err
+    # trainer 0 holds jax's coordinator, and jax may be faster than the sentence
+    assert told or (victim == 0 and "the JAX distributed service detected fatal errors" in err)
 
 
 def test_an_exception_ends_the_job_with_its_text(launch, script):
