@@ -91,9 +91,8 @@ def test_optimizers_that_no_recording_has(name: str) -> None:
     compare(*wide(OPTIMIZERS[name]), batches((4, 128), 2))
 
 
-@pytest.mark.parametrize("name", ["Adadelta", "RMSProp"])
-def test_cut_parameters_step_as_whole_ones(name: str) -> None:
-    job = compare(*wide(OPTIMIZERS[name], 130), batches((4, 128), 2))
+def test_cut_parameters_step_as_whole_ones() -> None:
+    job = compare(*wide(OPTIMIZERS["RMSProp"], 130), batches((4, 128), 2))
     owners = [s.endpoint for s in job.pservers.values() if any(".block" in n for n in s.scope.local_var_names())]
     assert len(owners) == 2
 
@@ -112,7 +111,7 @@ def test_other_ways_to_deal_parameters(method: Any) -> None:
 def test_completely_not_async() -> None:
     """sync_mode=False with this setting: pservers merge all the same, and trainers meet at a half_async barrier."""
     config = {"sync_mode": False, "half_async": True, "completely_not_async": True, "runtime_split_send_recv": True}
-    main, startup = wide(lambda: fluid.optimizer.SGD(0.1), 130)
+    main, startup = wide(lambda: fluid.optimizer.SGD(0.1))
     first, last = trained(main, startup, batches((4, 128), 2))
     job = LocalJob.of(transpiled(main, startup, sync_mode=False, config=config))
     job.start(first)
