@@ -116,6 +116,7 @@ else:
 """
 
 
+@pytest.mark.slow
 def test_a_pserver_script_in_the_seed_documents_form(launch, tmp_path):
     path = tmp_path / "seed.py"
     path.write_text(SEED)
@@ -127,6 +128,7 @@ def test_a_pserver_script_in_the_seed_documents_form(launch, tmp_path):
     assert all(line.endswith("['recv', 'fetch_barrier']") for line in lines[2:])
 
 
+@pytest.mark.slow
 def test_four_trainers_with_two_devices_each(launch, script):
     code, out, err = launch("--nproc", "4", "--devices-per-proc", "2", script, "run", "0")
     assert (code, out.count("sum 8.0")) == (0, 4), err
