@@ -21,7 +21,7 @@ def _pool_specs(X: Spec, *, pooltype: str, **_: Any) -> tuple[Spec, Spec]:
     if pooltype not in POOLS:
         raise ShapeError(f"op 'sequence_pool' knows no pooltype {pooltype!r}; it is one of {', '.join(POOLS)}")
     shape = (-1, *X.shape[1:])
-    return Spec(shape, X.dtype), Spec(shape, "int32")
+    return Spec(shape, X.dtype), Spec(shape if pooltype == "MAX" else (), "int32")
 
 
 @op(outs="Out MaxIndex~", grad="X MaxIndex", when={"MaxIndex": "pooltype=MAX"}, infer=_pool_specs)
@@ -29,7 +29,7 @@ def sequence_pool(X: Ragged, *, is_test: bool = False, pad_value: float = 0.0, p
     """Out[n] = the sum, average, sum / sqrt(length), max, last or first of the rows of sequence n; pad_value if it is empty.
 
     X [rows, ...]; Out [N, ...] with the LoD levels above the last, if there are any. MaxIndex: the number of the row that
-    the max comes from (-1 where there is none), int32.
+    the max comes from (-1 where there is none), int32; for another pooltype it has no shape and is -1.
     """
     x = sequences_of("sequence_pool", "X", X)
     out, index = _pooled(x, pooltype)
@@ -48,7 +48,7 @@ def _above(x: Ragged, out: Any) -> Any:
 def _pooled(x: Ragged, kind: str) -> tuple[Any, Any]:
     """The pooled rows (anything for an empty sequence) and MaxIndex."""
     n, shape = x.sequences, (x.sequences, *x.rows.shape[1:])
-    none = jnp.full(shape, -1, jnp.int32)
+    none = jnp.full(shape if kind == "MAX" else (), -1, jnp.int32)
     if not n or not x.capacity:
         return jnp.zeros(shape, x.dtype), none
     if kind in ("LAST", "FIRST"):
