@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 import numpy as np
 
-from .ranks import Rows, Where, cut, joined, rows, spread_out
+from .ranks import Mesh, Rows, Where, cut, joined, rows, spread_out
 
 if TYPE_CHECKING:
     from .scope import Scope
@@ -177,6 +177,8 @@ class Bank:
 
     def write(self, name: str, value: Any) -> bool:
         """Store a value of the same shape and dtype, for all ranks; False if it does not fit here."""
+        if isinstance(self.where, Mesh) and self.where.shared:
+            return False  # the processes have to agree on a new value: the next step takes process 0's
         g, i, pack = self._where[name]
         old, own = self.arrays[g][i], self.layouts[g].own[i]
         shape = old.shape[own:] if pack is None else pack.shapes[pack.names.index(name)]
@@ -252,13 +254,12 @@ def all_rows(array: Any) -> Rows:
 
 
 def _arrays(layout: Layout, values: Mapping[str, Any], where: Where) -> list[Any]:
-    return [where.put(_joined(pack, values, where.count), pack.own) for pack in layout.packs] + [
-        where.put(values[n], n in layout.owned) for n in layout.singles
-    ]
+    flat = [_joined(pack, values, where.count) for pack in layout.packs]
+    return where.put_all([*flat, *(values[n] for n in layout.singles)], layout.own)
 
 
 def _joined(pack: Pack, values: Mapping[str, Any], count: int) -> Any:
-    """The flat array of a pack; with a row for each of `count` ranks where these have their own."""
-    if not pack.own:
+    """The flat array of a pack; with a row for each of `count` ranks where these have their own already."""
+    if not (pack.own and any(isinstance(values[n], Rows) for n in pack.names)):
         return np.concatenate([np.ravel(np.asarray(values[n])) for n in pack.names])
     return rows(np.concatenate([spread_out(values[n], count).reshape(count, -1) for n in pack.names], axis=1))

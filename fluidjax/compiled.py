@@ -113,6 +113,8 @@ class Compiled:
         self.ready: dict[Any, str | None] = {}  # signatures that are compiled, and a fetch that has a LoD there
         self._exact: set[Any] = set()  # forms of ragged feeds that some op must see without padding
         self.bank: Bank | None = None
+        self.shared = isinstance(where, Mesh) and where.shared  # with other processes
+        self.agreed: set[Any] = set()  # signatures of feeds that these have compared
         self._layouts: tuple[Layout, Layout] | None = None
         self._fresh: Any = None  # the types that the layouts were planned for
         self._jitted: dict[str, Any] = {}
@@ -168,6 +170,10 @@ class Compiled:
         return True
 
     # -- state -----------------------------------------------------------------------------------------------------
+
+    def in_force(self, scope: Scope) -> bool:
+        """Whether the bank of this program's state is what `scope` shows."""
+        return self.bank is not None and scope._bank is self.bank
 
     def bind(self, scope: Scope) -> Bank:
         """The bank of this program's state in `scope`; made from the scope's variables where it is not in force."""
@@ -344,7 +350,7 @@ class Compiled:
     def refuse_nan(self, kind: str, flags: Sequence[Any]) -> None:
         """Raises NanInfError for the first output that is not finite, of a step of this kind."""
         for (op, name), good in zip(self._finite[kind].watched, flags, strict=True):
-            if not np.all(good):
+            if not all(np.all(s.data) for s in good.addressable_shards):
                 place = f" ({op.loc})" if op.loc else ""
                 raise NanInfError(f"op '{op.type}'{place} wrote NaN or infinity to {name!r}: {text.op_text(op)}")
 

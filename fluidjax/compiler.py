@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from .dist.across import check_trainers, places_across
 from .dist.data_parallel import DataParallel
 from .dist.parallel import Parallel
 from .dist.places import ranks_on
 from .dist.shard_optimizer import ShardOptimizer
-from .errors import FluidTypeError, FluidValueError, UnsupportedError
+from .errors import FluidTypeError, FluidValueError
 from .executor import Executor
 from .ir import edit, show
 from .passes.base import Pass
@@ -100,8 +102,9 @@ class CompiledProgram:
         self._ran = True
         if self._places is None:
             self._places = _default_places() if self._given_places is _DEFAULT else self._given_places
-            if len(self._places) > 1:
-                self._made = self._several()
+            trainers = self._trainers()
+            if len(self._places) > 1 or trainers > 1:
+                self._made = self._several(trainers)
         return self._made
 
     @property
@@ -109,17 +112,28 @@ class CompiledProgram:
         """How many steps one run takes."""
         return max(self._exec_strategy.num_iteration_per_run, 1) if self._exec_strategy is not None else 1
 
-    def _several(self) -> Parallel:
+    def _trainers(self) -> int:
+        """How many trainers the program is for. Raises FluidValueError unless this process is one of such a job."""
+        strategy = self._build_strategy or BuildStrategy()
+        listed, asked = len(self._program._trainers_endpoints), max(strategy.num_trainers, 1)
+        if listed > 1 and asked > 1 and listed != asked:
+            raise FluidValueError(f"num_trainers is {asked}, but the program was transpiled for {listed} trainers")
+        if max(listed, asked) > 1:
+            check_trainers(max(listed, asked), strategy.trainer_id if asked > 1 else None)
+        return max(listed, asked)
+
+    def _several(self, trainers: int) -> Parallel:
         assert self._places is not None
         strategy = self._build_strategy or BuildStrategy()
+        where = places_across(self._places) if trainers > 1 else ranks_on(self._places)
         rewrites: list[Pass] = []
         if self._loss_name is not None:
-            count = len(self._places)
+            count = where.count
             if strategy.reduce_strategy == BuildStrategy.ReduceStrategy.Reduce:
                 rewrites.append(ShardOptimizer(count))
             scale = strategy.gradient_scale_strategy.name
             rewrites.append(DataParallel(count, scale, strategy.fuse_all_reduce_ops, strategy.sync_batch_norm))
-        made = Parallel(ranks_on(self._places), rewrites, bool(strategy.memory_optimize))
+        made = Parallel(where, rewrites, bool(strategy.memory_optimize))
         if strategy.debug_graphviz_path:
             Path(strategy.debug_graphviz_path).write_text(show.to_dot(made.desc(self._program)))
         return made
@@ -149,8 +163,11 @@ class ParallelExecutor:
     loss_name, share_vars_from, exec_strategy, build_strategy: as CompiledProgram.with_data_parallel takes them, but that
     share_vars_from is a ParallelExecutor. main_program: default the main program. scope: default global_scope().
 
-    Raises FluidValueError for use_cuda without a GPU, UnsupportedError for several trainers, which are not there yet, and
-    what with_data_parallel raises.
+    num_trainers, trainer_id: in a job of several processes (python -m fluidjax launch), how many there are and which this
+    one is. Then the ranks are the devices of all trainers; feeds and fetches are this trainer's.
+
+    Raises FluidValueError for use_cuda without a GPU and for trainers that are not those of the running job, and what
+    with_data_parallel raises.
     """
 
     def __init__(
@@ -173,10 +190,12 @@ class ParallelExecutor:
             raise FluidTypeError(
                 f"The share_vars_from should be ParallelExecutor, not {type(share_vars_from).__name__}"
             )
-        if num_trainers != 1:
-            raise UnsupportedError(
-                f"ParallelExecutor with num_trainers={num_trainers} is not there yet; run one trainer"
-            )
+        if num_trainers < 1 or not 0 <= trainer_id < num_trainers:
+            raise FluidValueError(f"trainer_id is 0 to num_trainers - 1, not {trainer_id} of {num_trainers}")
+        if num_trainers > 1:
+            check_trainers(num_trainers, trainer_id)
+            build_strategy = copy.copy(build_strategy) or BuildStrategy()
+            build_strategy.num_trainers, build_strategy.trainer_id = num_trainers, trainer_id
         places: list[Place] = list(cuda_places()) if use_cuda else list(cpu_places())
         shared = None if share_vars_from is None else share_vars_from._compiled
         self._compiled: CompiledProgram = CompiledProgram(as_program(main_program)).with_data_parallel(

@@ -11,8 +11,9 @@ from weakref import WeakKeyDictionary
 import jax
 import numpy as np
 
-from .bank import Bank
+from .bank import Bank, all_rows
 from .compiled import Compiled, Recompiles
+from .dist.across import before_step, job_seed, whole_job
 from .dist.parallel import Parallel
 from .dist.runtime import served
 from .errors import FeedError, FetchError, FluidTypeError, FluidValueError, MixesRows, UnsupportedError
@@ -46,6 +47,8 @@ class Executor:
         self._recompiles: WeakKeyDictionary[Program | Parallel, Recompiles] = WeakKeyDictionary()
         self._runs: WeakKeyDictionary[Program, int] = WeakKeyDictionary()
         self._seeds: WeakKeyDictionary[Program, int] = WeakKeyDictionary()  # of restored programs whose random_seed is 0
+        self._jobs: WeakKeyDictionary[Program, tuple[Any, Parallel | None]] = WeakKeyDictionary()
+        self._several = jax.process_count() > 1
         self._closed = False
 
     def run(
@@ -80,6 +83,7 @@ class Executor:
         times = getattr(program, "_iterations", 1)
         parallel = getattr(program, "_parallel", None)
         program = self._program(program)
+        parallel = parallel or self._whole_job(program)
         if served(program.desc):  # a pserver of a job: this lasts as long as the job
             return []
         scope = global_scope() if scope is None else scope
@@ -126,6 +130,7 @@ class Executor:
         """
         parallel = getattr(program, "_parallel", None)
         program = self._program(program)
+        parallel = parallel or self._whole_job(program)
         scope = global_scope() if scope is None else scope
         compiled = self._compile(program, _names(fetch_list), parallel)
         stacked, count = _stack(compiled, feeds)
@@ -153,7 +158,16 @@ class Executor:
 
     def _seed(self, program: Program) -> int:
         """The seed that a program's random numbers hang on; with the number of the step, `_runs`, the whole random state."""
-        return program._seed or self._seeds.get(program, _PROCESS_SEED)
+        return program._seed or self._seeds.get(program) or job_seed() or _PROCESS_SEED
+
+    def _whole_job(self, program: Program) -> Parallel | None:
+        """What makes a program with collective ops run with the other processes of a job."""
+        if not self._several:
+            return None
+        found = self._jobs.get(program)
+        if found is None or found[0] != program._version:
+            found = self._jobs[program] = program._version, whole_job(program, self._device)
+        return found[1]
 
     def _compile(self, program: Program, fetches: tuple[str, ...], parallel: Parallel | None = None) -> Compiled:
         owner = program if parallel is None else parallel
@@ -178,6 +192,10 @@ class Executor:
     ) -> list[Any]:
         """One call of the jitted step; its result becomes the scope's state. numpy: refuse fetches that have a LoD."""
         seed, step = 0, 0
+        if compiled.shared:
+            signature = compiled.signature(count, feed)
+            random = f"seed {program._seed or self._seeds.get(program)}, step {self._runs.get(program, 0)}"
+            before_step(compiled, scope, feed, signature, random, _PROCESS_SEED)
         if compiled.random:
             seed = self._seed(program)
             # A seeded startup program starts afresh whenever it is run: the same parameters again.
@@ -193,7 +211,7 @@ class Executor:
                 compiled.refuse_nan(kind, result[3])
                 _refuse_lod(compiled.with_lod(result[2]) if numpy else None)
                 bank.cell.append(result)
-                _keep(bank, scope, result[1])
+                _keep(bank, scope, result[1], compiled.own)
             else:
                 _advance(compiled, compiled.function(kind), bank, scope, args, numpy)
         result = bank.cell[-1]
@@ -226,7 +244,7 @@ def _advance(compiled: Compiled, fn: Any, bank: Bank, scope: Scope, args: tuple[
     lowered.compile()
     with uninterrupted():
         bank.cell.extend(map(fn, *((a,) for a in args)))
-        _keep(bank, scope, bank.cell[-1][1])
+        _keep(bank, scope, bank.cell[-1][1], compiled.own)
     compiled.ready[signature] = ragged
 
 
@@ -235,12 +253,12 @@ def _refuse_lod(name: str | None) -> None:
         raise refuse_lod(name)
 
 
-def _keep(bank: Bank, scope: Scope, created: Mapping[str, Any]) -> None:
-    """The bank and newly created variables become what the scope shows."""
+def _keep(bank: Bank, scope: Scope, created: Mapping[str, Any], own: frozenset[str] = frozenset()) -> None:
+    """The bank and newly created variables become what the scope shows. own: those with a row for each rank."""
     if scope._bank is not bank:
         bank.adopt()
     for name, value in created.items():
-        (scope.find_var(name) or scope.var(name)).value = value
+        (scope.find_var(name) or scope.var(name)).value = all_rows(value) if name in own else value
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -42,6 +42,10 @@ class OneDevice:
                 value = np.array(value)
             return jax.device_put(value, self.device, may_alias=False)
 
+    def put_all(self, values: Sequence[Any], own: Sequence[bool]) -> list[Any]:
+        """`put` of each."""
+        return [self.put(v, o) for v, o in zip(values, own, strict=True)]
+
     def launched(self, state: Any) -> None:
         """Told of every step that was launched, with the state that it makes."""
 
@@ -65,6 +69,7 @@ class Mesh:
     """A rank for each device, run at once under jax.shard_map; devices of other processes of the job may be among them."""
 
     devices: tuple[Any, ...]
+    begins: Callable[[], None] = field(default=lambda: None, compare=False)  # called before what needs every process
     together = True
     _steps: Iterator[int] = field(default_factory=itertools.count, compare=False)
 
@@ -84,11 +89,41 @@ class Mesh:
         return tuple(d for d in self.devices if d.process_index == here)
 
     @cached_property
+    def shared(self) -> bool:
+        """Whether other processes hold some of the devices."""
+        return len(self.local) != self.count
+
+    @cached_property
     def mesh(self) -> JaxMesh:
         return JaxMesh(np.array(self.devices), (AXIS,))
 
     def sharding(self, spec: PartitionSpec) -> NamedSharding:
         return NamedSharding(self.mesh, spec)
+
+    def put_all(self, values: Sequence[Any], own: Sequence[bool]) -> list[Any]:
+        """`put` of each. Where other processes hold devices, each of them calls this, and all get process 0's values.
+
+        What each rank has its own value of, and what lies on the mesh already, is taken as it is.
+        """
+        values = list(values)
+        if self.shared:
+            new = [i for i, v in enumerate(values) if not isinstance(v, Rows) and not self._here(v)]
+            for i, first in zip(new, self._first([np.asarray(values[i]) for i in new]), strict=True):
+                values[i] = np.asarray(first) if own[i] else first
+        return [self.put(v, o) for v, o in zip(values, own, strict=True)]
+
+    def _here(self, value: Any) -> bool:
+        return isinstance(value, jax.Array) and value.sharding in (self.sharding(ALIKE), self.sharding(OWN))
+
+    def _first(self, hosts: Sequence[np.ndarray]) -> list[Any]:
+        """Process 0's of these arrays, in one message for all."""
+        with jax.enable_x64(True):
+            every = [self._rows_of(h) for h in hosts]
+            return list(jax.jit(lambda many: [a[0] for a in many], out_shardings=self.sharding(ALIKE))(every)) if every else []
+
+    def _rows_of(self, host: np.ndarray) -> Any:
+        """[ranks, ...] with this array in the rows of this process."""
+        return jax.make_array_from_callback((self.count, *host.shape), self.sharding(OWN), lambda _: host[None])
 
     def put(self, value: Any, own: bool = False) -> Any:
         """The array on all devices: replicated, or each rank's row on its device."""
@@ -111,6 +146,7 @@ class Mesh:
     def everywhere(self, array: Any) -> Any:
         """All ranks' rows as a host array. Where other processes hold some, each of them must call this too."""
         if not array.is_fully_addressable:
+            self.begins()
             array = jax.jit(lambda a: a, out_shardings=self.sharding(ALIKE))(array)
         return np.array(array)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fluidjax as fluid
-from fluidjax.errors import EnforceNotMet, FluidError, FluidTypeError, FluidValueError, UnsupportedError
+from fluidjax.errors import EnforceNotMet, FluidError, FluidTypeError, FluidValueError
 
 RECORDED = json.loads((Path(__file__).parent / "data" / "feeding_1.8.5.json").read_text())["strategies"]
 OPTIONS = [(kind, name) for kind in RECORDED for name in RECORDED[kind]]
@@ -134,7 +134,7 @@ def test_parallel_executor(network, monkeypatch):
     assert first.shape == second.shape == (1,) and second < first and train.device_count == 1
     with pytest.raises(FluidTypeError, match="share_vars_from should be ParallelExecutor, not int"):
         fluid.ParallelExecutor(use_cuda=False, main_program=test, share_vars_from=3)
-    with pytest.raises(UnsupportedError, match="num_trainers=2"):
+    with pytest.raises(FluidValueError, match="for 2 trainers, but this process runs by itself"):
         fluid.ParallelExecutor(use_cuda=False, main_program=test, num_trainers=2)
     if not fluid.is_compiled_with_cuda():
         with pytest.raises(FluidValueError, match="JAX sees no GPU"):

@@ -9,7 +9,7 @@ Messages, one JSON object a line (`wire.py`):
     hub      {"hub": version}  {"ok": {"coordinator": ...}}  {"refused": why}  {"end": why}  {"done": true}  {"poll": true}
              {"program": k, "text": true}  {"program": k, "same": true}  {"program": k, "different": why}
     process  {"hello": ...}  {"steps": n}  {"bye": n}  {"failed": why}
-             {"program": k, "hash": h}  {"program": k, "text": t}
+             {"program": k, "hash": h, "steps": n}  {"program": k, "text": t}
 """
 
 from __future__ import annotations
@@ -201,20 +201,21 @@ class Hub:
             self._greet(peer, read_hello(message["hello"]), message.get("failed"))
         elif peer.hello is None:
             raise ParseError("it did not say hello")
+        elif "program" in message:
+            self._compare(peer, message)
         elif "steps" in message or "bye" in message:
             peer.steps = max(peer.steps, _count(message.get("steps", message.get("bye"))))
             if "bye" in message:
                 peer.ended = True
                 self.goodbyes.add(peer.name)
             self._judge_steps()
+            self._judge_checks(peer)
             self._maybe_done()
         elif "failed" in message:
             peer.failed = str(message["failed"])[:2000]
             self.failures[peer.name] = peer.failed
             if not self.supervised:
                 self._suspect()
-        elif "program" in message:
-            self._compare(peer, message)
 
     def _greet(self, peer: Peer, hello: Hello, failed: object) -> None:
         if hello.token != self.token:
@@ -285,7 +286,7 @@ class Hub:
             self._over(f"{trainers_text(ranks)} of {self.count} did not come within {self.timeout:g} s", "refused")
         if self._verdict_at is not None and now > self._verdict_at and self.state != OVER:
             self._over(self._who_died(), "end")
-        if self.state == RUNNING and now > self._poll_at and any(p.ended for p in self._trainers()):
+        if self.state == RUNNING and now > self._poll_at and (self._checks or any(p.ended for p in self._trainers())):
             self._poll_at = now + POLL
             for peer in self._peers:
                 if peer.hello and peer.hello.role == TRAINER and not peer.ended:
@@ -318,6 +319,19 @@ class Hub:
                 "end",
             )
 
+    def _judge_checks(self, peer: Peer) -> None:
+        """Whether a trainer is in a step already that another one has something to compare before."""
+        if peer.hello is None or peer.hello.role != TRAINER or self.state != RUNNING:
+            return
+        for comparison in self._checks.values():
+            other = comparison.passed(peer.hello.rank, peer.steps)
+            if other is not None:
+                self._over(
+                    f"trainer {other} has new sizes in its feed, a new program or new state before step {comparison.steps[other] + 1}, "
+                    f"but {peer.name} has begun that step without; all trainers need batches of equal sizes, and the same steps",
+                    "end",
+                )
+
     def _over(self, why: str, message: str) -> None:
         if self.state != OVER:
             self.state, self.verdict = OVER, why
@@ -333,6 +347,7 @@ class Hub:
         comparison = self._checks.setdefault(k, Comparison(self.count))
         if "hash" in message:
             comparison.hashes[peer.hello.rank] = str(message["hash"])[:200]
+            comparison.steps[peer.hello.rank] = _count(message.get("steps"))
         else:
             comparison.add_text(peer.hello.rank, message.get("text"))
         for rank in comparison.wanted():

@@ -179,7 +179,7 @@ class Link:
         """Compare `text` with what the other trainers give. Raises JobError where they differ, or do not answer in time."""
         k, self._checks = self._checks, self._checks + 1
         self._texts = {k: text}
-        self._send({"program": k, "hash": same.fingerprint(text)})
+        self._send({"program": k, "hash": same.fingerprint(text), "steps": self.steps})
         try:
             answer = self._answers.get(timeout=None if math.isinf(timeout) else timeout)
         except queue.Empty:

@@ -78,7 +78,7 @@ class Parallel:
         if self.where.together and _alike(ranks):
             return self._whole({n: np.concatenate([np.asarray(r[n]) for r in ranks]) for n in ranks[0]})
         if count != self.where.count:
-            raise FeedError(f"in a job of several processes every one of the {count} devices here must get equally many samples")
+            raise FeedError(_unequal(ranks))
         return tuple(ranks)
 
     def _listed(self, feed: Sequence[Any], count: int, check: Any) -> list[dict[str, Any]]:
@@ -102,7 +102,7 @@ class Parallel:
             return dict(values)
         sharding = where.sharding(OWN)
         with jax.enable_x64(True):
-            return {n: jax.make_array_from_process_local_data(sharding, np.asarray(v)) for n, v in values.items()}
+            return {n: jax.make_array_from_process_local_data(sharding, np.array(v)) for n, v in values.items()}
 
     def check_steps(self, stacked: Mapping[str, Any]) -> None:
         """Raises UnsupportedError unless all ranks get equal parts of every one of several stacked feeds."""
@@ -127,6 +127,14 @@ def _alike(ranks: Sequence[Mapping[str, Any]]) -> bool:
     if any(isinstance(v, LoDTensor) or not v.ndim for one in ranks for v in one.values()):
         return False
     return all({n: v.shape for n, v in one.items()} == {n: v.shape for n, v in ranks[0].items()} for one in ranks)
+
+
+def _unequal(ranks: Sequence[Mapping[str, Any]]) -> str:
+    """Why a process of a job cannot give these feeds to its devices."""
+    name = next((n for one in ranks for n, v in one.items() if isinstance(v, LoDTensor)), None)
+    if name is not None:
+        return f"{name!r} is fed with a LoD, which a job of several processes does not take; pad the sequences to one length"
+    return f"in a job of several processes each of the {len(ranks)} devices here must get equally many samples"
 
 
 def sizes(samples: int, count: int) -> list[int]:

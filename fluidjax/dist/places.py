@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 from ..place import CUDAPlace, Place, cpu_devices
 from ..ranks import Mesh, Turns, Where
@@ -14,11 +15,7 @@ def ranks_on(places: Sequence[Place]) -> Where:
 
     Warns where several places have to share a device.
     """
-    if all(isinstance(p, CUDAPlace) for p in places):
-        devices = tuple(p.device() for p in places)
-    else:
-        found = cpu_devices(len(places))
-        devices = tuple(found[i % len(found)] for i in range(len(places)))
+    devices = devices_of(places)
     if len(set(devices)) == len(places):
         return Mesh(devices)
     more = f"set CPU_NUM={len(places)} before JAX is first used" if devices[0].platform == "cpu" else "name different GPUs"
@@ -29,4 +26,12 @@ def ranks_on(places: Sequence[Place]) -> Where:
         stacklevel=2,
     )
     return Turns(devices[0], len(places))
+
+
+def devices_of(places: Sequence[Place]) -> tuple[Any, ...]:
+    """This process's devices for these places, of which there may be fewer."""
+    if all(isinstance(p, CUDAPlace) for p in places):
+        return tuple(p.device() for p in places)
+    found = cpu_devices(len(places))
+    return tuple(found[i % len(found)] for i in range(len(places)))
 

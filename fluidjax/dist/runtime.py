@@ -44,6 +44,11 @@ class Job:
         """``trainer 1``."""
         return f"{self.role.lower()} {self.rank}"
 
+    @property
+    def watched(self) -> bool:
+        """Whether the job's processes are connected, so that they can compare programs and count steps."""
+        return self._link is not None
+
     def step_begins(self, program: ProgramDesc | None = None) -> None:
         """Count a step that needs every trainer; costs an addition. The counts show when trainers' batches differ in number.
 

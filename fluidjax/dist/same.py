@@ -6,10 +6,11 @@ import base64
 import hashlib
 import re
 import zlib
+from dataclasses import replace
 from itertools import zip_longest
 
 from ..errors import ParseError
-from ..ir.desc import ProgramDesc
+from ..ir.desc import FrozenMap, OpDesc, ProgramDesc
 from ..ir.text import op_text, var_text
 
 _TRAINER_ID = re.compile(r"\btrainer_id=\d+")
@@ -19,16 +20,23 @@ LARGEST = 256 << 20  # bytes of a program's text
 def program_lines(desc: ProgramDesc, rank: int = -1) -> str:
     """Every op of every block on a line of its own, then every variable: what must agree between trainers.
 
-    Left out are the random seed, the user's line that an op comes from, and, for the program of trainer `rank` of a
-    parameter-server job, the id that DistributeTranspiler writes into names and attributes.
+    Left out are the random seed, the user's line that an op comes from, its op_namescope (a count of what was built before),
+    and, for the program of trainer `rank` of a parameter-server job, the id that DistributeTranspiler writes into names and
+    attributes.
     """
-    ops = [f"block {i}: {op_text(op, block.vars)}" for i, block in enumerate(desc.blocks) for op in block.ops]
+    ops = [f"block {i}: {op_text(_unscoped(op), block.vars)}" for i, block in enumerate(desc.blocks) for op in block.ops]
     variables = [f"block {i}: {var_text(var)}" for i, block in enumerate(desc.blocks) for var in block.vars.values()]
     if rank >= 0:
         own = re.compile(rf"\.trainer_{rank}(?!\d)")
         ops = [_TRAINER_ID.sub("trainer_id=*", own.sub(".trainer_*", line)) for line in ops]
         variables = [own.sub(".trainer_*", line) for line in variables]
     return "\n".join([*ops, *sorted(variables)])
+
+
+def _unscoped(op: OpDesc) -> OpDesc:
+    if "op_namescope" not in op.attrs:
+        return op
+    return replace(op, attrs=FrozenMap({n: v for n, v in op.attrs.items() if n != "op_namescope"}))
 
 
 def fingerprint(text: str) -> str:
@@ -69,7 +77,12 @@ class Comparison:
         self.count = count
         self.hashes: dict[int, str] = {}
         self.texts: dict[int, str] = {}
+        self.steps: dict[int, int] = {}  # that a trainer had begun when it came
         self._asked = False
+
+    def passed(self, rank: int, steps: int) -> int | None:
+        """A trainer that waits for this one at a step that it has begun, without comparing; None if there is none."""
+        return next((r for r, n in self.steps.items() if rank not in self.hashes and steps > n), None)
 
     @property
     def same(self) -> bool:
@@ -98,8 +111,9 @@ class Comparison:
             return ""
         (_, ours), (rank, theirs) = sorted(self.texts.items())[:2]
         _, a, b = first_difference(ours, theirs)
+        what = "feed batches of different sizes" if a.startswith("feed ") and b.startswith("feed ") else "run different programs"
         return (
-            f"trainer 0 and trainer {rank} run different programs; the first difference: trainer 0 has {_short(a)}, "
+            f"trainer 0 and trainer {rank} {what}; the first difference: trainer 0 has {_short(a)}, "
             f"trainer {rank} has {_short(b)}"
         )
 

@@ -1,0 +1,165 @@
+"""A trainer of a job, and the same training in one process: ``python -m fluidjax launch --nproc 2 trainers.py OUT CASE...``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+import fluidjax as fluid
+
+STEPS, BATCH = 3, 16
+Net = tuple[fluid.Program, fluid.Program, Any, Any]
+
+
+def net(kind: str, seed: int = 0) -> Net:
+    """main, startup, loss, the variable to look at."""
+    main, startup = fluid.Program(), fluid.Program()
+    main.random_seed = startup.random_seed = seed
+    with fluid.unique_name.guard(), fluid.program_guard(main, startup):
+        x, y = fluid.data("x", [None, 6]), fluid.data("y", [None, 1], "int64")
+        h = fluid.layers.fc(x, 8, act="tanh", param_attr=fluid.ParamAttr(name="w", initializer=fluid.initializer.Normal()))
+        h = fluid.layers.batch_norm(h) if "bn" in kind else h
+        h = fluid.layers.dropout(h, 0.5) if kind == "drop" else h
+        loss = fluid.layers.mean(fluid.layers.cross_entropy(fluid.layers.fc(h, 3, act="softmax"), y))
+        optimizer = fluid.optimizer.SGD(0.1) if kind == "local_sgd" else fluid.optimizer.Momentum(0.1, 0.9)
+        optimizer.minimize(loss)
+    return main, startup, loss, h
+
+
+def batches(part: int = 0, parts: int = 1) -> list[dict[str, np.ndarray]]:
+    """Part `part` of `parts` of every step's batch."""
+    r = np.random.RandomState(3)
+    rows = slice(part * BATCH // parts, (part + 1) * BATCH // parts)
+    return [{"x": r.randn(BATCH, 6).astype("f4")[rows], "y": r.randint(0, 3, (BATCH, 1))[rows]} for _ in range(STEPS)]
+
+
+def first_values(main: fluid.Program) -> dict[str, np.ndarray]:
+    r = np.random.RandomState(11)
+    return {p.name: r.uniform(-0.5, 0.5, p.shape).astype("f4") for p in main.global_block().all_parameters()}
+
+
+def values(main: fluid.Program, scope: fluid.Scope) -> dict[str, np.ndarray]:
+    return {v.name: scope.get(v.name) for v in main.list_vars() if v.persistable and v.type != "RAW"}
+
+
+def strategy(kind: str, **options: Any) -> fluid.BuildStrategy:
+    made = fluid.BuildStrategy()
+    for name, value in {"sync_batch_norm": kind == "sync_bn", **options}.items():
+        setattr(made, name, value)
+    if kind == "reduce":
+        made.reduce_strategy = fluid.BuildStrategy.ReduceStrategy.Reduce
+    return made
+
+
+def train(program: Any, made: Net, scope: fluid.Scope, feeds: Any) -> dict[str, np.ndarray]:
+    """Losses, what the last step saw of the net's variable, and all values after it."""
+    main, _, loss, seen = made
+    exe = fluid.Executor(fluid.CPUPlace())
+    fetched = [exe.run(program, feed, [loss, seen], scope=scope) for feed in feeds]
+    return {"loss": np.array([f[0] for f in fetched]), "seen": fetched[-1][1], **values(main, scope)}
+
+
+def alone(kind: str, places: int) -> dict[str, np.ndarray]:
+    """The training in one process, on the whole batch."""
+    made, scope = net(kind), fluid.Scope()
+    fluid.Executor(fluid.CPUPlace()).run(made[1], scope=scope)
+    for name, value in first_values(made[0]).items():
+        scope.var(name).set(value)
+    compiled = fluid.CompiledProgram(made[0]).with_data_parallel(made[2].name, strategy(kind), places=[fluid.CPUPlace()] * places)
+    return train(compiled if places > 1 else made[0], made, scope, batches())
+
+
+# -- what every trainer does ------------------------------------------------------------------------------------------
+
+
+def here(kind: str) -> dict[str, np.ndarray]:
+    """with_data_parallel in the job; trainer 0's first values are everybody's."""
+    rank, count = jax.process_index(), jax.process_count()
+    made, scope = net(kind), fluid.Scope()
+    fluid.Executor(fluid.CPUPlace()).run(made[1], scope=scope)
+    for name, value in first_values(made[0]).items():
+        scope.var(name).set(value if rank == 0 else value * 0 + rank)
+    compiled = fluid.CompiledProgram(made[0]).with_data_parallel(
+        made[2].name, strategy(kind, num_trainers=count, trainer_id=rank), places=fluid.cpu_places()
+    )
+    return train(compiled, made, scope, batches(rank, count))
+
+
+def drawn() -> dict[str, np.ndarray]:
+    """Dropout, and parameters that every trainer draws for itself, by ParallelExecutor and a program of nccl2 mode."""
+    rank, count = jax.process_index(), jax.process_count()
+    made, scope = net("drop"), fluid.Scope()
+    config = fluid.DistributeTranspilerConfig()
+    config.mode, config.wait_port = "nccl2", False
+    trainers = os.environ["PADDLE_TRAINER_ENDPOINTS"]
+    t = fluid.DistributeTranspiler(config)
+    t.transpile(rank, program=made[0], startup_program=made[1], trainers=trainers, current_endpoint=trainers.split(",")[rank])
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(made[1], scope=scope)
+    begun = scope.get("w")
+    pe = fluid.ParallelExecutor(False, made[2].name, made[0], num_trainers=count, trainer_id=rank, scope=scope)
+    ones = {"x": np.ones((BATCH // count, 6), "f4"), "y": np.zeros((BATCH // count, 1), "int64")}
+    seen = [pe.run([made[3].name], ones)[0] for _ in range(STEPS)][-1]
+    folder = Path(sys.argv[1]) / f"saved {rank}"
+    with fluid.scope_guard(scope):
+        fluid.io.save_persistables(exe, str(folder), main_program=made[0])
+    return {"begun": begun, "seen": seen, **values(made[0], scope)}
+
+
+def collective(mode: str) -> dict[str, np.ndarray]:
+    """Programs of the collective mode, run as they are; the startup program too."""
+    rank, count = jax.process_index(), jax.process_count()
+    made, scope = net(mode), fluid.Scope()
+    config = fluid.DistributeTranspilerConfig()
+    config.mode, config.collective_mode, config.wait_port = "collective", mode, False
+    trainers = os.environ["PADDLE_TRAINER_ENDPOINTS"]
+    t = fluid.DistributeTranspiler(config)
+    t.transpile(rank, program=made[0], startup_program=made[1], trainers=trainers, current_endpoint=trainers.split(",")[rank])
+    fluid.Executor(fluid.CPUPlace()).run(made[1], scope=scope)
+    begun = {f"begun {p.name}": scope.get(p.name) for p in made[0].global_block().all_parameters()}
+    return {**begun, **train(made[0], made, scope, batches(rank, count))}
+
+
+def mistakes() -> dict[str, np.ndarray]:
+    """Errors that leave the job alive."""
+    rank, count = jax.process_index(), jax.process_count()
+    found = {}
+    for name, n, i in (("number", count + 1, rank), ("id", count, (rank + 1) % count)):
+        try:
+            fluid.ParallelExecutor(False, main_program=net("plain")[0], num_trainers=n, trainer_id=i)
+        except ValueError as error:
+            found[name] = np.array(str(error))
+    for name, kind, rows in (("program", "bn" if rank else "plain", 4), ("feed", "plain", 4 * (rank + 1))):
+        made, scope = net(kind), fluid.Scope()
+        fluid.Executor(fluid.CPUPlace()).run(made[1], scope=scope)
+        build = strategy(kind, num_trainers=count, trainer_id=rank)
+        compiled = fluid.CompiledProgram(made[0]).with_data_parallel(made[2].name, build, places=fluid.cpu_places())
+        try:
+            train(compiled, made, scope, [{"x": np.ones((rows, 6), "f4"), "y": np.zeros((rows, 1), "int64")}])
+        except fluid.errors.JobError as error:
+            found[name] = np.array(str(error))
+    return found
+
+
+def late() -> dict[str, np.ndarray]:
+    """One trainer's last batch is smaller."""
+    rank, count = jax.process_index(), jax.process_count()
+    made, scope = net("plain"), fluid.Scope()
+    fluid.Executor(fluid.CPUPlace()).run(made[1], scope=scope)
+    build = strategy("plain", num_trainers=count, trainer_id=rank)
+    compiled = fluid.CompiledProgram(made[0]).with_data_parallel(made[2].name, build, places=fluid.cpu_places())
+    sizes = (4, 4, 2 if rank else 4)
+    return train(compiled, made, scope, [{"x": np.ones((n, 6), "f4"), "y": np.zeros((n, 1), "int64")} for n in sizes])
+
+
+CASES = {"drawn": drawn, "grad_allreduce": lambda: collective("grad_allreduce"), "local_sgd": lambda: collective("local_sgd"),
+         "mistakes": mistakes, "late": late}  # fmt: skip
+
+if __name__ == "__main__":
+    for case in sys.argv[2:]:
+        np.savez(Path(sys.argv[1]) / f"{case}-{jax.process_index()}.npz", **(CASES[case]() if case in CASES else here(case)))
