@@ -23,7 +23,7 @@ from ..scope import Scope, global_scope
 from . import pending
 from .load import ALIKE, OWN, PIECES, contents, load, whole_of
 from .record import Random, Record, checked_args, lines
-from .restore import Restored, check, fitting, program_difference, shardings_of, wanted
+from .restore import Restored, check, fitting, meant, program_difference, shardings_of, wanted
 from .seal import STATE, is_sealed, opened, seal
 from .snapshot import Snapshot, put, take
 
@@ -103,7 +103,7 @@ class Checkpoint:
         runner = _executor(executor)
         random = Random(program.random_seed, runner._seed(program), runner._runs.get(program, 0))
         args = checked_args(dict(trainer_args or {}))
-        record = Record(step, lines(program.desc), random, _position(reader), args, empty, snapshot.shapes, snapshot.lods)
+        record = Record(step, lines(meant(program)), random, _position(reader), args, empty, snapshot.shapes, snapshot.lods)
         self._write(step, snapshot, record)
         return step
 
@@ -192,7 +192,7 @@ class Checkpoint:
             groups = contents(manager, step)
             stored = whole_of(record, groups)
             difference, names = fitting(wanted(program), stored)
-            differs = program_difference(record, program.desc, program.random_seed)
+            differs = program_difference(record, meant(program), program.random_seed)
             if strict:
                 check(source, difference, differs)
             if reader is not None and record.position is None:

@@ -15,7 +15,7 @@ from ..errors import FluidValueError, LoadError
 from ..ir.desc import ProgramDesc, VarDesc
 from ..position import Position
 from ..program import Program
-from ..saved.values import Difference, compare, is_persistable
+from ..saved.values import STORED_KINDS, Difference, compare
 from ..scope import Scope
 from .record import Record, lines
 
@@ -37,9 +37,16 @@ class Restored:
     program: str = ""
 
 
+def meant(program: Program) -> ProgramDesc:
+    """The program that a checkpoint is of: that of a parameter-server job is the one before transpile, whatever the job's size."""
+    plan = program._pserver_plan
+    return program.desc if plan is None else plan.main
+
+
 def wanted(program: Program) -> dict[str, VarDesc]:
     """The variables of a program that a checkpoint holds: all persistable ones, by name."""
-    return {v.name: v.desc for v in program.list_vars() if is_persistable(v)}
+    vars = (v for block in meant(program).blocks for v in block.vars.values())
+    return {v.name: v for v in vars if v.persistable and v.kind in STORED_KINDS}
 
 
 def program_difference(record: Record, desc: ProgramDesc, seed: int) -> str:

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 import fluidjax as fluid
+from fluidjax.checkpoint.record import lines
 from fluidjax.errors import FluidTypeError, FluidValueError
 
-from .model import Job, values
+from .model import Job, build, values
 
 ROOT = Path(__file__).parents[2]
 
@@ -133,3 +134,24 @@ def test_odd_names_values_and_lods(tmp_path: Path) -> None:
         found = other.find_var(name).value
         assert found.dtype == value.dtype and found.shape == value.shape and np.array_equal(found, value)
     assert other.find_var("a/../b@GRAD").get_tensor().lod() == [[0, 1, 3]]
+
+
+def test_jobs_of_another_size_have_the_same_checkpoints(tmp_path: Path) -> None:
+    """The trainer program stands for the program before transpile, with its optimizer state."""
+
+    def trainer(trainers: int, pservers: str) -> Any:
+        main, startup, _ = build(seed=0)
+        job = fluid.DistributeTranspiler()
+        job.transpile(0, program=main, pservers=pservers, trainers=trainers, startup_program=startup)
+        return job.get_trainer_program(wait_port=False)
+
+    run = Job(seed=0)
+    run.train(1)
+    two, three = trainer(2, "127.0.0.1:6174"), trainer(3, "127.0.0.1:6174,127.0.0.2:6174")
+    assert lines(two.desc) != lines(three.desc) != lines(run.main.desc)
+    fluid.io.save_checkpoint(run.exe, tmp_path, two, scope=run.scope)
+    there = fluid.Scope()
+    fluid.io.load_checkpoint(run.exe, tmp_path, three, scope=there)
+    assert "fc_0.w_0_moment1_0" in there.local_var_names()
+    assert all(np.array_equal(there.get(n), v) for n, v in values(run.main, run.scope).items())
+    fluid.io.load_checkpoint(run.exe, tmp_path, run.main, scope=run.scope)  # so does the program itself
