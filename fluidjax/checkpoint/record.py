@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from ..dist import same
@@ -48,6 +49,7 @@ class Record:
     lods: Mapping[str, Lod] = field(default_factory=dict)
 
 
+@lru_cache(maxsize=4)  # every save asks; 100 ms for a program of 1,800 ops
 def lines(desc: ProgramDesc) -> str:
     """What must agree between a checkpoint and the program that it is restored into, an op or variable a line.
 
