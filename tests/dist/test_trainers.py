@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -82,6 +83,7 @@ def test_trainers_draw_their_own_masks_and_stay_alike(job, tmp_path):
     one, two = found["drawn"]
     assert not np.array_equal(one["begun"], two["begun"])  # each drew its own parameters; trainer 0's count
     alike([one, two])
+    np.testing.assert_array_equal(one["begun local"], two["begun local"])
     masks = [tuple(map(tuple, half == 0)) for t in (one, two) for half in np.split(t["seen"], 2)]
     assert len(set(masks)) == 4
     w = [(tmp_path / f"saved {r}" / "w").read_bytes() for r in (0, 1)]
@@ -95,6 +97,17 @@ def test_trainers_draw_their_own_masks_and_stay_alike(job, tmp_path):
             "trainer 0 and trainer 1 feed batches of different sizes; the first difference: "
             "trainer 0 has `feed 'x': float32[4, 6]`, trainer 1 has `feed 'x': float32[8, 6]`"
         )
+
+
+def test_the_example_of_the_documentation(tmp_path, capfd, monkeypatch):
+    """docs/data-parallel.md: the seed documents' nccl2 example, with what stands around it."""
+    (code,) = re.findall(r"```py\n(.*?)```", (ROOT / "docs/data-parallel.md").read_text(), re.DOTALL)
+    path = tmp_path / "train.py"
+    path.write_text(code)
+    monkeypatch.chdir(ROOT)
+    assert cli.main(["launch", "--nproc", "2", str(path)]) == 0
+    lines = sorted(line for line in capfd.readouterr().out.splitlines() if "Gloo" not in line)
+    assert lines == ["[trainer 0] (1,) True", "[trainer 1] (1,) True"]
 
 
 def test_a_smaller_batch_of_one_trainer_ends_the_job_with_a_sentence(job):

@@ -108,7 +108,10 @@ def drawn() -> dict[str, np.ndarray]:
     folder = Path(sys.argv[1]) / f"saved {rank}"
     with fluid.scope_guard(scope):
         fluid.io.save_persistables(exe, str(folder), main_program=made[0])
-    return {"begun": begun, "seen": seen, **values(made[0], scope)}
+    trained = values(made[0], scope)
+    test = made[0].clone(for_test=True)
+    (local,) = exe.run(test, batches()[0], [made[2].name], scope=scope)  # on one device of this trainer alone
+    return {"begun": begun, "seen": seen, "begun local": local, **trained}
 
 
 def collective(mode: str) -> dict[str, np.ndarray]:
