@@ -15,7 +15,8 @@ from .bank import Bank, all_rows
 from .compiled import Compiled, Recompiles
 from .dist.across import before_step, job_seed, whole_job
 from .dist.parallel import Parallel
-from .dist.runtime import served
+from .dist.pserver_mesh import own_startup
+from .dist.runtime import current_job, served
 from .errors import FeedError, FetchError, FluidTypeError, FluidValueError, MixesRows, UnsupportedError
 from .fetched import refuse_lod, to_numpy, to_tensor
 from .flags import flag
@@ -82,7 +83,7 @@ class Executor:
         """
         times = getattr(program, "_iterations", 1)
         parallel = getattr(program, "_parallel", None)
-        program = self._program(program)
+        program = self._in_job(self._program(program))
         parallel = parallel or self._whole_job(program)
         if served(program.desc):  # a pserver of a job: this lasts as long as the job
             return []
@@ -129,7 +130,7 @@ class Executor:
         sequences; then no step has taken place.
         """
         parallel = getattr(program, "_parallel", None)
-        program = self._program(program)
+        program = self._in_job(self._program(program))
         parallel = parallel or self._whole_job(program)
         scope = global_scope() if scope is None else scope
         compiled = self._compile(program, _names(fetch_list), parallel)
@@ -160,9 +161,13 @@ class Executor:
         """The seed that a program's random numbers hang on; with the number of the step, `_runs`, the whole random state."""
         return program._seed or self._seeds.get(program) or job_seed() or _PROCESS_SEED
 
+    def _in_job(self, program: Program) -> Program:
+        """The program itself, but for a trainer's startup program in a job."""
+        return program if program._pserver_plan is None or current_job() is None else own_startup(program)
+
     def _whole_job(self, program: Program) -> Parallel | None:
         """What makes a program with collective ops run with the other processes of a job."""
-        if not self._several:
+        if not self._several and (program._pserver_plan is None or current_job() is None):
             return None
         found = self._jobs.get(program)
         if found is None or found[0] != program._version:

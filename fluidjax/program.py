@@ -497,6 +497,7 @@ class Program:
         self._memory_optimized = False  # compile it with the scheduler that saves memory
         self._trainers_endpoints: list[str] = []  # nccl2 mode: where the trainers are, in order of their numbers
         self._nccl_comm_num, self._use_hierarchical_allreduce, self._hierarchical_allreduce_inter_nranks = 1, False, 0
+        self._before: Program | None = None  # of a trainer's startup program in a job: as it was before transpile
         self._pserver_plan: Any = None  # of a job's program: the dist.pserver_plan.PserverPlan that it belongs to
 
     def _touch(self) -> None:

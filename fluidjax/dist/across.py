@@ -20,6 +20,7 @@ from ..scope import Scope
 from . import runtime, same
 from .parallel import Parallel
 from .places import devices_of
+from .pserver_mesh import PserverJob, trains
 
 if TYPE_CHECKING:
     from ..compiled import Compiled
@@ -71,10 +72,16 @@ def places_across(places: Sequence[Place]) -> Mesh:
 
 
 def whole_job(program: Program, device: Any) -> Parallel | None:
-    """What makes a program with collective ops run on one device of each process; None for others, and without a job.
+    """What makes a program with collective ops, or a trainer's, run on one device of each process; None for others.
 
-    Raises EnforceNotMet for a ring of another number of ranks than the job has.
+    Raises EnforceNotMet for a ring of another number of ranks than the job has, and FluidValueError for a trainer's program
+    of a job of another size.
     """
+    if trains(program) and runtime.current_job() is not None:
+        plan = program._pserver_plan
+        if (plan.trainers, jax.process_count()) != (1, 1):
+            check_trainers(plan.trainers, plan.trainer_id)
+        return PserverJob(ranks_across([device]), plan)
     ops = program.desc.blocks[0].ops
     if jax.process_count() == 1 or not any(op.type in COLLECTIVES or op.type in JOINING - {"gen_nccl_id"} for op in ops):
         return None

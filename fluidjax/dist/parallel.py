@@ -25,6 +25,17 @@ class DeviceCountError(EnforceNotMet, FeedError, IndexError):
     """A feed has fewer samples, or more or fewer dicts, than there are devices."""
 
 
+Rewritten = tuple[Any, ProgramDesc, Mapping[str, tuple[int, ...]]]  # of which version; the program; shapes of what is in pieces
+
+
+def rewritten(desc: ProgramDesc, rewrites: Sequence[Pass]) -> tuple[ProgramDesc, Mapping[str, tuple[int, ...]]]:
+    """The program after the passes, and the whole shapes of the variables that it keeps in pieces."""
+    new = desc
+    for rewrite in rewrites:
+        new = run(rewrite, new).desc
+    return new, in_pieces(desc, new)
+
+
 class Parallel:
     """What makes a program run on several ranks.
 
@@ -36,7 +47,7 @@ class Parallel:
         self.where = where
         self.rewrites = tuple(rewrites)
         self.memory_optimized = memory_optimized
-        self._made: tuple[Any, ProgramDesc, Mapping[str, tuple[int, ...]]] | None = None
+        self._made: Rewritten | None = None
 
     @property
     def local_count(self) -> int:
@@ -51,12 +62,9 @@ class Parallel:
         """The variables of which every rank keeps a piece, with the shapes of the wholes."""
         return self._rewritten(program)[2]
 
-    def _rewritten(self, program: Program) -> tuple[Any, ProgramDesc, Mapping[str, tuple[int, ...]]]:
+    def _rewritten(self, program: Program) -> Rewritten:
         if self._made is None or self._made[0] != program._version:
-            desc = program.desc
-            for rewrite in self.rewrites:
-                desc = run(rewrite, desc).desc
-            self._made = program._version, desc, in_pieces(program.desc, desc)
+            self._made = program._version, *rewritten(program.desc, self.rewrites)
         return self._made
 
     def split(self, feed: Any, check: Any) -> Any:

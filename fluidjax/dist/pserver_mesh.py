@@ -13,7 +13,10 @@ from ..errors import UnsupportedError
 from ..ir import edit
 from ..ir.desc import OpDesc, ProgramDesc
 from ..passes.base import Note, Params, Pass, Rewrite, did
+from ..program import Program
+from ..ranks import Mesh
 from .making import Ops
+from .parallel import Parallel, Rewritten, rewritten
 from .pserver_plan import PserverPlan
 from .shard_optimizer import ShardOptimizer
 
@@ -69,4 +72,37 @@ def on_mesh(plan: PserverPlan, ranks: int) -> tuple[Pass, ...]:
             "in one process"
         )
     sent = tuple(p.grad for p in plan.params)
+    if ranks == 1:
+        return ()
     return ShardOptimizer(ranks, sent), AverageSent(ranks, sent)
+
+
+class PserverJob(Parallel):
+    """A trainer's program in a job: the program before transpile, on a mesh of the trainers."""
+
+    def __init__(self, where: Mesh, plan: PserverPlan) -> None:
+        super().__init__(where, on_mesh(plan, where.count))
+        self._base = plan.main
+
+    def _rewritten(self, program: Program) -> Rewritten:
+        if self._made is None:
+            self._made = program._version, *rewritten(self._base, self.rewrites)
+        return self._made
+
+
+def trains(program: Program) -> bool:
+    """Whether it is a trainer's program of a parameter-server job: it sends gradients."""
+    return program._pserver_plan is not None and any(op.type == "send" for op in program.desc.blocks[0].ops)
+
+
+def own_startup(program: Program) -> Program:
+    """A trainer's startup program as it was before transpile; any other program as it is.
+
+    In a job, what the pservers would send is the state that trainer 0 begins with, so each trainer initialises all.
+    """
+    kinds = {op.type for op in program.desc.blocks[0].ops} if program._pserver_plan is not None else set()
+    if "recv" not in kinds or "send" in kinds:
+        return program
+    if program._before is None:
+        program._before = Program.from_desc(program._pserver_plan.startup)
+    return program._before

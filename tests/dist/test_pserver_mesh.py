@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import fluidjax as fluid
+from fluidjax import cli
 from fluidjax.dist.parallel import Parallel
 from fluidjax.dist.pserver_mesh import on_mesh
 from fluidjax.errors import UnsupportedError
@@ -53,3 +55,31 @@ def test_what_a_mesh_does_not_run() -> None:
     job = dict(recorded()["mlp_sgd"]["job"], sync_mode=False, config={"sync_mode": False})
     with pytest.raises(UnsupportedError, match="in sync mode, not in async"):
         mesh_job(job)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("trainers", "pservers"), [(2, 2), (1, 1)])
+def test_a_script_in_the_documents_form_runs_as_a_job(trainers: int, pservers: int, tmp_path: Path) -> None:
+    """Against the recorded job of two trainers, and for one trainer, where 1.8.5's hangs, against one process."""
+    record = recorded()["mlp_adam"]
+    steps = feeds(record["job"])
+    given = {f"{n}_{t}": np.array([step[t][n] for step in steps]) for t in range(2) for n in "xy"}
+    np.savez(tmp_path / "given.npz", **given, **initial(record["job"]))
+    script = Path(__file__).with_name("pserver_script.py")
+    assert cli.main(["launch", "--nproc", str(trainers), "--pservers", str(pservers), str(script), str(tmp_path)]) == 0
+    found = [dict(np.load(tmp_path / f"trainer_{t}.npz")) for t in range(trainers)]
+    if trainers == 2:
+        expected, losses = final("mlp_adam"), np.array(record["losses"])
+    else:
+        main, startup, loss = local(record["job"])
+        exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+        exe.run(startup, scope=scope)
+        for name, value in initial(record["job"]).items():
+            scope.var(name).set(value)
+        losses = np.array([[exe.run(main, step[0], [loss], scope=scope)[0].item() for step in steps]])
+        expected = {p.name: scope.get(p.name) for p in main.all_parameters()}
+    for trainer, want in zip(found, losses, strict=True):
+        np.testing.assert_allclose(trainer["losses"].ravel(), want, atol=1e-5, rtol=0)
+        for name, value in expected.items():
+            np.testing.assert_allclose(kept(trainer[name]), value, atol=1e-5, rtol=0, err_msg=name)
+            np.testing.assert_array_equal(trainer[name], found[0][name])
