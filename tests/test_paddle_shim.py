@@ -79,7 +79,6 @@ MISSING = [
     ("paddle.optimizer", "lr", "piecewise_decay"),
     ("paddle.fluid.optimizer", "Adamm", "(did you mean 'Adam'"),
     ("paddle.dataset", "cifar", "fluidjax has no paddle.dataset.cifar; the nearest there is"),
-    ("paddle.fluid", "DistributeTranspiler", "distribution is not there yet"),
     ("paddle.fluid.io", "save_parms", "did you mean 'save_params'"),
 ]
 
