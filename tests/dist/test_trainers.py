@@ -78,12 +78,14 @@ def test_four_trainers(job):
 
 
 def test_trainers_draw_their_own_masks_and_stay_alike(job, tmp_path):
-    code, err, found = job(2, 2, "drawn", "mistakes")
+    code, err, found = job(2, 2, "drawn", "stored", "mistakes")
     assert code == 0, err
     one, two = found["drawn"]
     assert not np.array_equal(one["begun"], two["begun"])  # each drew its own parameters; trainer 0's count
     alike([one, two])
     np.testing.assert_array_equal(one["begun local"], two["begun local"])
+    alike(found["stored"])
+    np.testing.assert_array_equal(found["stored"][1]["w"], 1)
     masks = [tuple(map(tuple, half == 0)) for t in (one, two) for half in np.split(t["seen"], 2)]
     assert len(set(masks)) == 4
     w = [(tmp_path / f"saved {r}" / "w").read_bytes() for r in (0, 1)]
@@ -110,10 +112,12 @@ def test_the_example_of_the_documentation(tmp_path, capfd, monkeypatch):
     assert lines == ["[trainer 0] (1,) True", "[trainer 1] (1,) True"]
 
 
-def test_a_smaller_batch_of_one_trainer_ends_the_job_with_a_sentence(job):
-    code, err, _ = job(2, 1, "late")
+@pytest.mark.parametrize(("case", "step"), [("late", 3), ("lone", 2)])
+def test_what_one_trainer_alone_does_ends_the_job_with_a_sentence(job, case, step):
+    """A smaller batch; a value stored in the scope."""
+    code, err, _ = job(2, 1, case)
     assert code != 0
-    assert "trainer 1 has new sizes in its feed, a new program or new state before step 3, but trainer 0 has begun that" in err
+    assert f"trainer 1 has new sizes in its feed, a new program or new state before step {step}, but trainer 0 has begun that" in err
 
 
 def test_programs_of_collective_mode_run_as_they_are(job):

@@ -160,8 +160,27 @@ def late() -> dict[str, np.ndarray]:
     return train(compiled, made, scope, [{"x": np.ones((n, 6), "f4"), "y": np.zeros((n, 1), "int64")} for n in sizes])
 
 
-CASES = {"drawn": drawn, "grad_allreduce": lambda: collective("grad_allreduce"), "local_sgd": lambda: collective("local_sgd"),
-         "mistakes": mistakes, "late": late}  # fmt: skip
+def stored(everyone: bool = True) -> dict[str, np.ndarray]:
+    """Values that a script stores between steps: trainer 0's count, and every trainer must store some."""
+    rank, count = jax.process_index(), jax.process_count()
+    made, scope, exe = net("plain"), fluid.Scope(), fluid.Executor(fluid.CPUPlace())
+    exe.run(made[1], scope=scope)
+    build = strategy("plain", num_trainers=count, trainer_id=rank)
+    compiled = fluid.CompiledProgram(made[0]).with_data_parallel(made[2].name, build, places=fluid.cpu_places())
+    feed = batches(rank, count)[0]
+    exe.run(compiled, feed, [made[2]], scope=scope)
+    if everyone or rank == 1:
+        scope.var("w").set(np.full((6, 8), rank + 1, "f4"))
+        scope.var("learning_rate_0").set(np.zeros(1, "f4"))
+    exe.run(compiled, feed, [made[2]], scope=scope)
+    return values(made[0], scope)
+
+
+CASES = {
+    "drawn": drawn, "mistakes": mistakes, "late": late, "stored": stored, "lone": lambda: stored(False),
+    "grad_allreduce": lambda: collective("grad_allreduce"), "local_sgd": lambda: collective("local_sgd"),
+}  # fmt: skip
+
 
 if __name__ == "__main__":
     for case in sys.argv[2:]:
