@@ -37,25 +37,24 @@ class Pack:
     size: int
     own: bool = False
 
+    def _span(self, k: int) -> slice:
+        return slice(self.starts[k], self.starts[k] + int(np.prod(self.shapes[k], dtype=int)))
+
+    def part(self, flat: Any, name: str) -> Any:
+        """The elements of one array, flat, out of the flat one or out of each of its rows."""
+        return flat[..., self._span(self.names.index(name))]
+
     def cut(self, flat: Any) -> dict[str, Any]:
         """The arrays by name, out of the flat one."""
-        return {
-            n: flat[at : at + int(np.prod(shape, dtype=int))].reshape(shape)
-            for n, shape, at in zip(self.names, self.shapes, self.starts, strict=True)
-        }
+        return {n: flat[self._span(k)].reshape(self.shapes[k]) for k, n in enumerate(self.names)}
 
     def cut_rows(self, flat: Any) -> dict[str, Any]:
         """The arrays by name with a row for each rank, out of the flat one."""
-        return {
-            n: rows(flat[:, at : at + int(np.prod(shape, dtype=int))].reshape(-1, *shape))
-            for n, shape, at in zip(self.names, self.shapes, self.starts, strict=True)
-        }
+        return {n: rows(flat[:, self._span(k)].reshape(-1, *self.shapes[k])) for k, n in enumerate(self.names)}
 
     def cut_rows_of(self, flat: Any, name: str) -> Any:
         """One array with a row for each rank, out of the flat one, wherever that is."""
-        at = self.names.index(name)
-        shape, start = self.shapes[at], self.starts[at]
-        return flat[:, start : start + int(np.prod(shape, dtype=int))].reshape(-1, *shape)
+        return self.part(flat, name).reshape(-1, *self.shapes[self.names.index(name)])
 
     def join(self, values: Mapping[str, Any]) -> Any:
         """The flat array of these values."""
@@ -231,10 +230,7 @@ class Bank:
 
 def _columns(array: Any, pack: Pack | None, name: str) -> Any:
     """The part of a host array, or of each of its rows, that is the variable's."""
-    if pack is None:
-        return array
-    k = pack.names.index(name)
-    return array[..., pack.starts[k] : pack.starts[k] + int(np.prod(pack.shapes[k], dtype=int))]
+    return array if pack is None else pack.part(array, name)
 
 
 def first_row(array: Any) -> Any:

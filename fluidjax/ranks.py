@@ -19,6 +19,7 @@ from jax.sharding import Mesh as JaxMesh
 from jax.sharding import NamedSharding, PartitionSpec
 
 from .lower.lockstep import AXIS
+from .ops.sharding import piece_size
 
 IN_FLIGHT = 16  # steps on CPU devices that may be under way at once
 OWN, ALIKE, STACKED = PartitionSpec(AXIS), PartitionSpec(), PartitionSpec(None, AXIS)
@@ -171,7 +172,7 @@ def rows(array: Any) -> Any:
 def cut(value: Any, count: int) -> Rows:
     """The pieces of an array, a flat row for each of `count` ranks; zeros fill the last (ops/sharding.py)."""
     host = np.asarray(value)
-    each = -(-host.size // count)
+    each = piece_size(host.size, count)
     return rows(np.pad(host.reshape(-1), (0, each * count - host.size)).reshape(count, each))
 
 

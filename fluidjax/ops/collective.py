@@ -80,7 +80,8 @@ def _many(X: Spec, *, nranks: int, ring_id: int = 0, use_calc_stream: bool = Fal
     return Spec((first if first < 0 else first * nranks, *rest), X.dtype)
 
 
-def _ranks(kind: str, nranks: int) -> ring.Ring:
+def ring_of(kind: str, nranks: int) -> ring.Ring:
+    """The ring in force, for an op that says how many ranks it is for. Raises EnforceNotMet where there are others."""
     found = ring.ring()
     if nranks != found.size:
         raise EnforceNotMet(f"op '{kind}' is for nranks = {nranks}, but there are {found.size} ranks")
@@ -90,7 +91,7 @@ def _ranks(kind: str, nranks: int) -> ring.Ring:
 @op(outs="Out", infer=_many)
 def c_allgather(X: Array, *, nranks: int, ring_id: int = 0, use_calc_stream: bool = False):
     """Out = X of all ranks, concatenated on dimension 0; nranks: how many there are."""
-    found = _ranks("c_allgather", nranks)
+    found = ring_of("c_allgather", nranks)
     return X if found.axis is None else jax.lax.all_gather(X, found.axis, tiled=True)
 
 
@@ -104,7 +105,7 @@ def _one_of(X: Spec, *, nranks: int = 1, ring_id: int = 0, use_calc_stream: bool
 @op(outs="Out", infer=_one_of)
 def c_reducescatter(X: Array, *, nranks: int = 1, ring_id: int = 0, use_calc_stream: bool = False):
     """Out = sum of X over the ranks, of which rank r keeps part r of nranks along dimension 0."""
-    found = _ranks("c_reducescatter", nranks)
+    found = ring_of("c_reducescatter", nranks)
     return X if found.axis is None else jax.lax.psum_scatter(X, found.axis, tiled=True)
 
 

@@ -7,8 +7,9 @@ gradient of y times s: d_x = deviation^-1 * (g - mean(g) - n * mean(g * n)), the
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -106,13 +107,15 @@ def batch_norm(
     )  # fmt: skip
 
 
-def _batch_norm_grad(n: Array, d_y: Array, scale: Array, inverse: Array, fixed: bool, ch: Channels) -> tuple:
-    """n: the normalised input; fixed: mean and deviation do not depend on it."""
+def centred_grad(
+    n: Array, d_y: Array, scale: Array, inverse: Array, fixed: bool, ch: Channels, average: Callable[[Any], Any] = lambda x: x
+) -> tuple:
+    """n: the normalised input; fixed: mean and deviation do not depend on it; average: of a sum, over what else is in them."""
     d_bias, d_scale = ch.sum(d_y), ch.sum(d_y * n)
     rate = ch.spread(scale * inverse)
     if fixed:
         return d_y * rate, d_scale, d_bias
-    return rate * (d_y - ch.spread(d_bias / ch.count) - n * ch.spread(d_scale / ch.count)), d_scale, d_bias
+    return rate * (d_y - ch.spread(average(d_bias) / ch.count) - n * ch.spread(average(d_scale) / ch.count)), d_scale, d_bias
 
 
 def used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon: float, given: bool) -> tuple[Array, Array]:
@@ -139,7 +142,7 @@ def batch_norm_grad(
         return d_Y, jnp.zeros_like(Scale), jnp.zeros_like(Bias)
     mean, inverse = used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon, use_global_stats)
     n = (X.astype(mean.dtype) - ch.spread(mean)) * ch.spread(inverse)
-    d_x, d_scale, d_bias = _batch_norm_grad(n, d_Y.astype(mean.dtype), Scale, inverse, fixed, ch)
+    d_x, d_scale, d_bias = centred_grad(n, d_Y.astype(mean.dtype), Scale, inverse, fixed, ch)
     return d_x.astype(X.dtype), d_scale, d_bias
 
 
@@ -197,7 +200,7 @@ def inplace_abn_grad(
     y = Y.astype(Scale.dtype)
     n = (inverse_of(y, alpha) - ch.spread(Bias)) / ch.spread(Scale)
     fixed = use_global_stats or (is_test and not trainable_statistics)
-    d_x, d_scale, d_bias = _batch_norm_grad(n, d_Y.astype(y.dtype) * slope(y, alpha), Scale, inverse, fixed, ch)
+    d_x, d_scale, d_bias = centred_grad(n, d_Y.astype(y.dtype) * slope(y, alpha), Scale, inverse, fixed, ch)
     return d_x.astype(Y.dtype), d_scale, d_bias
 
 

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from jax import lax
 
-from .norm import BN_INPLACE, BN_NOGRAD, BN_OUTS, GLOBAL, WHEN_GLOBAL, affine, batch_norm, channels_of, used_statistics
+from .norm import (
+    BN_INPLACE,
+    BN_NOGRAD,
+    BN_OUTS,
+    GLOBAL,
+    WHEN_GLOBAL,
+    affine,
+    batch_norm,
+    centred_grad,
+    channels_of,
+    used_statistics,
+)
 from .registry import Array, grad_of, op
 from .ring import mean_over
 
@@ -46,9 +57,6 @@ def sync_batch_norm_grad(
     ch = channels_of(X, data_layout)
     mean, inverse = used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon, use_global_stats)
     n = (X.astype(mean.dtype) - ch.spread(mean)) * ch.spread(inverse)
-    d_y = d_Y.astype(mean.dtype)
-    d_bias, d_scale = ch.sum(d_y), ch.sum(d_y * n)
-    d_x = d_y
-    if not (use_global_stats or (is_test and not trainable_statistics)):
-        d_x = d_y - ch.spread(mean_over(d_bias) / ch.count) - n * ch.spread(mean_over(d_scale) / ch.count)
-    return (ch.spread(Scale * inverse) * d_x).astype(X.dtype), d_scale, d_bias
+    fixed = use_global_stats or (is_test and not trainable_statistics)
+    d_x, d_scale, d_bias = centred_grad(n, d_Y.astype(mean.dtype), Scale, inverse, fixed, ch, mean_over)
+    return d_x.astype(X.dtype), d_scale, d_bias

@@ -57,12 +57,6 @@ def mean_over(x: Any) -> Any:
     return x if found.axis is None else jax.lax.psum(x, found.axis) / found.size
 
 
-def sum_over(x: Any) -> Any:
-    """The sum of `x` over the ranks."""
-    found = ring()
-    return x if found.axis is None else jax.lax.psum(x, found.axis)
-
-
 def gathered(x: Any) -> Any:
     """`x` of every rank, stacked on a new first dimension."""
     found = ring()

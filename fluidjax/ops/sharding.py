@@ -13,9 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..errors import EnforceNotMet
-from . import ring
-from .collective import COLLECTIVES
+from .collective import COLLECTIVES, ring_of
 from .infer import Spec
 from .registry import Array, Ints, op
 
@@ -23,13 +21,6 @@ from .registry import Array, Ints, op
 def piece_size(size: int, ranks: int) -> int:
     """How many elements of an array of `size` each rank has."""
     return -(-size // ranks)
-
-
-def _ranks(nranks: int) -> ring.Ring:
-    found = ring.ring()
-    if found.size != nranks:
-        raise EnforceNotMet(f"the op is for nranks = {nranks}, but there are {found.size} ranks")
-    return found
 
 
 def _pieces(x: Any, ranks: int) -> Any:
@@ -45,7 +36,7 @@ def _piece_spec(x: Spec, nranks: int) -> Spec:
 @op(outs="Out", infer=lambda X, *, nranks, ring_id: _piece_spec(X, nranks))
 def c_piece(X: Array, *, nranks: int, ring_id: int = 0):
     """Out = this rank's piece of X, which all ranks hold alike."""
-    found = _ranks(nranks)
+    found = ring_of("c_piece", nranks)
     return jax.lax.dynamic_index_in_dim(_pieces(X, nranks), found.rank, 0, keepdims=False)
 
 
@@ -66,7 +57,7 @@ def _messages(values: Sequence[Any], sizes: Sequence[int]) -> Iterator[list[int]
 @op(outs="Out*", infer=lambda X, *, nranks, ring_id: tuple(_piece_spec(x, nranks) for x in X))
 def c_fused_reducescatter(X: list[Array], *, nranks: int, ring_id: int = 0):
     """Out[i] = this rank's piece of the sum of X[i] over the ranks; small arrays in one message."""
-    found = _ranks(nranks)
+    found = ring_of("c_fused_reducescatter", nranks)
     done: dict[int, Any] = {}
     for members in _messages(X, [x.size for x in X]):
         cut = [_pieces(X[i], nranks) for i in members]
@@ -101,7 +92,7 @@ def _whole_specs(X: tuple[Spec, ...], *, nranks: int, shapes: Ints, ring_id: int
 @op(outs="Out*", infer=_whole_specs)
 def c_fused_allgather(X: list[Array], *, nranks: int, shapes: Ints, ring_id: int = 0):
     """Out[i] = the array whose pieces are X[i] of all ranks, small ones in one message; shapes: as shapes_of reads them."""
-    found = _ranks(nranks)
+    found = ring_of("c_fused_allgather", nranks)
     wanted = shapes_of(shapes)
     done: dict[int, Any] = {}
     for members in _messages(X, [math.prod(shape) for shape in wanted]):
