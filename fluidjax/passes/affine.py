@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -141,6 +142,14 @@ def batch_norm(values: Values, params: Params, op: OpDesc, place: Place) -> Affi
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
         raise Refused("its parameters are not finite")
     return Affine(a, b, tuple(name for name, _ in found.values()))
+
+
+def activation(op: OpDesc) -> tuple[str, dict[str, Any]] | None:
+    """The op type and attributes of the activation that an affine op ends with; only an inplace_abn has one."""
+    kind = op.attrs.get("activation", "identity") if op.type == "inplace_abn" else "identity"
+    if kind in ("", "identity"):
+        return None
+    return kind, {"alpha": op.attrs.get("alpha", 0.1)}
 
 
 Read = Callable[[Values, Params, OpDesc, Place], Affine]

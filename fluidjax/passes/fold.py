@@ -18,7 +18,7 @@ from ..dtypes import numpy_dtype
 from ..ir import edit
 from ..ir.desc import FrozenMap, OpDesc, ProgramDesc, VarDesc, slots
 from ..ops.registry import lookup
-from .affine import AFFINE, Affine, Place, parameter
+from .affine import AFFINE, Affine, Place, activation, parameter
 from .base import Params, new_name, values_of
 from .certificate import Fold
 from .linear import LINEAR, refuse_extras
@@ -39,7 +39,10 @@ class Found:
 
 
 def examine(values: Values, params: Params, positions: Sequence[int]) -> Found:
-    """Whether a chain (a linear op, then affine ops) may be folded. Raises Refused with the reason if not."""
+    """Whether a chain (a linear op, then affine ops) may be folded. Raises Refused with the reason if not.
+
+    Only the last op may end with an activation.
+    """
     first = values.ops[positions[0]]
     linear = LINEAR[first.type]
     refuse_extras(first)
@@ -55,6 +58,9 @@ def examine(values: Values, params: Params, positions: Sequence[int]) -> Found:
         gives = linear.gives if before == positions[0] else AFFINE[values.ops[before].type][1].gives
         values.only_read_by(values.given(before, gives), at)
         total = AFFINE[values.ops[at].type][0](values, params, values.ops[at], place).after(total)
+    for at in positions[1:-1]:
+        if curved := activation(values.ops[at]):
+            raise Refused(f"its input comes through the {curved[0]} of op '{values.ops[at].type}'")
     for at in positions[1:]:
         _refuse_side_outputs(values, at)
     if not (np.isfinite(total.a).all() and np.isfinite(total.b).all()):
@@ -129,7 +135,7 @@ class Folder:
 
     def _behind(self, found: Found, last: OpDesc, out: VarDesc, add_zero: bool) -> tuple[OpDesc, ...]:
         """The addition, and the activation of an inplace_abn."""
-        activation = _activation(last)
+        ends_with = activation(last)
         ops: list[OpDesc] = []
         if add_zero or found.affine.b.any():
             bias = found.affine.b.astype(numpy_dtype(out.dtype or "float32"))
@@ -137,11 +143,11 @@ class Folder:
             vector = VarDesc(base, bias.shape, out.dtype, persistable=True, is_parameter=True)
             b = self._parameter(base, vector, bias)
             x = self._temporary(out)
-            y = self._temporary(out) if activation else _result(last)
+            y = self._temporary(out) if ends_with else _result(last)
             ops.append(self._op("elementwise_add", {"X": x, "Y": b}, {"Out": y}, {"axis": found.place.axis}, last))
-        if activation:
+        if ends_with:
             x = ops[-1].output("Out")[0] if ops else self._temporary(out)
-            ops.append(self._op(activation[0], {"X": x}, {"Out": _result(last)}, activation[1], last))
+            ops.append(self._op(ends_with[0], {"X": x}, {"Out": _result(last)}, ends_with[1], last))
         return tuple(ops)
 
     def _op(self, kind: str, ins: dict[str, str], outs: dict[str, str], attrs: dict[str, Any], origin: OpDesc) -> OpDesc:
@@ -182,11 +188,3 @@ class Folder:
 def _result(last: OpDesc) -> str:
     """The name that a chain gives its value."""
     return last.output(AFFINE[last.type][1].gives)[0]
-
-
-def _activation(op: OpDesc) -> tuple[str, dict[str, Any]] | None:
-    """The op type and attributes of the activation within an inplace_abn."""
-    kind = op.attrs.get("activation", "identity") if op.type == "inplace_abn" else "identity"
-    if kind in ("", "identity"):
-        return None
-    return kind, {"alpha": op.attrs.get("alpha", 0.1)}

@@ -21,7 +21,7 @@ from .linear import LINKS
 from .match import Refused, Values, chain
 
 NORMS = frozenset({"batch_norm", "inplace_abn"})
-_THROUGH = {kind: AFFINE[kind][1] for kind in ("elementwise_add", "batch_norm")}
+_THROUGH = {kind: AFFINE[kind][1] for kind in ("elementwise_add", *NORMS)}
 
 
 @register
@@ -49,7 +49,7 @@ class FuseBatchNorm(Pass):
                 continue
             try:
                 refuse_training(op)
-                positions = chain(values, at, {**_THROUGH, op.type: AFFINE[op.type][1]}, LINKS)
+                positions = chain(values, at, _THROUGH, LINKS)
                 if not used.isdisjoint(positions):
                     raise Refused("what it follows is folded with another op")
                 folder.fold(examine(values, params, positions))

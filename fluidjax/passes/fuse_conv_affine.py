@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..ir.desc import ProgramDesc
-from .affine import AFFINE
+from .affine import AFFINE, activation
 from .base import Note, Params, Pass, Rewrite, did, refused, register
 from .certificate import Certificate
 from .fold import Folder, Found, examine
@@ -17,10 +17,12 @@ from .match import Refused, Values
 @register
 @dataclass(frozen=True)
 class FuseConvAffine(Pass):
-    """Fold runs of elementwise_mul, elementwise_add, scale, affine_channel and batch_norm behind a linear op into it.
+    """Fold runs of per-channel scales and shifts behind a linear op into it.
 
-    The operands must be constants, per channel or one for all. A single addition is a bias already and stays. Where the
-    folded shift is zero no addition is written. A scale of channels that stays is noted with the reason.
+    They are elementwise_mul, elementwise_add, scale, affine_channel, batch_norm and inplace_abn. The operands must be
+    constants, per channel or one for all. An inplace_abn leaves its activation, and there the run ends. A single addition
+    is a bias already and stays. Where the folded shift is zero no addition is written. A scale of channels that stays is
+    noted with the reason.
     """
 
     name: ClassVar[str] = "fuse_conv_affine"
@@ -51,7 +53,7 @@ def _longest(values: Values, params: Params, at: int) -> tuple[Found | None, lis
         value = values.given(positions[-1], gives)
         readers = values.readers(value)
         behind = values.ops[readers[0]] if readers else None
-        if behind is None or behind.type not in AFFINE or behind.type == "inplace_abn":
+        if behind is None or behind.type not in AFFINE or activation(values.ops[positions[-1]]):
             break
         link = AFFINE[behind.type][1]
         if value[0] not in behind.input(link.takes):

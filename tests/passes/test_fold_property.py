@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import fluidjax as fluid
@@ -74,6 +74,7 @@ def difference(n: Net, text: str) -> tuple[float, Any]:
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@example([("conv", 1, False), ("mul", "channel", None), ("norm", 1e-5, "abn")], PIPELINES[2])
 @given(st.lists(STEPS, min_size=1, max_size=7), st.sampled_from(PIPELINES))
 def test_folding_changes_nothing(recipe: list[tuple[Any, ...]], text: str) -> None:
     n = build(recipe)
@@ -81,6 +82,38 @@ def test_folding_changes_nothing(recipe: list[tuple[Any, ...]], text: str) -> No
     assert error < 1e-4, str(result)
     again = passes.run(text, result.desc, {**n.params, **result.params}, [n.out])
     assert not again.changed, str(again)
+
+
+def _conv(x: Any) -> Any:
+    return layers.conv2d(x, 4, 3, bias_attr=False)
+
+
+def _times(x: Any) -> Any:
+    return layers.elementwise_mul(x, layers.create_parameter([4], "float32"), axis=1)
+
+
+def _abn(x: Any, act: str | None) -> Any:
+    return layers.inplace_abn(x, act=act)
+
+
+RUNS_WITH_ABN = {
+    "it ends a run": (lambda x: _abn(_times(_conv(x)), "elu"), "elu"),
+    "nothing folds through its activation": (lambda x: _times(_abn(_times(_conv(x)), "elu")), "elu elementwise_mul"),
+    "no norm folds through it either": (lambda x: layers.batch_norm(_abn(_conv(x), "elu")), "elu batch_norm"),
+    "without an activation a run goes on": (lambda x: _times(_abn(_conv(x), None)), ""),
+}
+
+
+@pytest.mark.parametrize("text", PIPELINES[1:])
+@pytest.mark.parametrize("name", RUNS_WITH_ABN)
+def test_inplace_abn_in_a_run(name: str, text: str) -> None:
+    """fuse_conv_affine takes one in. It stopped there, and so made room for a fuse_batch_norm that had run before."""
+    network, behind = RUNS_WITH_ABN[name]
+    n = net(network, (4, 5, 5))
+    error, result = difference(n, text)
+    assert error < 1e-5, str(result)
+    assert [op.type for op in result.desc.blocks[0].ops] == ["conv2d", "elementwise_add", *behind.split()]
+    assert not passes.run(text, result.desc, {**n.params, **result.params}, [n.out]).changed
 
 
 def test_slots_in_the_order_of_saved_programs() -> None:

@@ -56,6 +56,7 @@ FOLDABLE = {
         layers.matmul(layers.reshape(x, [-1, 108]), layers.create_parameter([7, 108], "float32"), transpose_y=True, alpha=0.5)
     ),
     "norm behind norm": lambda x: layers.batch_norm(layers.batch_norm(layers.conv2d(x, 4, 3))),
+    "norm behind inplace_abn": lambda x: layers.batch_norm(layers.inplace_abn(layers.conv2d(x, 4, 3))),
     "activation behind": lambda x: layers.batch_norm(layers.conv2d(x, 4, 3), act="relu"),
     "inplace_abn": lambda x: layers.inplace_abn(layers.conv2d(x, 4, 3), act="leaky_relu", act_alpha=0.3),
     "inplace_abn elu": lambda x: layers.inplace_abn(layers.conv2d(x, 4, 3, bias_attr=False), act="elu"),
@@ -121,6 +122,12 @@ def test_batch_norm_without_a_linear_op_is_refused() -> None:
     result = check(net(lambda x: layers.batch_norm(layers.relu(layers.conv2d(x, 4, 3)))), 0, 1)
     assert "comes from op 'relu'" in str(result.refusals[0])
     assert "is fed" in str(check(net(lambda x: layers.batch_norm(x)), 0, 1).refusals[0])
+
+
+def test_batch_norm_behind_an_activation_is_refused() -> None:
+    """The inplace_abn folds; the norm behind it would have to pass its activation, then and in a second run."""
+    n = net(lambda x: layers.batch_norm(layers.inplace_abn(layers.conv2d(x, 4, 3), act="elu")))
+    assert "through the elu of op 'inplace_abn'" in str(check(n, 1, 1).refusals[0])
 
 
 def test_zero_and_negative_variance() -> None:
