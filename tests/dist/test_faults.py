@@ -1,0 +1,30 @@
+"""A 2x2 job whose processes are killed again and again ends with the bits of the run that nobody disturbed.
+
+The driver is benchmarks/faults.py, which does this at random; docs/launch.md has its figures.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.faults import Kill, Setting, killed_run, latest, restarted, unfinished, whole_run
+
+SETTING = Setting(steps=16, every=3, width=256)
+
+
+@pytest.mark.slow
+def test_kill_9_of_a_pserver_and_of_both_trainers(tmp_path: Path) -> None:
+    """Each restart goes on from the last checkpoint and is killed in its turn; the third one comes to its end."""
+    whole = whole_run(tmp_path / "whole", SETTING)
+    folder, resumed = tmp_path / "job", []
+    for kill in (Kill("pserver 1", 5, False, 0.0), Kill("trainer 1", 6, True, 0.0), Kill("trainer 0", 11, False, 0.0)):
+        outcome = killed_run(folder, SETTING, kill)
+        assert outcome.at >= kill.step and outcome.seconds < 30
+        assert outcome.told == 3 or kill.victim == "trainer 0"  # it holds jax's coordinator, and jax may be faster than the sentence
+        if kill.writing:
+            assert outcome.cut and all(p.name.split(".")[0] != str(latest(folder)) for p in unfinished(folder / "checkpoints"))
+        resumed.append(outcome.resumed)
+    assert resumed == sorted(resumed) and 0 < resumed[-1] < SETTING.steps
+    restarted(folder, SETTING, whole)
