@@ -38,8 +38,11 @@ def batches(size: int = 8) -> Any:
     return fluid.io.resumable(fluid.io.batch(fluid.io.shuffle(samples, 20, seed=3), size))
 
 
-def feed_of(batch: Any) -> dict[str, np.ndarray]:
-    return {"x": np.stack([x for x, _ in batch]), "y": np.stack([y for _, y in batch])}
+def feed_of(batch: Any, part: int = 0, parts: int = 1) -> dict[str, np.ndarray]:
+    """The batch, or part number `part` of it."""
+    each = len(batch) // parts
+    mine = batch[part * each : (part + 1) * each]
+    return {"x": np.stack([x for x, _ in mine]), "y": np.stack([y for _, y in mine])}
 
 
 def values(program: Any, scope: Any) -> dict[str, np.ndarray]:
@@ -49,14 +52,17 @@ def values(program: Any, scope: Any) -> dict[str, np.ndarray]:
 class Job:
     """A run of the model: the losses of its steps, and its parameters.
 
-    devices: on how many it runs data parallel; reduce: with its optimizer state in pieces.
+    devices: on how many it runs data parallel; reduce: with its optimizer state in pieces. trainers: as trainer `rank` of a
+    job of so many, each with so many devices, and its part of every batch.
     """
 
-    def __init__(self, devices: int = 1, reduce: bool = False, **options: Any) -> None:
+    def __init__(self, devices: int = 1, reduce: bool = False, trainers: int = 1, rank: int = 0, **options: Any) -> None:
         self.main, self.startup, self.loss = build(**options)
         self.runs = self.main
-        if devices > 1:
+        self.rank, self.trainers = rank, trainers
+        if devices * trainers > 1:
             strategy = fluid.BuildStrategy()
+            strategy.num_trainers, strategy.trainer_id = trainers, rank
             if reduce:
                 strategy.reduce_strategy = fluid.BuildStrategy.ReduceStrategy.Reduce
             places = fluid.cpu_places(devices)
@@ -71,7 +77,8 @@ class Job:
         done = self.reader.position.epoch * 6 + self.reader.position.batches
         while done < until:
             for batch in self.reader():
-                (loss,) = self.exe.run(self.runs, feed=feed_of(batch), fetch_list=[self.loss], scope=self.scope)
+                feed = feed_of(batch, self.rank, self.trainers)
+                (loss,) = self.exe.run(self.runs, feed=feed, fetch_list=[self.loss], scope=self.scope)
                 self.losses.append(loss.tobytes().hex())
                 done += 1
                 if done in save_at:
