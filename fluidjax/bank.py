@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 import numpy as np
 
-from .ranks import Mesh, Rows, Where, cut, joined, rows, spread_out
+from .placed import Placed, arrays_of
+from .ranks import Mesh, Rows, Where, rows, spread_out
 
 if TYPE_CHECKING:
     from .scope import Scope
@@ -126,14 +127,17 @@ class Bank:
 
     def __init__(
         self, scope: Scope, layouts: tuple[Layout, Layout], values: Mapping[str, Any], where: Where,
-        pieces: Mapping[str, tuple[int, ...]] = MappingProxyType({}),
+        pieces: Mapping[str, Placed] = MappingProxyType({}),
     ) -> None:  # fmt: skip
-        """pieces: the shapes of variables of which each rank has a piece; the scope shows the whole."""
+        """pieces: variables of which each rank has a part, in the arrays that they name; the scope shows the whole."""
         self.pieces = pieces
+        self._holders = frozenset(arrays_of(pieces.values()))
+        self._gathered: tuple[str, Any, Any] | None = None  # the array that was looked at last, and its rows on the host
         self.scope = scope
         self.layouts = layouts
         self.where = where
-        self.names = [n for layout in layouts for n in (*layout.singles, *(m for p in layout.packs for m in p.names))]
+        arrays = [n for layout in layouts for n in (*layout.singles, *(m for p in layout.packs for m in p.names))]
+        self.names = [*(n for n in arrays if n not in self._holders), *pieces]  # those that the scope knows
         self.constant = _arrays(layouts[1], values, where)
         # Results of steps are appended (the donating call does it itself, in C); the last one holds the state in force.
         # So an interrupt at any moment sees the old state or the new one, never none.
@@ -155,16 +159,24 @@ class Bank:
 
     def read(self, name: str) -> Any:
         """The value of a variable; a copy if it travels packed. Where every rank has its own, that of the first here."""
+        if name in self.pieces:
+            return self.pieces[name].joined(self._rows_of)
         g, i, pack = self._where[name]
         array = self.arrays[g][i]
-        if name in self.pieces:
-            return joined(_columns(self.where.everywhere(array), pack, name), self.pieces[name])
         if self.layouts[g].own[i]:
             array = first_row(array)
         if pack is None:
             return array
         k = pack.names.index(name)
         return np.array(_columns(np.asarray(array), pack, name)).reshape(pack.shapes[k])
+
+    def _rows_of(self, name: str) -> Any:
+        """All ranks' rows of an array that holds parts of variables, on the host; the last one is remembered."""
+        g, i, pack = self._where[name]
+        array = self.arrays[g][i]
+        if self._gathered is None or self._gathered[0] != name or self._gathered[1] is not array:
+            self._gathered = name, array, _columns(self.where.everywhere(array), pack, name)
+        return self._gathered[2]
 
     def every_rank(self, name: str) -> Any:
         """[ranks, ...] of a variable of which every rank has its own value, as it lies on the devices; None of others."""
@@ -178,14 +190,31 @@ class Bank:
         """Store a value of the same shape and dtype, for all ranks; False if it does not fit here."""
         if isinstance(self.where, Mesh) and self.where.shared:
             return False  # the processes have to agree on a new value: the next step takes process 0's
+        if value is None:
+            return False
+        if name in self.pieces:
+            return self._write_parts(self.pieces[name], value)
         g, i, pack = self._where[name]
         old, own = self.arrays[g][i], self.layouts[g].own[i]
         shape = old.shape[own:] if pack is None else pack.shapes[pack.names.index(name)]
-        shape = self.pieces.get(name, shape)
-        if value is None or tuple(np.shape(value)) != tuple(shape) or np.asarray(value).dtype != old.dtype:
+        if tuple(np.shape(value)) != tuple(shape) or np.asarray(value).dtype != old.dtype:
             return False
-        if name in self.pieces:
-            value = cut(value, self.where.count)
+        self._put(name, value)
+        return True
+
+    def _write_parts(self, placed: Placed, value: Any) -> bool:
+        host = {n: np.array(self._rows_of(n)) for n in arrays_of([placed])}
+        if np.shape(value) != placed.shape or any(np.asarray(value).dtype != h.dtype for h in host.values()):
+            return False
+        placed.deal(value, host.__getitem__)
+        for name, array in host.items():
+            self._put(name, rows(array))
+        return True
+
+    def _put(self, name: str, value: Any) -> None:
+        """Replace an array for all ranks; by Rows where each has its own."""
+        g, i, pack = self._where[name]
+        old, own = self.arrays[g][i], self.layouts[g].own[i]
         if pack is None:
             new = self.where.put(value, own)
         else:
@@ -198,7 +227,6 @@ class Bank:
             self.cell[:] = [(group,)]
         else:
             self.constant = group
-        return True
 
     def _own_rows(self, array: Any) -> Rows:
         return rows(self.where.everywhere(array)) if self.pieces else all_rows(array)
@@ -219,7 +247,7 @@ class Bank:
             values.update({n: self._own_rows(values[n]) for n in layout.owned})
             for pack, flat in zip(layout.packs, arrays, strict=False):
                 values.update(pack.cut_rows(self._own_rows(flat)) if pack.own else pack.cut(np.array(flat)))
-        values.update({n: joined(values[n], shape) for n, shape in self.pieces.items() if n in values})
+        values.update({n: placed.joined(values.__getitem__) for n, placed in self.pieces.items()})
         for name in self.names:
             var = self.scope.find_var(name)
             if var is not None and var._bank is self:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -24,8 +25,9 @@ from .lower.step import Step
 from .ops import ring
 from .ops.ragged import Ragged, filled
 from .ops.selected import SelectedRows, values_of
+from .placed import Placed, arrays_of, dealt
 from .ragged import bucketed
-from .ranks import ALIKE, OWN, STACKED, Mesh, Rows, Where, cut
+from .ranks import ALIKE, OWN, STACKED, Mesh, Rows, Where, rows
 from .scope import Scope
 
 # What makes XLA order a step for the least memory; it has the choice on the CPU alone.
@@ -94,11 +96,12 @@ class Compiled:
 
     def __init__(
         self, desc: ProgramDesc, fetches: tuple[str, ...], where: Where, recompiles: Recompiles, memory_optimized: bool = False,
-        pieces: Mapping[str, tuple[int, ...]] = MappingProxyType({}),
+        pieces: Mapping[str, Placed] = MappingProxyType({}),
     ) -> None:  # fmt: skip
-        """pieces: shapes of the whole of those variables of which every rank has a piece."""
-        self.pieces = pieces
+        """pieces: where the variables lie of which every rank has a part."""
         self.step = Step(desc, fetches)
+        self.pieces = {n: p for n, p in pieces.items() if not set(arrays_of([p])).isdisjoint(self.step.reads)}
+        self._holders = {n: math.prod(desc.blocks[0].vars[n].shape or ()) for n in arrays_of(self.pieces.values())}
         self.where = where
         self.options = MEMORY_OPTIMIZED if memory_optimized and where.device.platform == "cpu" else None
         self.own: frozenset[str] = frozenset()  # of these variables every rank has its own value
@@ -189,22 +192,21 @@ class Compiled:
             self._layouts = plan(mutable, self.own), plan(constant, self.own)
             self._jitted.clear()
             self.ready.clear()
-        bank = Bank(scope, self._layouts, values, self.where, {n: s for n, s in self.pieces.items() if n in values})
+        bank = Bank(scope, self._layouts, values, self.where, self.pieces)
         self.bank = bank
         return bank
 
     def _collect(self, scope: Scope) -> tuple[dict[str, Any], Any]:
         """Values of what the step reads, out of other banks; and their types, which the layout hangs on."""
         values: dict[str, Any] = {}
-        for name in self.step.reads:
+        for name in (*(n for n in self.step.reads if n not in self._holders), *self.pieces):
             var = scope.find_var(name)
             if var is not None and var._bank is not None:
                 var._bank.dissolve()
             if var is None or var.value is None:
                 raise EnforceNotMet(f"variable {name!r} is not initialised; run the startup program first")
-            declared = self.step.desc.blocks[0].vars[name]
             value = var.value if isinstance(var.value, jax.Array) else np.asarray(var.value)
-            shape = self.pieces.get(name, declared.shape)
+            shape = self.pieces[name].shape if name in self.pieces else self.step.desc.blocks[0].vars[name].shape
             if shape is not None and (len(shape) != value.ndim or any(d not in (-1, s) for d, s in zip(shape, value.shape, strict=True))):
                 raise EnforceNotMet(
                     f"variable {name!r} holds a value of shape {list(value.shape)} in the scope, but the program declares {list(shape)}"
@@ -213,10 +215,15 @@ class Compiled:
         types = tuple((n, tuple(v.shape), str(v.dtype)) for n, v in values.items())
         if self.where.count == 1:
             return values, types
-        kept = {n: v for n in values if (v := self._rows(scope, n)) is not None}
-        kept.update({n: cut(values[n], self.where.count) for n in self.pieces if n in values})
+        kept = {n: v for n in values if n not in self.pieces and (v := self._rows(scope, n)) is not None}
+        kept.update(self._dealt({n: values.pop(n) for n in self.pieces}))
         self.own = spread(self.step, kept)
         return {**values, **kept}, (types, self.own)
+
+    def _dealt(self, wholes: Mapping[str, Any]) -> dict[str, Rows]:
+        """The arrays that hold the variables of which every rank has a part."""
+        agreed = dict(zip(wholes, self.where.agreed(list(wholes.values())), strict=True)) if wholes else {}
+        return {n: rows(v) for n, v in dealt(self.pieces, agreed, self._holders, self.where.count).items()}
 
     def _rows(self, scope: Scope, name: str) -> Rows | None:
         """The values that the ranks have each of their own since an earlier run, if they have."""

@@ -7,7 +7,6 @@ over the mesh; state of which each rank has its own value ("own") is an array wi
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,7 +18,6 @@ from jax.sharding import Mesh as JaxMesh
 from jax.sharding import NamedSharding, PartitionSpec
 
 from .lower.lockstep import AXIS
-from .ops.sharding import piece_size
 
 IN_FLIGHT = 16  # steps on CPU devices that may be under way at once
 OWN, ALIKE, STACKED = PartitionSpec(AXIS), PartitionSpec(), PartitionSpec(None, AXIS)
@@ -49,6 +47,10 @@ class OneDevice:
 
     def launched(self, state: Any) -> None:
         """Told of every step that was launched, with the state that it makes."""
+
+    def agreed(self, values: Sequence[Any]) -> list[Any]:
+        """These values, which no other process has."""
+        return list(values)
 
     def everywhere(self, array: Any) -> Any:
         """All ranks' rows as a host array."""
@@ -116,6 +118,10 @@ class Mesh:
     def _here(self, value: Any) -> bool:
         return isinstance(value, jax.Array) and value.sharding in (self.sharding(ALIKE), self.sharding(OWN))
 
+    def agreed(self, values: Sequence[Any]) -> list[Any]:
+        """These values; where other processes hold devices, process 0's, and each of them calls this."""
+        return [np.asarray(v) for v in self._first([np.asarray(v) for v in values])] if self.shared else list(values)
+
     def _first(self, hosts: Sequence[np.ndarray]) -> list[Any]:
         """Process 0's of these arrays, in one message for all."""
         with jax.enable_x64(True):
@@ -167,18 +173,6 @@ class Rows(np.ndarray):
 def rows(array: Any) -> Any:
     """Mark `array` [ranks, ...] as having a row for each rank."""
     return np.asarray(array).view(Rows)
-
-
-def cut(value: Any, count: int) -> Rows:
-    """The pieces of an array, a flat row for each of `count` ranks; zeros fill the last (ops/sharding.py)."""
-    host = np.asarray(value)
-    each = piece_size(host.size, count)
-    return rows(np.pad(host.reshape(-1), (0, each * count - host.size)).reshape(count, each))
-
-
-def joined(pieces: Any, shape: tuple[int, ...]) -> Any:
-    """The array of this shape, from its pieces."""
-    return np.array(pieces).reshape(-1)[: math.prod(shape)].reshape(shape)
 
 
 def spread_out(value: Any, count: int) -> Any:

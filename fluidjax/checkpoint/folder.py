@@ -103,7 +103,7 @@ class Checkpoint:
         runner = _executor(executor)
         random = Random(program.random_seed, runner._seed(program), runner._runs.get(program, 0))
         args = checked_args(dict(trainer_args or {}))
-        record = Record(step, lines(meant(program)), random, _position(reader), args, empty, snapshot.shapes, snapshot.lods)
+        record = Record(step, lines(meant(program)), random, _position(reader), args, empty, snapshot.placed, snapshot.lods)
         self._write(step, snapshot, record)
         return step
 

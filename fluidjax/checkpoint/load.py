@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ import jax
 import numpy as np
 
 from ..errors import ParseError
+from ..placed import arrays_of
 from .record import Record
 from .restore import same_kind
 from .seal import STATE
@@ -33,14 +33,18 @@ def contents(manager: Any, step: int) -> Groups:
 
 def whole_of(record: Record, groups: Groups) -> dict[str, Any]:
     """Name -> shape and dtype of all variables' values, whatever way they are stored."""
-    if set(record.shapes) != set(groups[PIECES]):
+    if set(arrays_of(record.placed.values())) != set(groups[PIECES]):
         raise ParseError("the record and the state do not agree on which variables are in pieces")
     found = dict(groups[ALIKE])
-    for name, array in groups[PIECES].items():
-        shape = record.shapes[name]
-        if len(array.shape) != 2 or math.prod(array.shape) < math.prod(shape) or name in found:
-            raise ParseError(f"the pieces of {name!r} do not make up an array of the shape {list(shape)}")
-        found[name] = jax.ShapeDtypeStruct(shape, array.dtype)
+    for name, placed in record.placed.items():
+        arrays = [groups[PIECES][n] for n in placed.arrays]
+        if name in found or not arrays or len({np.dtype(a.dtype) for a in arrays}) > 1:
+            raise ParseError(f"the pieces of {name!r} do not make up one array")
+        for span in placed.spans:
+            shape = tuple(groups[PIECES][span.array].shape)
+            if len(shape) != 2 or span.rank >= shape[0] or span.columns.stop > shape[1]:
+                raise ParseError(f"a piece of {name!r} does not lie within {span.array!r}, of shape {list(shape)}")
+        found[name] = jax.ShapeDtypeStruct(placed.shape, arrays[0].dtype)
     return found | {n: jax.ShapeDtypeStruct(shape, np.dtype(dtype)) for n, (dtype, shape) in record.empty.items()}
 
 
@@ -49,7 +53,9 @@ def load(manager: Any, step: int, names: list[str], record: Record, groups: Grou
     import orbax.checkpoint as ocp
 
     host = ocp.RestoreArgs(restore_type=np.ndarray)
-    chosen = {key: [n for n in group if n in names] for key, group in groups.items()}
+    placed = {n: p for n, p in record.placed.items() if n in names}
+    wanted = {*names, *arrays_of(placed.values())}
+    chosen = {key: [n for n in group if n in wanted] for key, group in groups.items()}
     asked = {key: dict.fromkeys(some, host) for key, some in chosen.items() if some}
     asked.get(ALIKE, {}).update({n: ocp.ArrayRestoreArgs(sharding=sharding) for n, sharding in targets.items()})
     found: dict[str, Any] = {}
@@ -58,4 +64,4 @@ def load(manager: Any, step: int, names: list[str], record: Record, groups: Grou
         args = ocp.args.PyTreeRestore(item=item, restore_args=asked, partial_restore=True)
         found = manager.restore(step, args=ocp.args.Composite(**{STATE: args}))[STATE]
     alike, own, pieces = ({n: same_kind(n, a, groups[key][n]) for n, a in found.get(key, {}).items()} for key in (ALIKE, OWN, PIECES))
-    return Snapshot(alike, own, pieces, record.shapes)
+    return Snapshot(alike, own, pieces, placed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -12,9 +12,10 @@ from ..errors import FluidTypeError, ParseError
 from ..ir import edit
 from ..ir.desc import FrozenMap, OpDesc, ProgramDesc
 from ..ops.registry import REGISTRY
+from ..placed import Placed, Span
 from ..position import Position
 
-FORMAT, VERSION = "fluidjax-checkpoint", 1
+FORMAT, VERSION = "fluidjax-checkpoint", 2
 DEEPEST = 16  # lists and dicts in each other in trainer_args
 Lod = tuple[tuple[int, ...], ...]
 
@@ -36,7 +37,7 @@ class Random:
 class Record:
     """program: its lines (see `lines`). empty: variables without elements, which orbax does not store: dtype and shape.
 
-    shapes: those of the whole of variables that are stored in pieces (see Snapshot).
+    placed: where in which arrays the variables lie that are stored in pieces (see Snapshot).
     """
 
     step: int
@@ -45,7 +46,7 @@ class Record:
     position: Position | None = None
     trainer_args: Mapping[str, Any] = field(default_factory=dict)
     empty: Mapping[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
-    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    placed: Mapping[str, Placed] = field(default_factory=dict)
     lods: Mapping[str, Lod] = field(default_factory=dict)
 
 
@@ -82,7 +83,7 @@ def to_json(record: Record) -> dict[str, Any]:
         "position": None if record.position is None else {"epoch": record.position.epoch, "batches": record.position.batches},
         "trainer_args": dict(record.trainer_args),
         "empty": {name: [dtype, list(shape)] for name, (dtype, shape) in record.empty.items()},
-        "shapes": {name: list(shape) for name, shape in record.shapes.items()},
+        "placed": {name: [list(p.shape), [list(astuple(s)) for s in p.spans]] for name, p in record.placed.items()},
         "lods": {name: [list(level) for level in lod] for name, lod in record.lods.items()},
     }
 
@@ -90,7 +91,7 @@ def to_json(record: Record) -> dict[str, Any]:
 def from_json(data: Any) -> Record:
     """The record again. Raises ParseError, naming the place, for anything that to_json does not make."""
     kinds = {"format": str, "version": int, "step": int, "fingerprint": str, "program": str, "random": dict}
-    kinds |= {"trainer_args": dict, "empty": dict, "shapes": dict, "lods": dict}
+    kinds |= {"trainer_args": dict, "empty": dict, "placed": dict, "lods": dict}
     found = _object(data, "the record", {**kinds, "position": object})
     if found["format"] != FORMAT or found["version"] != VERSION:
         raise ParseError(f"the record is of format {found['format']!r:.50} version {found['version']}, not {FORMAT} version {VERSION}")
@@ -108,7 +109,7 @@ def from_json(data: Any) -> Record:
         _position(found["position"]),
         found["trainer_args"],
         {name: _empty(value, name) for name, value in found["empty"].items()},
-        {name: _list(value, _size, f"shape of {name!r}") for name, value in found["shapes"].items()},
+        {name: _placed(value, f"pieces of {name!r}") for name, value in found["placed"].items()},
         {name: _lod(value, name) for name, value in found["lods"].items()},
     )
 
@@ -163,6 +164,24 @@ def _empty(value: Any, name: str) -> tuple[str, tuple[int, ...]]:
     if type(dtype) is not str or 0 not in _list(shape, _size, f"empty {name!r}"):
         raise ParseError(f"empty {name!r}: expected a dtype and a shape with a 0")
     return dtype, tuple(shape)
+
+
+def _placed(value: Any, where: str) -> Placed:
+    """A variable's shape and spans: as many elements, all within it."""
+    pair = _list(value, lambda v: type(v) is list, where)
+    if len(pair) != 2:
+        raise ParseError(f"{where}: expected a shape and a list of spans")
+    placed = Placed(_list(pair[0], _size, where), tuple(_span(s, where) for s in pair[1]))
+    if sum(s.size for s in placed.spans) != placed.size or any(s.end > placed.size for s in placed.spans):
+        raise ParseError(f"{where}: the spans do not make up an array of the shape {list(placed.shape)}")
+    return placed
+
+
+def _span(value: Any, where: str) -> Span:
+    fields = _list(value, lambda v: type(v) is str or _size(v), where)
+    if [type(f) for f in fields] != [str] + [int] * 6 or not fields[4] or not fields[6]:
+        raise ParseError(f"{where}: expected an array's name and six numbers, of which the runs' size and count are not 0")
+    return Span(*fields)
 
 
 def _lod(value: Any, name: str) -> Lod:

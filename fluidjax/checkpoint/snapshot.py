@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -12,7 +12,8 @@ import numpy as np
 
 from ..errors import EnforceNotMet, UnsupportedError
 from ..ops.selected import SelectedRows
-from ..ranks import Rows, joined, rows
+from ..placed import Placed
+from ..ranks import Rows, rows
 from ..saved.values import listed
 from ..scope import Scope, ScopeVar
 from .record import Lod
@@ -22,13 +23,13 @@ from .record import Lod
 class Snapshot:
     """alike: name -> value in the declared shape. own: name -> a row for each rank, where these have their own values.
 
-    pieces: name -> a flat row for each rank, which together (the last is filled up) are the value, of shape shapes[name].
+    pieces: arrays with a row for each rank, which hold the parts of the variables of `placed`.
     """
 
     alike: Mapping[str, Any] = field(default_factory=dict)
     own: Mapping[str, Any] = field(default_factory=dict)
     pieces: Mapping[str, Any] = field(default_factory=dict)
-    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    placed: Mapping[str, Placed] = field(default_factory=dict)
     lods: Mapping[str, Lod] = field(default_factory=dict)
 
 
@@ -45,18 +46,19 @@ def take(names: list[str], scope: Scope) -> Snapshot:
     alike: dict[str, Any] = {}
     own: dict[str, Any] = {}
     pieces: dict[str, Any] = {}
-    shapes: dict[str, tuple[int, ...]] = {}
+    placed: dict[str, Placed] = {}
     with jax.enable_x64(True):
         for var in vars.values():
-            _add(var, alike, own, pieces, shapes)
-    return Snapshot(alike, own, pieces, shapes, {n: v.lod for n, v in vars.items() if v.lod})
+            _add(var, alike, own, pieces, placed)
+    return Snapshot(alike, own, pieces, placed, {n: v.lod for n, v in vars.items() if v.lod})
 
 
-def _add(var: ScopeVar, alike: Any, own: Any, pieces: Any, shapes: Any) -> None:
+def _add(var: ScopeVar, alike: Any, own: Any, pieces: Any, placed: Any) -> None:
     """A copy of one variable's value to where it belongs."""
     bank, name = var._bank, var.name
     if bank is not None and name in bank.pieces:  # as they lie on the devices; reading the value would gather them
-        pieces[name], shapes[name] = _kept(bank.every_rank(name)), bank.pieces[name]
+        placed[name] = replace(bank.pieces[name], copies=())
+        pieces.update({n: _kept(bank.every_rank(n)) for n in placed[name].arrays if n not in pieces})
         return
     value = var.value
     if isinstance(value, SelectedRows):
@@ -78,7 +80,7 @@ def _kept(value: Any) -> Any:
 
 def put(snapshot: Snapshot, scope: Scope, ranks: int) -> None:
     """Store all values. ranks: on how many the program runs; where as many had their own values, they get them again."""
-    whole = {n: joined(pieces, snapshot.shapes[n]) for n, pieces in snapshot.pieces.items()}
+    whole = {n: placed.joined(snapshot.pieces.__getitem__) for n, placed in snapshot.placed.items()}
     for name, value in {**snapshot.alike, **whole}.items():
         var = scope.find_var(name) or scope.var(name)
         every = snapshot.own.get(name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -16,24 +16,36 @@ from ..ir.desc import ProgramDesc
 from ..lod_tensor import LoDTensor, create_lod_tensor
 from ..ops.ragged import Ragged
 from ..passes.base import Pass, run
+from ..placed import Placed
 from ..program import Program
 from ..ranks import OWN, Mesh, Where
-from .shard_optimizer import in_pieces
 
 
 class DeviceCountError(EnforceNotMet, FeedError, IndexError):
     """A feed has fewer samples, or more or fewer dicts, than there are devices."""
 
 
-Rewritten = tuple[Any, ProgramDesc, Mapping[str, tuple[int, ...]]]  # of which version; the program; shapes of what is in pieces
+Rewritten = tuple[Any, ProgramDesc, Mapping[str, Placed]]  # of which version; the program; what lies over the ranks, and where
 
 
-def rewritten(desc: ProgramDesc, rewrites: Sequence[Pass]) -> tuple[ProgramDesc, Mapping[str, tuple[int, ...]]]:
-    """The program after the passes, and the whole shapes of the variables that it keeps in pieces."""
-    new = desc
+@runtime_checkable
+class Places(Protocol):
+    """A pass after which variables lie over the ranks."""
+
+    def placed(self, before: ProgramDesc, after: ProgramDesc) -> Mapping[str, Placed]:
+        """Where these are, by name; given the program before the pass and after it."""
+        ...
+
+
+def rewritten(desc: ProgramDesc, rewrites: Sequence[Pass]) -> tuple[ProgramDesc, Mapping[str, Placed]]:
+    """The program after the passes, and where the variables are of which every rank has a part."""
+    found: dict[str, Placed] = {}
     for rewrite in rewrites:
-        new = run(rewrite, new).desc
-    return new, in_pieces(desc, new)
+        new = run(rewrite, desc).desc
+        if isinstance(rewrite, Places):
+            found.update(rewrite.placed(desc, new))
+        desc = new
+    return desc, found
 
 
 class Parallel:
@@ -58,8 +70,8 @@ class Parallel:
         """The program as every rank runs it; made anew when the program has changed."""
         return self._rewritten(program)[1]
 
-    def pieces(self, program: Program) -> Mapping[str, tuple[int, ...]]:
-        """The variables of which every rank keeps a piece, with the shapes of the wholes."""
+    def pieces(self, program: Program) -> Mapping[str, Placed]:
+        """The variables of which every rank keeps a part, and where."""
         return self._rewritten(program)[2]
 
     def _rewritten(self, program: Program) -> Rewritten:

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ..ir import edit, walk
-from ..ir.desc import FrozenMap, OpDesc, ProgramDesc, VarDesc
+from ..ir.desc import OpDesc, ProgramDesc, VarDesc
 from ..ops.sharding import flat_shapes, piece_size
 from ..passes.base import Note, Params, Pass, Rewrite, did, refused
+from ..placed import Placed, even
 from .making import Ops
 from .summing import pairs
 
@@ -60,6 +61,12 @@ class ShardOptimizer(Pass):
 
     def rewrite(self, desc: ProgramDesc, params: Params, keep: frozenset[str]) -> Rewrite:
         return _Sharding(desc, self, keep).rewritten()
+
+    def placed(self, before: ProgramDesc, after: ProgramDesc) -> Mapping[str, Placed]:
+        """Where the persistable variables are that the rewritten program keeps in pieces."""
+        old = walk.persistables(before)
+        cut = [n for n, v in walk.persistables(after).items() if n in old and v.shape != old[n].shape]
+        return {n: even(n, old[n].shape or (), self.ranks) for n in cut}
 
 
 class _Sharding:
@@ -204,9 +211,3 @@ def _param(op: OpDesc) -> str:
 
 def _at_piece(name: str) -> str:
     return name + "@PIECE"
-
-
-def in_pieces(before: ProgramDesc, after: ProgramDesc) -> FrozenMap:
-    """Name -> shape of the whole, of the persistable variables that a rewritten program keeps in pieces."""
-    old = walk.persistables(before)
-    return FrozenMap({n: old[n].shape for n, v in walk.persistables(after).items() if n in old and v.shape != old[n].shape})

@@ -203,7 +203,7 @@ def test_the_record_is_read_strictly(saved: Path, copied: Path) -> None:
         ({"position": 3}, "position: expected the fields"),
         ({"empty": {"x": ["float32", [1]]}}, "a shape with a 0"),
         ({"empty": {"x": ["what", [0]]}}, "is damaged"),
-        ({"shapes": {"fc_0.w_0": [8, 16]}}, "which variables are in pieces"),
+        ({"placed": {"fc_0.w_0": [[8, 16], [["a", 0, 0, 0, 128, 0, 1]]]}}, "which variables are in pieces"),
         ({"lods": {"x": [[-1]]}}, "no list of what should be there"),
         ({"more": 1}, "expected the fields"),
     ]
