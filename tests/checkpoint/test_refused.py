@@ -192,7 +192,7 @@ def test_the_record_is_read_strictly(saved: Path, copied: Path) -> None:
     assert to_json(from_json(good)) == good
     bad: list[tuple[dict[str, Any], str]] = [
         ({"format": "other"}, "is of format"),
-        ({"version": 2}, "version 2"),
+        ({"version": 1}, "version 1"),
         ({"step": 5}, "that of step 5"),
         ({"step": -2}, "below 0"),
         ({"step": True}, "expected int, found bool"),
@@ -204,6 +204,11 @@ def test_the_record_is_read_strictly(saved: Path, copied: Path) -> None:
         ({"empty": {"x": ["float32", [1]]}}, "a shape with a 0"),
         ({"empty": {"x": ["what", [0]]}}, "is damaged"),
         ({"placed": {"fc_0.w_0": [[8, 16], [["a", 0, 0, 0, 128, 0, 1]]]}}, "which variables are in pieces"),
+        ({"placed": {"w": [[8], [["a", 0, 0, 0, 9, 0, 1]]]}}, "do not make up an array"),
+        ({"placed": {"w": [[8], [["a", 0, 0, 4, 8, 0, 1]]]}}, "do not make up an array"),
+        ({"placed": {"w": [[8], [["a", 0, -1, 0, 8, 0, 1]]]}}, "no list of what should be there"),
+        ({"placed": {"w": [[8], [["a", 0, 0, 0, 0, 0, 1]]]}}, "are not 0"),
+        ({"placed": {"w": [[8]]}}, "a shape and a list of spans"),
         ({"lods": {"x": [[-1]]}}, "no list of what should be there"),
         ({"more": 1}, "expected the fields"),
     ]
