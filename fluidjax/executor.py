@@ -90,6 +90,8 @@ class Executor:
         scope = global_scope() if scope is None else scope
         compiled = self._compile(program, _names(fetch_list), parallel)
         values = self._fed(program, compiled, feed, parallel)
+        if parallel is not None and not compiled.in_force(scope):
+            parallel.prepare(scope)
         if not (return_numpy and compiled.fetches):
             # Nobody waits for the results, so the step may still read a fed array after the caller has filled it anew.
             values = jax.tree.map(lambda v: v.copy() if isinstance(v, np.ndarray) else v, values)
@@ -137,6 +139,8 @@ class Executor:
         stacked, count = _stack(compiled, feeds)
         if parallel is not None:
             parallel.check_steps(stacked)
+            if not compiled.in_force(scope):
+                parallel.prepare(scope)
         fetched = self._execute(compiled, program, scope, stacked, count)
         return _results(compiled, fetched, return_numpy)
 

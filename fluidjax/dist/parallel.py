@@ -19,6 +19,7 @@ from ..passes.base import Pass, run
 from ..placed import Placed
 from ..program import Program
 from ..ranks import OWN, Mesh, Where
+from ..scope import Scope
 
 
 class DeviceCountError(EnforceNotMet, FeedError, IndexError):
@@ -73,6 +74,9 @@ class Parallel:
     def pieces(self, program: Program) -> Mapping[str, Placed]:
         """The variables of which every rank keeps a part, and where."""
         return self._rewritten(program)[2]
+
+    def prepare(self, scope: Scope) -> None:
+        """Called before the program begins with the values of a scope: what the rewritten program needs besides."""
 
     def _rewritten(self, program: Program) -> Rewritten:
         if self._made is None or self._made[0] != program._version:

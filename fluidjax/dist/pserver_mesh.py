@@ -15,6 +15,8 @@ from ..ir.desc import OpDesc, ProgramDesc
 from ..passes.base import Note, Params, Pass, Rewrite, did
 from ..program import Program
 from ..ranks import Mesh
+from ..scope import Scope
+from . import geo_mesh
 from .making import Ops
 from .parallel import Parallel, Rewritten, rewritten
 from .pserver_plan import PserverPlan
@@ -58,13 +60,15 @@ def _on_the_trainer(op: OpDesc) -> bool:
 
 
 def on_mesh(plan: PserverPlan, ranks: int) -> tuple[Pass, ...]:
-    """The passes that make the original program of a job one for a mesh of its trainers.
+    """The passes that make the original program of a job one for a mesh of its trainers (geo mode: geo_mesh.py).
 
-    Raises UnsupportedError for modes other than sync, and tables that are looked up on the pservers by is_distributed.
+    Raises UnsupportedError for modes other than sync and geo, and tables that are looked up on the pservers by is_distributed.
     """
+    if plan.mode == "geo":
+        return geo_mesh.on_mesh(plan, ranks)
     if plan.mode != "sync":
         raise UnsupportedError(
-            f"a job of processes runs parameter servers in sync mode, not in {plan.mode}; fluid.dist.LocalJob runs it in one process"
+            f"a job of processes runs parameter servers in sync or geo mode, not in {plan.mode}; fluid.dist.LocalJob runs it in one process"
         )
     if plan.tables:
         raise UnsupportedError(
@@ -82,7 +86,11 @@ class PserverJob(Parallel):
 
     def __init__(self, where: Mesh, plan: PserverPlan) -> None:
         super().__init__(where, on_mesh(plan, where.count))
-        self._base = plan.main
+        self._base, self._plan = plan.main, plan
+
+    def prepare(self, scope: Scope) -> None:
+        if self._plan.mode == "geo":
+            geo_mesh.prepare(self._plan, scope, self.where.count)
 
     def _rewritten(self, program: Program) -> Rewritten:
         if self._made is None:
@@ -91,8 +99,18 @@ class PserverJob(Parallel):
 
 
 def trains(program: Program) -> bool:
-    """Whether it is a trainer's program of a parameter-server job: it sends gradients."""
-    return program._pserver_plan is not None and any(op.type == "send" for op in program.desc.blocks[0].ops)
+    """Whether it is a trainer's program of a parameter-server job: it sends, and is no startup program."""
+    return program._pserver_plan is not None and "send" in _kinds(program) and not _starts(program)
+
+
+def _kinds(program: Program) -> set[str]:
+    return {op.type for op in program.desc.blocks[0].ops}
+
+
+def _starts(program: Program) -> bool:
+    """Whether a job's program is a trainer's startup program: it only receives. A geo trainer's says that it did."""
+    kinds = _kinds(program)
+    return "recv" in kinds and ("send" not in kinds or program._pserver_plan.mode == "geo")
 
 
 def own_startup(program: Program) -> Program:
@@ -100,8 +118,7 @@ def own_startup(program: Program) -> Program:
 
     In a job, what the pservers would send is the state that trainer 0 begins with, so each trainer initialises all.
     """
-    kinds = {op.type for op in program.desc.blocks[0].ops} if program._pserver_plan is not None else set()
-    if "recv" not in kinds or "send" in kinds:
+    if program._pserver_plan is None or not _starts(program):
         return program
     if program._before is None:
         program._before = Program.from_desc(program._pserver_plan.startup)

@@ -43,6 +43,12 @@ def spread(step: Step, already: Iterable[str] = ()) -> frozenset[str]:
 
 
 def _follow(step: Step, op: OpDesc, differs: dict[str, bool]) -> None:
+    if op.type == "conditional_block" and not any(differs.get(n, False) for n in op.input("Cond")):
+        inside = dict(differs)  # all ranks run the block, or none does
+        for below in step.desc.blocks[op.attrs["sub_block"].idx].ops:
+            _follow(step, below, inside)
+        differs.update({n: inside.get(n, False) or differs.get(n, False) for n in walk.writes_with_subblocks(step.desc, op)})
+        return
     reads = walk.reads_with_subblocks(step.desc, op) if op.blocks else op.reads
     here = any(differs.get(n, False) for n in reads) or op.type in SCATTERED or _draws(step, op)
     followed = {out: any(differs.get(n, False) for n in op.input(source)) for out, source in FOLLOW.get(op.type, {}).items()}

@@ -53,7 +53,7 @@ def test_recorded_jobs(name: str) -> None:
 
 def test_what_a_mesh_does_not_run() -> None:
     job = dict(recorded()["mlp_sgd"]["job"], sync_mode=False, config={"sync_mode": False})
-    with pytest.raises(UnsupportedError, match="in sync mode, not in async"):
+    with pytest.raises(UnsupportedError, match="in sync or geo mode, not in async"):
         mesh_job(job)
 
 

@@ -1,0 +1,139 @@
+"""Geo-SGD on a mesh of the trainers, against the same in NumPy."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import fluidjax as fluid
+from fluidjax import cli
+from fluidjax.dist.pserver_mesh import PserverJob
+from fluidjax.ir import text
+from fluidjax.ranks import Mesh
+from tests.dist.jobs import line_grads, transpiled
+from tests.nets import fresh
+
+RATE, W, B = np.float32(0.1), "fc_0.w_0", "fc_0.b_0"
+FIRST = {W: np.linspace(-0.3, 0.3, 13, dtype="float32")[:, None], B: np.full(1, 0.1, "float32")}
+
+
+class OnMesh:
+    """A trainer's program as Executor.run takes it: with the ranks that it runs on."""
+
+    def __init__(self, program: fluid.Program, ranks: int) -> None:
+        self._program = program
+        self._parallel = PserverJob(Mesh(tuple(jax.devices()[:ranks])), program._pserver_plan)
+
+
+def fit(ranks: int, every: int) -> tuple[OnMesh, fluid.Program, Any]:
+    """A line that is fitted: the trainer's program on a mesh, the startup program as it was, the loss."""
+    with fresh() as (main, startup):
+        x, y = fluid.data("x", [None, 13]), fluid.data("y", [None, 1])
+        loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(x, 1), y))
+        fluid.optimizer.SGD(float(RATE)).minimize(loss)
+    first = startup.clone()
+    t = transpiled(main, startup, ranks, 2, False, {"sync_mode": False, "geo_sgd_mode": True, "geo_sgd_need_push_nums": every})
+    return OnMesh(t.get_trainer_program(), ranks), first, loss
+
+
+def batches(ranks: int, steps: int) -> list[list[dict[str, np.ndarray]]]:
+    """[step][rank]."""
+    r = np.random.RandomState(5)
+    x = r.uniform(-1, 1, (steps, ranks, 8, 13)).astype("f4")
+    y = (x @ np.linspace(-1, 1, 13).astype("f4")[:, None] + 0.5).astype("f4")
+    return [[{"x": x[s, r], "y": y[s, r]} for r in range(ranks)] for s in range(steps)]
+
+
+class Simulated:
+    """Geo-SGD in NumPy: trainers, and the values that pservers would hold."""
+
+    def __init__(self, ranks: int, every: int, first: dict[str, np.ndarray]) -> None:
+        self.every, self.count = every, 0
+        self.mine = [dict(first) for _ in range(ranks)]
+        self.old = [dict(first) for _ in range(ranks)]
+        self.server = dict(first)
+
+    def step(self, feeds: list[dict[str, np.ndarray]]) -> None:
+        for mine, feed in zip(self.mine, feeds, strict=True):
+            for name, grad in line_grads(feed, mine).items():
+                mine[name] = mine[name] - RATE * grad
+        self.count += 1
+        if self.count % self.every == 0:
+            self.exchange()
+
+    def exchange(self) -> None:
+        for name in self.server:
+            deltas = [(mine[name] - old[name]) / len(self.mine) for mine, old in zip(self.mine, self.old, strict=True)]
+            self.server[name] = self.server[name] + sum(deltas)
+            for mine, old, delta in zip(self.mine, self.old, deltas, strict=True):
+                mine[name] = mine[name] + self.server[name] - (old[name] + delta)
+                old[name] = self.server[name]
+
+
+def close(found: Any, want: Any) -> None:
+    np.testing.assert_allclose(np.asarray(found), np.asarray(want), atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize(("ranks", "every"), [(2, 1), (2, 3), (3, 2), (4, 4)])
+def test_every_rank_trains_alone_and_takes_in_what_the_others_moved(ranks: int, every: int) -> None:
+    program, startup, _ = fit(ranks, every)
+    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    exe.run(startup, scope=scope)
+    for name, value in FIRST.items():
+        scope.var(name).set(value)
+    wanted = Simulated(ranks, every, FIRST)
+    for count, feeds in enumerate(batches(ranks, 9), 1):
+        wanted.step(feeds)
+        w, b = exe.run(program, feeds, [W, B], scope=scope, return_merged=False)
+        close(w, [mine[W] for mine in wanted.mine])
+        close(b.reshape(ranks, 1), [mine[B] for mine in wanted.mine])
+        assert not np.allclose(w[0], w[1], atol=1e-4)  # what is taken in leaves each its own
+        close(scope.get(W + "@SNAPSHOT"), wanted.server[W])
+        assert every == 1 or scope.get("@GEO_STEP@").item() == count % every
+
+
+def test_nothing_is_sent_in_steps_that_do_not_exchange() -> None:
+    """The only all-reduce of the compiled step stands in a branch of its conditional."""
+    program, startup, loss = fit(2, 4)
+    assert "conditional_block" in text.to_text(program._parallel.desc(program._program))
+    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    exe.run(startup, scope=scope)
+    (feeds,) = batches(2, 1)
+    exe.run(program, feeds, [loss], scope=scope)
+    (compiled,) = exe._compiled[program._parallel].values()
+    feed = {n: np.concatenate([f[n] for f in feeds]) for n in feeds[0]}
+    with jax.enable_x64(True):
+        hlo = compiled.function().lower(*compiled.bank.arrays, feed, 0, 0).compile().as_text()
+    bodies = re.findall(r"^(?:ENTRY )?(%[\w.\-]+) [^\n]*\{\n(.*?)^\}", hlo, re.M | re.S)
+    talking = {name for name, body in bodies if " all-reduce(" in body}
+    choices = [line for line in hlo.splitlines() if " conditional(" in line]
+    assert len(bodies) > 2 and len(talking) == len(choices) == 1
+    assert talking <= set(re.findall(r"%[\w.\-]+", choices[0].partition("_computation")[2]))
+    assert not re.search(r" (all-gather|reduce-scatter|all-to-all|collective-permute)", hlo)
+
+
+@pytest.mark.slow
+def test_a_script_in_the_documents_form_runs_as_a_job_of_processes(tmp_path: Path) -> None:
+    """Two trainers and two pservers: each trainer's parameters after every step, and what it saves."""
+    steps, script = batches(2, 7), Path(__file__).with_name("geo_script.py")
+    np.savez(tmp_path / "given.npz", **{f"{n}_{t}": np.array([s[t][n] for s in steps]) for t in range(2) for n in "xy"})
+    assert cli.main(["launch", "--nproc", "2", "--pservers", "2", str(script), str(tmp_path)]) == 0
+    found = [dict(np.load(tmp_path / f"trainer_{t}.npz")) for t in range(2)]
+    wanted = Simulated(2, 3, {n: found[0][f"first {n}"] for n in (W, B)})  # trainer 0's first values are everybody's
+    for at, feeds in enumerate(steps):
+        wanted.step(feeds)
+        for trainer, mine in zip(found, wanted.mine, strict=True):
+            for name in (W, B):
+                close(trainer[name][at], mine[name])
+    with fresh():
+        fluid.layers.fc(fluid.data("x", [None, 13]), 1)
+        for t in range(2):
+            scope = fluid.Scope()
+            with fluid.scope_guard(scope):
+                fluid.io.load_params(fluid.Executor(fluid.CPUPlace()), str(tmp_path / f"saved {t}"))
+            np.testing.assert_array_equal(scope.get(W), found[t][W][-1])
