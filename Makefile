@@ -12,12 +12,13 @@ PYTHON ?= $(shell for p in $(CANDIDATES); do if $$p -c '$(CHECK)' >/dev/null 2>&
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .NOTPARALLEL:
-.PHONY: help models demo test test-fast bench lint format api clean
+.PHONY: help models demo test test-fast search bench lint format api clean
 
 help:
 	@echo 'make demo       train a LeNet on handwritten digits, under two minutes'
 	@echo 'make test       the whole test suite'
 	@echo 'make test-fast  the test suite without the slow tests'
+	@echo 'make search     property tests on fresh random examples, four times as many (ARGS=--hypothesis-seed=N: the same again)'
 	@echo 'make bench      compare with hand-written JAX'
 	@echo 'make models     fetch the OCR models that some tests run (make test does it)'
 	@echo 'make lint       ruff and the type checker'
@@ -33,6 +34,9 @@ test: $(VENV)/.with-test models
 
 test-fast: $(VENV)/.with-test models
 	$(VENV)/bin/python -m pytest -q -n $(JOBS) -m 'not slow' $(ARGS)
+
+search: $(VENV)/.with-test
+	$(VENV)/bin/python -m pytest -q -n $(JOBS) -m hypothesis --hypothesis-profile=search $(ARGS)
 
 # Real models that some tests and benchmarks run; without a network those are skipped.
 models: $(VENV)/.with-test

@@ -8,13 +8,14 @@ import warnings
 import jax
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fluidjax as fluid
 from fluidjax import layers
 from fluidjax.errors import EnforceNotMet, FeedError, MixesRows, NanInfError, UnsupportedError
 from fluidjax.ragged import bucket
+from tests.examples import examples
 
 CPU = fluid.CPUPlace()
 WIDTH = 4
@@ -383,7 +384,7 @@ ENDS = {
 
 
 @pytest.mark.slow
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(20)
 @given(
     st.lists(st.sampled_from(sorted(ROWS)), min_size=1, max_size=5),
     st.lists(st.sampled_from(sorted(ENDS)), min_size=1, max_size=3, unique=True),

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import jax
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 import fluidjax as fluid
 from fluidjax.ir import edit, jsonio, proto, text
 from fluidjax.ir.verify import verify
 from fluidjax.lower.step import Step
 from fluidjax.ops.registry import attr_type, lookup
+from tests.examples import examples
 
 from .random_programs import build, recipes
 
-COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60)
-FEWER = settings(COMMON, max_examples=25)
+COMMON = examples(60)
+FEWER = examples(25)
 
 
 @COMMON

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fluidjax as fluid
@@ -16,6 +16,7 @@ from fluidjax.lower.step import Step
 from fluidjax.ops.registry import attr_type, lookup
 from fluidjax.ops.selected import SelectedRows, total
 from tests import sparse_cases as cases
+from tests.examples import examples
 
 FEED = {"ids": np.array([[2, 9, 2], [1, 1, 0]])}
 CLOSE = {"rtol": 1e-6, "atol": 1e-7}
@@ -49,7 +50,7 @@ def table_of(rows):
     return want
 
 
-@settings(deadline=None, max_examples=20)
+@examples(20)
 @given(sparse_rows())
 def test_merging_keeps_the_table(rows):
     want = table_of(rows)
@@ -234,7 +235,7 @@ def trained_on(lookups, optimizer, sparse):
     return {v.name: scope.get(v.name) for v in main.list_vars() if v.persistable}
 
 
-@settings(deadline=None, max_examples=8)
+@examples(8)
 @given(LOOKUPS, st.sampled_from(["SGD", "Momentum", "Adagrad", "RMSProp", "Lamb"]))
 def test_random_nets_train_alike_with_sparse_and_dense_gradients(lookups, optimizer):
     """Adam is not among them: docs/sparse.md says why."""

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fluidjax as fluid
@@ -20,6 +20,7 @@ from fluidjax.dist.parallel import DeviceCountError, sizes
 from fluidjax.errors import EnforceNotMet, FeedError, FluidTypeError, NanInfError, UnsupportedError
 from fluidjax.passes import run
 from tests import test_readme
+from tests.examples import examples
 from tests.nets import fresh
 from tests.random_programs import build, recipes
 
@@ -390,7 +391,7 @@ def test_the_examples_of_the_documentation(monkeypatch):
 
 
 @pytest.mark.slow
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(15)
 @given(recipes().filter(lambda r: all(step[0] != "batch_norm" for step in r)), st.sampled_from([2, 4]))
 def test_random_programs_train_as_on_one_device(recipe, places):
     """Parameters after three steps, where no op mixes samples."""

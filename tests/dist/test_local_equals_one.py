@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fluidjax as fluid
@@ -14,6 +14,7 @@ from fluidjax import layers
 from fluidjax.dist import LocalJob
 from fluidjax.errors import FeedError
 from tests.dist.jobs import transpiled
+from tests.examples import examples
 from tests.nets import fresh
 from tests.random_programs import WIDTH, build, recipes
 
@@ -56,7 +57,7 @@ def compare(main: fluid.Program, startup: fluid.Program, steps: list[Any], pserv
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:pserver .* has nothing to update:RuntimeWarning")
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(10)
 @given(recipes(), st.integers(1, 3), st.integers(1, 3), st.sampled_from(["SGD", "Momentum", "Adam"]))
 def test_random_programs(recipe: list[Any], trainers: int, pservers: int, kind: str) -> None:
     optimizer = {

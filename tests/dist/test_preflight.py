@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fluidjax as fluid
@@ -24,6 +24,7 @@ from fluidjax.dist.hub import Hub
 from fluidjax.dist.link import Link
 from fluidjax.dist.same import first_difference, pack, program_lines, unpack
 from fluidjax.errors import JobError, ParseError
+from tests.examples import examples
 
 ROOT = Path(__file__).parents[2]
 
@@ -334,7 +335,7 @@ def test_texts_travel_packed_and_bounded(monkeypatch):
             unpack(bad)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(max_size=9),

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from fluidjax.errors import FluidValueError
 from fluidjax.ir import edit, walk
@@ -127,7 +127,6 @@ def test_uids():
     assert [op.uid for _, op in walk.ops(edit.renumber(small()))] == list(range(6))
 
 
-@settings(deadline=None, max_examples=100)
 @given(programs())
 def test_edits_keep_programs_well_formed(desc):
     verify(edit.for_test(desc))

@@ -6,18 +6,19 @@ import json
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from fluidjax.errors import FluidTypeError, ParseError, VerifyError
 from fluidjax.ir.desc import BlockDesc, FrozenMap, OpDesc, ProgramDesc, slots
 from fluidjax.ir.jsonio import from_json, to_json
 from fluidjax.ir.verify import verify
+from tests.examples import examples
 
 from .strategies import exact, programs
 from .test_text import small
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(programs())
 def test_round_trip(desc):
     text = to_json(desc)

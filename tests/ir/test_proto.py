@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from fluidjax.errors import FluidValueError, ParseError, VerifyError
 from fluidjax.ir import edit
@@ -19,6 +19,7 @@ from fluidjax.ir.desc import BlockDesc, BlockRef, FrozenMap, Long, OpDesc, Progr
 from fluidjax.ir.proto import from_bytes, to_bytes
 from fluidjax.ir.text import parse, to_text
 from fluidjax.ir.verify import verify
+from tests.examples import examples
 
 from .strategies import exact, floats32, programs
 from .test_text import chain, small
@@ -51,7 +52,7 @@ def held(desc: ProgramDesc) -> ProgramDesc:
     return edit.renumber(replace(desc, blocks=blocks, seed=0))
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(programs(number=floats32))
 def test_round_trip(desc):
     data = to_bytes(desc)

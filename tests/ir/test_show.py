@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from fluidjax.ir import edit
 from fluidjax.ir.show import diff, to_dot, to_html
@@ -29,7 +29,6 @@ class Balanced(HTMLParser):
         assert self.open.pop() == tag
 
 
-@settings(deadline=None, max_examples=100)
 @given(programs())
 def test_html_is_balanced_and_escaped(desc):
     checker = Balanced()
@@ -47,7 +46,6 @@ def test_html_folds_blocks_and_cuts_long_ones():
     assert "7,902 more lines" in to_html(chain(10_000), limit=2100)
 
 
-@settings(deadline=None, max_examples=100)
 @given(programs())
 def test_dot_quotes_every_name(desc):
     text = to_dot(desc)

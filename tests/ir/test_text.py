@@ -7,13 +7,14 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from fluidjax.errors import ParseError, VerifyError
 from fluidjax.ir import edit
 from fluidjax.ir.desc import BlockDesc, BlockRef, FrozenMap, Long, OpDesc, ProgramDesc, VarDesc, slots
 from fluidjax.ir.text import op_text, paint, parse, styled, summary, to_text
 from fluidjax.ir.verify import verify
+from tests.examples import examples
 
 from .strategies import exact, programs
 
@@ -67,7 +68,7 @@ def test_small_program_reads_back():
     assert hash(desc) == hash(small())
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(programs())
 def test_round_trip(desc):
     verify(desc)
@@ -78,8 +79,8 @@ def test_round_trip(desc):
     assert to_text(parse(to_text(desc, hints={}))) == to_text(back)
 
 
+@examples(50)
 @given(programs())
-@settings(deadline=None, max_examples=50)
 def test_colours_change_nothing_but_colour(desc):
     text = to_text(desc)
     assert "".join(part for _, part in styled(text)) == text

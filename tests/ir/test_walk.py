@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fluidjax.ir import walk
@@ -112,7 +112,6 @@ def test_liveness_of_a_loop():
 names = st.sampled_from("abcdef")
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.lists(names, max_size=3), st.lists(names, max_size=2)), max_size=12),
     st.sets(names, max_size=2),

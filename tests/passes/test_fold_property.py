@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import fluidjax as fluid
 from fluidjax import layers, passes
 from fluidjax.ir import edit
 from fluidjax.passes import affine
+from tests.examples import examples
 
 from .trained import Net, net
 
@@ -73,7 +74,7 @@ def difference(n: Net, text: str) -> tuple[float, Any]:
     return float(np.abs(after - before).max() / max(np.abs(before).max(), 1e-30)), result
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(25)
 @example([("conv", 1, False), ("mul", "channel", None), ("norm", 1e-5, "abn")], PIPELINES[2])
 @given(st.lists(STEPS, min_size=1, max_size=7), st.sampled_from(PIPELINES))
 def test_folding_changes_nothing(recipe: list[tuple[Any, ...]], text: str) -> None:

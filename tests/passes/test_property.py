@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import fluidjax as fluid
@@ -23,6 +23,7 @@ from fluidjax.ir.desc import OpDesc, ProgramDesc
 from fluidjax.lower.eager import OpByOp
 from fluidjax.lower.step import Step
 from fluidjax.passes import PASSES, memory_optimize, release_memory
+from tests.examples import examples
 from tests.random_programs import Net, build, recipes
 
 PREDICTION = {"is_test", "inference", "fuse_batch_norm", "fuse_conv_affine"}
@@ -46,14 +47,18 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 TEXTS = [text for name in sorted(PASSES) for text in VARIANTS.get(name, (name,))]
-SOME = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=50)
 PROGRAMS = 500  # for every pass in a run, over all its variants
-HALVES = 2  # so that no single test takes long
+PART = 50  # of a single test, so that none takes long
 
 
 def pass_of(text: str) -> str:
     """The first pass of a pipeline's text."""
     return text.partition("(")[0].partition(",")[0]
+
+
+def parts(text: str) -> int:
+    """How many tests there are of a pipeline, each with programs of its own."""
+    return -(-PROGRAMS // (PART * len(VARIANTS.get(pass_of(text), (text,)))))
 
 
 def program_of(net: Net, text: str, picks: list[int]) -> tuple[ProgramDesc, list[str]]:
@@ -113,20 +118,14 @@ def compare(text: str, want: dict[str, np.ndarray], got: dict[str, np.ndarray]) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("half", range(HALVES))
-@pytest.mark.parametrize("text", TEXTS)
-def test_nothing_kept_changes(text: str, half: int) -> None:
-    count = len(VARIANTS.get(pass_of(text), (text,))) * HALVES
-
-    @settings(SOME, max_examples=-(-PROGRAMS // count))
-    @given(recipes(), st.lists(st.integers(0, 500), max_size=3))
-    def run(recipe: list[tuple[Any, ...]], picks: list[int]) -> None:
-        check(text, recipe, picks)
-
-    run()
+@pytest.mark.parametrize(("text", "part"), [(text, part) for text in TEXTS for part in range(parts(text))])
+@examples(PART)
+@given(recipes(), st.lists(st.integers(0, 500), max_size=3))
+def test_nothing_kept_changes(text: str, part: int, recipe: list[tuple[Any, ...]], picks: list[int]) -> None:
+    check(text, recipe, picks)
 
 
-@settings(SOME, max_examples=25)
+@examples(25)
 @given(recipes(), st.sampled_from(VARIANTS["memory_optimize"]))
 def test_shared_pullbacks_survive_memory_optimize(recipe: list[tuple[Any, ...]], text: str) -> None:
     """Not literal: gradient ops are paired with their forward ops by versioned names, which renaming must not mislead."""
@@ -145,7 +144,7 @@ def test_shared_pullbacks_survive_memory_optimize(recipe: list[tuple[Any, ...]],
 def caught(text: str, form: bool = True) -> str:
     """What the property test says about a pass, on a fixed set of programs."""
 
-    @settings(SOME, derandomize=True, database=None, phases=[Phase.generate], report_multiple_bugs=False)
+    @settings(derandomize=True, max_examples=50, phases=[Phase.generate], report_multiple_bugs=False)
     @given(recipes(), st.lists(st.integers(0, 500), max_size=3))
     def run(recipe: list[tuple[Any, ...]], picks: list[int]) -> None:
         check(text, recipe, picks, form)

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import fluidjax as fluid
 from fluidjax.ir import verify
 from fluidjax.ops.registry import lookup
 from fluidjax.program import Program
+from tests.examples import examples
 
 from ..random_programs import build as build_net
 from ..random_programs import recipes
@@ -166,7 +167,7 @@ def optimizer(name: str) -> Any:
     return getattr(fluid.optimizer, name)(learning_rate=0.1, **extra)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(recipes(), st.sampled_from(OPTIMIZERS), st.integers(1, 3), st.integers(1, 3), st.booleans())
 @pytest.mark.filterwarnings("ignore")
 def test_random_programs_transpile_to_well_formed_ones(recipe: Any, name: str, pservers: int, trainers: int, sync: bool) -> None:

@@ -1,0 +1,39 @@
+"""Property tests run the same examples wherever and after whatever they run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+TESTS = Path(__file__).parent
+
+DRAWS = """
+import tests.conftest
+from hypothesis import given, settings, strategies as st
+from tests.random_programs import recipes
+from tests.ir.strategies import programs
+%s
+@settings(max_examples=30)
+@given(recipes(), programs(), st.floats(), st.text())
+def seen(a, b, c, d):
+    print(ascii((a, b, c, d)))
+seen()
+"""
+
+
+def test_the_same_examples_in_every_process() -> None:
+    """Whatever the hash seed, and whatever has been imported (hypothesis collects constants from modules)."""
+    if not settings.default.derandomize:
+        pytest.skip("this is a search")
+    kinds = [("1", ""), ("2", "import fluidjax.demo, fluidjax.cli, fluidjax.paddle, benchmarks.transpile")]
+    said = []
+    for seed, more in kinds:
+        env = {**os.environ, "PYTHONHASHSEED": seed}
+        command = [sys.executable, "-c", DRAWS % more]
+        said.append(subprocess.run(command, capture_output=True, text=True, check=True, env=env, cwd=TESTS.parent).stdout)
+    assert said[0] == said[1] and said[0].count("\n") >= 30
