@@ -55,7 +55,7 @@ class Kill:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of it. seconds: until the last process had ended. told: how many of the other three named the dead one.
+    """What came of it. seconds: until the last process had ended. silent: those that did not name the dead one themselves.
 
     cut: a checkpoint was left unfinished. resumed: the step after which the restarted job went on (0: from the start).
     """
@@ -63,7 +63,7 @@ class Outcome:
     kill: Kill
     at: int
     seconds: float
-    told: int
+    silent: tuple[str, ...]
     cut: bool
     resumed: int
 
@@ -177,8 +177,8 @@ def killed_run(folder: Path, setting: Setting, kill: Kill) -> Outcome:
     left = [name for name in others if name in job.pids and Path(f"/proc/{job.pids[name]}").exists()]
     assert code == 137 and job.said(f"fluidjax launch: {kill.victim} {how}"), job.text(f"{kill}: exit code {code}")
     assert not left, job.text(f"{kill}: {left} run on")
-    told = sum(job.said(f"[{name}] fluidjax: {name} ends because {kill.victim} {how}") for name in others)
-    return Outcome(kill, at, seconds, told, bool(unfinished(folder / "checkpoints")), latest(folder))
+    silent = tuple(n for n in others if n in job.pids and not job.said(f"[{n}] fluidjax: {n} ends because {kill.victim} {how}"))
+    return Outcome(kill, at, seconds, silent, bool(unfinished(folder / "checkpoints")), latest(folder))
 
 
 def latest(folder: Path) -> int:
@@ -224,15 +224,15 @@ def main(arguments: list[str]) -> None:
             outcomes.append(outcome)
             during = " while a checkpoint is written" if kill.writing else ""
             print(
-                f"{kill.victim} killed at step {outcome.at}{during}: the others ended in {outcome.seconds:.2f} s, "
-                f"{outcome.told} of 3 with their own sentence; {'a checkpoint cut off; ' * outcome.cut}"
+                f"{kill.victim} killed at step {outcome.at}{during}: the others ended in {outcome.seconds:.2f} s"
+                f"{', without a word of ' * bool(outcome.silent)}{' and '.join(outcome.silent)}; {'a checkpoint cut off; ' * outcome.cut}"
                 f"restarted after step {outcome.resumed}: the same bits",
                 flush=True,
             )
     seconds = [o.seconds for o in outcomes]
     print(
         f"{len(outcomes)} kills, seed {args.seed}: ended within {max(seconds):.2f} s (median {statistics.median(seconds):.2f}), "
-        f"{sum(o.cut for o in outcomes)} checkpoints cut off, {sum(o.told for o in outcomes)} of {3 * len(outcomes)} own sentences; "
+        f"{sum(o.cut for o in outcomes)} checkpoints cut off, {sum(len(o.silent) for o in outcomes)} processes without a sentence; "
         "every restart ended with the same bits"
     )
 

@@ -24,6 +24,8 @@ from .hello import Hello
 from .hub import VERSION
 
 EXIT_CODE = 75  # "temporary failure; try again later": this process was well, another one was not
+LAST = 15.0  # seconds that a process that fails gets to come to its end: to write what it can still write
+JUDGED = 3.0  # and once the job is over, when nothing that needs the others can be finished any more
 
 
 class Link:
@@ -44,6 +46,8 @@ class Link:
         self._texts: dict[int, str] = {}
         self._sending = threading.Lock()
         self._leaving = False
+        self._failed: int | None = None  # the exit code of a process that fails
+        self._watching = False
         self._verdict = ""
         self._judged = threading.Event()
 
@@ -120,7 +124,8 @@ class Link:
     # -- while the job runs --------------------------------------------------------------------------------------------
 
     def watch(self) -> None:
-        """Start the thread that listens."""
+        """Start the thread that listens, and that may end this process from now on."""
+        self._watching = True
         threading.Thread(target=self._listen, name="fluidjax link", daemon=True).start()
 
     def _listen(self) -> None:
@@ -139,6 +144,7 @@ class Link:
                     self._die(f"{self.where} is gone: it was killed, or it crashed")
                 self.done.set()
                 self._judged.set()
+                self._hurry(JUDGED)
                 return
             for message in messages:
                 self._hear(message)
@@ -149,6 +155,7 @@ class Link:
             self._judged.set()
             if not self._leaving:
                 self._die(self._verdict)
+            self._hurry(JUDGED)
         elif "poll" in message:
             self._send({"steps": self.steps})
         elif "done" in message:
@@ -159,12 +166,25 @@ class Link:
         elif "program" in message:
             self._answers.put(message)
 
+    def _hurry(self, seconds: float) -> None:
+        """See to it that a process that fails ends in time: at its exit it may wait for a thread, or for a checkpoint's files."""
+        if self._failed is not None and self._watching:
+            threading.Thread(target=self._last, args=(seconds, self._failed), daemon=True).start()
+
+    def _last(self, seconds: float, code: int) -> None:
+        time.sleep(seconds)
+        self.hear_why(0.0)
+        self._end(code)
+
     def _die(self, why: str) -> None:
         self._say(why)
+        self._end(EXIT_CODE)
+
+    def _end(self, code: int) -> None:
         flusher = threading.Thread(target=_flush, daemon=True)  # a lock on stdout may be held for ever
         flusher.start()
         flusher.join(1.0)
-        os._exit(EXIT_CODE)
+        os._exit(code)
 
     def _say(self, why: str) -> None:
         with contextlib.suppress(OSError):
@@ -190,10 +210,11 @@ class Link:
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
-    def fail(self, why: str) -> None:
-        """Say why this process is about to end."""
-        self._leaving = True
+    def fail(self, why: str, code: int | None = None) -> None:
+        """Say why this process is about to end. With its exit code: if it has not ended within LAST seconds, it is ended."""
+        self._leaving, self._failed = True, code
         self._send({"failed": why})
+        self._hurry(LAST)
 
     def hear_why(self, seconds: float) -> None:
         """After `fail`: if another process's death was the reason, the hub says so within a moment; print that."""

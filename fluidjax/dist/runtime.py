@@ -82,7 +82,7 @@ class Job:
         """Tell the job that this process is about to end with this exit code, and why (one line). The others end too."""
         self._failed = code
         if self._link is not None:
-            self._link.fail(why)
+            self._link.fail(why, code)
 
     def leave(self) -> None:
         """End this process's part: wait until every trainer has come to its end. Called when the process exits."""

@@ -22,7 +22,7 @@ def test_kill_9_of_a_pserver_and_of_both_trainers(tmp_path: Path) -> None:
     for kill in (Kill("pserver 1", 5, False, 0.0), Kill("trainer 1", 6, True, 0.0), Kill("trainer 0", 11, False, 0.0)):
         outcome = killed_run(folder, SETTING, kill)
         assert outcome.at >= kill.step and outcome.seconds < 30
-        assert outcome.told == 3 or kill.victim == "trainer 0"  # it holds jax's coordinator, and jax may be faster than the sentence
+        assert not outcome.silent or kill.victim == "trainer 0"  # it holds jax's coordinator, and jax may be faster than the sentence
         if kill.writing:
             assert outcome.cut and all(p.name.split(".")[0] != str(latest(folder)) for p in unfinished(folder / "checkpoints"))
         resumed.append(outcome.resumed)

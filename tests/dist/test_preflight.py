@@ -410,6 +410,23 @@ def test_pservers_alone_can_tell_trainers_where_to_meet():
     assert [(code, out.splitlines()[-1]) for code, out, _ in results] == [(0, "0 2 1"), (0, "0 2 2"), (0, "1 2 2")]
 
 
+# at its exit, Python waits for this thread for ever, as orbax does for a checkpoint whose other half never comes
+FAILS_AND_STAYS = """
+import threading
+if job.rank == 0:
+    threading.Thread(target=threading.Event().wait).start()
+    raise ValueError("boom")
+threading.Event().wait()
+"""
+
+
+def test_a_process_that_fails_but_does_not_come_to_its_end():
+    ports = wire.free_port(), 6170
+    (zero, _, err), (one, _, told) = start(trainer(0, ports), trainer(1, ports), script=SCRIPT + FAILS_AND_STAYS)
+    assert (zero, one) == (1, 75) and "ValueError: boom" in err
+    assert "fluidjax: trainer 1 ends because trainer 0 failed: ValueError: boom" in told
+
+
 def test_a_cluster_that_jax_detects():
     job = {"SLURM_JOB_ID": str(os.getpid()), "SLURM_STEP_NODELIST": "127.0.0.1", "SLURM_NTASKS": "2"}
     envs = [job | {"SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank)} for rank in (0, 1)]
