@@ -12,10 +12,12 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax import cli
+from fluidjax.dist import LocalJob
 from fluidjax.dist.pserver_mesh import PserverJob
 from fluidjax.ir import text
 from fluidjax.ranks import Mesh
 from tests.dist.jobs import line_grads, transpiled
+from tests.dist.test_local_digits import digits, network, share
 from tests.nets import fresh
 
 RATE, W, B = np.float32(0.1), "fc_0.w_0", "fc_0.b_0"
@@ -82,10 +84,7 @@ def close(found: Any, want: Any) -> None:
 @pytest.mark.parametrize(("ranks", "every"), [(2, 1), (2, 3), (3, 2), (4, 4)])
 def test_every_rank_trains_alone_and_takes_in_what_the_others_moved(ranks: int, every: int) -> None:
     program, startup, _ = fit(ranks, every)
-    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
-    exe.run(startup, scope=scope)
-    for name, value in FIRST.items():
-        scope.var(name).set(value)
+    exe, scope = started(program, startup, **FIRST)
     wanted = Simulated(ranks, every, FIRST)
     for count, feeds in enumerate(batches(ranks, 9), 1):
         wanted.step(feeds)
@@ -115,6 +114,97 @@ def test_nothing_is_sent_in_steps_that_do_not_exchange() -> None:
     assert len(bodies) > 2 and len(talking) == len(choices) == 1
     assert talking <= set(re.findall(r"%[\w.\-]+", choices[0].partition("_computation")[2]))
     assert not re.search(r" (all-gather|reduce-scatter|all-to-all|collective-permute)", hlo)
+
+
+def started(program: OnMesh, startup: fluid.Program, **values: np.ndarray) -> tuple[fluid.Executor, fluid.Scope]:
+    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    exe.run(startup, scope=scope)
+    for name, value in values.items():
+        scope.var(name).set(value)
+    return exe, scope
+
+
+def test_the_first_exchange_gives_what_pservers_hold_in_a_local_job() -> None:
+    """Later ones do not: there trainers exchange in turn, and the first to come has not seen the last one's delta."""
+    program, startup, _ = fit(2, 3)
+    exe, scope = started(program, startup, **FIRST)
+    job = LocalJob.of(program._program, seed=1)
+    job.start(FIRST)
+    for feeds in batches(2, 3):
+        exe.run(program, feeds, scope=scope)
+        job.step(feeds)
+    for name in FIRST:
+        np.testing.assert_allclose(job.get(name), scope.get(name + "@SNAPSHOT"), atol=1e-6, rtol=0)
+
+
+def words() -> tuple[fluid.Program, fluid.Program]:
+    """A table with sparse gradients, a schedule and an optimizer with state."""
+    with fresh() as (main, startup):
+        word, y = fluid.data("word", [None, 1], "int64"), fluid.data("y", [None, 1])
+        vector = fluid.layers.embedding(word, [20, 4], is_sparse=True, is_distributed=True)
+        hidden = fluid.layers.fc(fluid.layers.batch_norm(fluid.layers.reshape(vector, [-1, 4])), 1)
+        loss = fluid.layers.mean(fluid.layers.square_error_cost(hidden, y))
+        fluid.optimizer.Adam(fluid.layers.exponential_decay(0.1, 2, 0.5)).minimize(loss)
+    return main, startup
+
+
+@pytest.mark.parametrize("at_once", [False, True], ids=["run", "run_steps"])
+def test_ranks_are_programs_that_run_by_themselves_but_for_the_exchange(at_once: bool) -> None:
+    """State of the optimizer, schedules, moving averages and sparse tables are each rank's own."""
+    main, startup = words()
+    plain, first = main.clone(), startup.clone()
+    t = transpiled(main, startup, 2, 2, False, {"sync_mode": False, "geo_sgd_mode": True, "geo_sgd_need_push_nums": 3})
+    program = OnMesh(t.get_trainer_program(), 2)
+    r = np.random.RandomState(3)
+    steps = [{"word": r.randint(0, 9, (6, 1)) + np.repeat([[0], [9]], 3, 0), "y": r.randn(6, 1).astype("f4")} for _ in range(7)]
+    exe, scope = started(program, first)
+    params = [p.name for p in plain.all_parameters() if p.trainable]
+    begun = {v.name: scope.get(v.name) for v in plain.list_vars() if v.persistable}
+    if at_once:
+        exe.run_steps(program, steps[:-1], scope=scope)
+    else:
+        for feed in steps[:-1]:
+            exe.run(program, feed, scope=scope)
+    state = sorted(begun)
+    seen = exe.run(program, steps[-1], state, scope=scope, return_merged=False)
+    alone = [fluid.Scope() for _ in range(2)]
+    for one in alone:
+        for name, value in begun.items():
+            one.var(name).set(value)
+    old = {n: begun[n] for n in params}
+    for count, feed in enumerate(steps, 1):
+        for k, one in enumerate(alone):
+            exe.run(plain, {n: v[3 * k : 3 * k + 3] for n, v in feed.items()}, scope=one)
+        for name in params if count % 3 == 0 else ():
+            deltas = [(one.get(name) - old[name]) / 2 for one in alone]
+            for one, delta in zip(alone, deltas, strict=True):
+                one.var(name).set(one.get(name) + sum(deltas) - delta)
+            old[name] = old[name] + sum(deltas)
+    for name, found in zip(state, seen, strict=True):
+        for k, one in enumerate(alone):
+            np.testing.assert_allclose(found[k].reshape(one.get(name).shape), one.get(name), atol=1e-5, rtol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_digits(ranks: int) -> None:
+    """Every rank learns on its own part of the data; what all agree on, and each one's own parameters, read new digits."""
+    main, startup, test, guess = network()
+    first = startup.clone()
+    t = transpiled(main, startup, ranks, 2, False, {"sync_mode": False, "geo_sgd_mode": True, "geo_sgd_need_push_nums": 4})
+    program = OnMesh(t.get_trainer_program(), ranks)
+    exe, scope = started(program, first)
+    image, label = digits()
+    names = [p.name for p in main.all_parameters()]
+    for feeds in zip(*(share(image[:-400], label[:-400], r, ranks, 30) for r in range(ranks)), strict=False):
+        own = exe.run(program, list(feeds), names, scope=scope, return_merged=False)
+    agreed = [scope.get(n + "@SNAPSHOT") for n in names]
+    for values in (agreed, *zip(*own, strict=True)):
+        alone = fluid.Scope()
+        for name, value in zip(names, values, strict=True):
+            alone.var(name).set(value)
+        answers = exe.run(test, {"image": image[-400:], "label": label[-400:]}, [guess], scope=alone)[0].argmax(1)
+        right = float((answers == label[-400:, 0]).mean())
+        assert right > 0.93
 
 
 @pytest.mark.slow

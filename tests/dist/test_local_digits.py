@@ -40,10 +40,12 @@ def network() -> tuple[fluid.Program, fluid.Program, fluid.Program, Any]:
     return main, startup, test, guess
 
 
-def share(image: np.ndarray, label: np.ndarray, trainer: int) -> Iterator[dict[str, np.ndarray]]:
-    """The batches of one trainer: its own third of the data, several times."""
-    mine = np.arange(trainer, len(image), TRAINERS)
-    for epoch in range(EPOCHS):
+def share(
+    image: np.ndarray, label: np.ndarray, trainer: int, trainers: int = TRAINERS, epochs: int = EPOCHS
+) -> Iterator[dict[str, np.ndarray]]:
+    """The batches of one trainer: its own part of the data, several times."""
+    mine = np.arange(trainer, len(image), trainers)
+    for epoch in range(epochs):
         order = np.random.default_rng([trainer, epoch]).permutation(mine)
         for at in range(0, len(order) - BATCH + 1, BATCH):
             chosen = order[at : at + BATCH]
