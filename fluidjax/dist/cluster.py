@@ -51,12 +51,22 @@ def from_first(said: dict[str, Any]) -> dict[str, Any]:
     if jax.process_index() == 0:
         text = json.dumps(said).encode()
         row[0, : len(text)] = np.frombuffer(text, np.uint8)
+    heard: dict[str, Any] = json.loads(_sum(row).astype(np.uint8).tobytes().rstrip(b"\0"))
+    return heard
+
+
+def how_many(yes: bool) -> int:
+    """How many trainers say yes, in every trainer: a collective."""
+    return int(_sum(np.full((1, 1), yes, np.int32))[0])
+
+
+def _sum(row: np.ndarray) -> np.ndarray:
+    """The sum of the trainers' rows."""
     first = {d.process_index: d for d in reversed(jax.devices())}
     mesh = Mesh(np.array([first[i] for i in sorted(first)]), ("trainer",))
     rows = jax.make_array_from_process_local_data(NamedSharding(mesh, PartitionSpec("trainer")), row)
     added = jax.jit(lambda x: x.sum(0), out_shardings=NamedSharding(mesh, PartitionSpec()))(rows)
-    heard: dict[str, Any] = json.loads(np.asarray(added.addressable_data(0)).astype(np.uint8).tobytes().rstrip(b"\0"))
-    return heard
+    return np.asarray(added.addressable_data(0))
 
 
 def _own_address() -> str:
@@ -70,4 +80,4 @@ def _own_address() -> str:
             return socket.gethostname()
 
 
-__all__ = ["detected", "from_first", "meet"]
+__all__ = ["detected", "from_first", "how_many", "meet"]

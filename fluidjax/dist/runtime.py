@@ -6,6 +6,7 @@ import atexit
 import math
 import os
 import sys
+import warnings
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
@@ -20,6 +21,8 @@ from .env import PSERVER, TRAINER, JobEnv, endpoint, meeting_point, read_env
 from .hello import Hello, own_hello
 from .hub import Hub
 from .link import Link
+
+MEETING = 10.0  # seconds that the processes of a running job get to meet: they are all there
 
 
 @dataclass(eq=False)
@@ -107,6 +110,7 @@ class Job:
 
 
 _job: Job | None = None
+_asked = False  # whether a running job's processes have tried to meet
 
 
 def current_job() -> Job | None:
@@ -134,14 +138,30 @@ def init_from_env() -> Job:
     contradicts itself, and JobError where the job cannot start: an id that two processes have or that nobody has, a port
     that is in use or that nothing answers at, other numbers of trainers, other versions of fluidjax, jax or Python.
     """
-    global _job
-    if _job is None:
-        _job = _join()
-        if _job._link is not None:
-            sys.excepthook = _telling(sys.excepthook)
-            atexit.register(_job.leave)
-            os.register_at_fork(after_in_child=_job._forget)
+    return _job or _taken(_join())
+
+
+def met_job() -> Job | None:
+    """current_job(); where a script called jax.distributed.initialize by itself, the processes meet now, to watch one another.
+
+    A collective of all processes. Where they cannot reach one another, all go on as before, with a RuntimeWarning.
+    """
+    global _asked
+    if not _asked and jax.process_count() > 1 and (_job is None or not _job.watched):
+        _asked = True
+        _taken(_meet_late())
     return _job
+
+
+def _taken(job: Job) -> Job:
+    """Make it this process's job."""
+    global _job
+    _job = job
+    if job._link is not None:
+        sys.excepthook = _telling(sys.excepthook)
+        atexit.register(job.leave)
+        os.register_at_fork(after_in_child=job._forget)
+    return job
 
 
 def _join() -> Job:
@@ -197,6 +217,30 @@ def _in_cluster() -> Job:
     env, hub = cluster.meet(_deadline())
     job, _ = _meet(env, hub)
     return job
+
+
+def _meet_late() -> Job:
+    patience = min(MEETING, _deadline())
+    env, hub = cluster.meet(patience)
+    assert env.hub is not None
+    link, why = Link(env.hub, _hello(env), _hub_in_words(env)), ""
+    try:
+        link.join(patience)
+    except JobError as error:
+        why = f": {error}"
+    if cluster.how_many(not why) == env.count:
+        link.watch()
+        return Job(env.rank, env.count, env.role, env, link, hub)
+    link.close()
+    if hub is not None:
+        hub.close(wait=0)
+    warnings.warn(
+        f"the job's processes cannot all reach trainer 0 at {env.hub}, so they compare less, and where one of them stops or dies "
+        f"the others may wait for it{why}",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return Job(env.rank, env.count)
 
 
 def _deadline() -> float:
