@@ -14,6 +14,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..dist.runtime import same_checkpoint
 from ..errors import FluidError, FluidTypeError, FluidValueError, LoadError, ParseError
 from ..executor import Executor
 from ..position import Position, Positioned
@@ -96,6 +97,7 @@ class Checkpoint:
         self.wait()
         program, found_scope = as_program(main_program), global_scope() if scope is None else scope
         step = self._next(step)
+        same_checkpoint(step, str(self.path), saves=True)
         snapshot = take(sorted(wanted(program)), found_scope)
         if not snapshot.alike and not snapshot.pieces:
             raise FluidValueError("the program has no persistable variables, so there is nothing to save")
@@ -186,6 +188,7 @@ class Checkpoint:
         runner, program = _executor(executor), as_program(main_program)
         scope = global_scope() if scope is None else scope
         step = self._chosen(step)
+        same_checkpoint(step, str(self.path), saves=False)
         source = f"the checkpoint {str(self.path / str(step))!r}"
         record = self._opened(step, source)
         with self._ours(f"{source} is damaged", ParseError), self._reading() as manager:

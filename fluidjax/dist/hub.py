@@ -9,7 +9,7 @@ Messages, one JSON object a line (`wire.py`):
     hub      {"hub": version}  {"ok": {"coordinator": ...}}  {"refused": why}  {"end": why}  {"done": true}  {"poll": true}
              {"program": k, "text": true}  {"program": k, "same": true}  {"program": k, "different": why}
     process  {"hello": ...}  {"steps": n}  {"bye": n}  {"failed": why}
-             {"program": k, "hash": h, "steps": n}  {"program": k, "text": t}
+             {"program": k, "hash": h, "steps": n, "what": why}  {"program": k, "text": t}
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ class Hub:
                 peer.ended = True
                 self.goodbyes.add(peer.name)
             self._judge_steps()
-            self._judge_checks(peer)
+            self._judge_checks()
             self._maybe_done()
         elif "failed" in message:
             peer.failed = str(message["failed"])[:2000]
@@ -319,18 +319,15 @@ class Hub:
                 "end",
             )
 
-    def _judge_checks(self, peer: Peer) -> None:
-        """Whether a trainer is in a step already that another one has something to compare before."""
-        if peer.hello is None or peer.hello.role != TRAINER or self.state != RUNNING:
+    def _judge_checks(self) -> None:
+        """Whether a trainer has passed by, or ended, where another one has something to compare with it."""
+        if self.state != RUNNING:
             return
         for comparison in self._checks.values():
-            other = comparison.passed(peer.hello.rank, peer.steps)
-            if other is not None:
-                self._over(
-                    f"trainer {other} has new sizes in its feed, a new program or new state before step {comparison.steps[other] + 1}, "
-                    f"but {peer.name} has begun that step without; all trainers need batches of equal sizes, and the same steps",
-                    "end",
-                )
+            for peer in self._trainers():
+                assert peer.hello is not None
+                if why := comparison.missed(peer.hello.rank, peer.steps, peer.ended):
+                    self._over(why, "end")
 
     def _over(self, why: str, message: str) -> None:
         if self.state != OVER:
@@ -348,6 +345,7 @@ class Hub:
         if "hash" in message:
             comparison.hashes[peer.hello.rank] = str(message["hash"])[:200]
             comparison.steps[peer.hello.rank] = _count(message.get("steps"))
+            comparison.whats[peer.hello.rank] = str(message.get("what"))[:100]
         else:
             comparison.add_text(peer.hello.rank, message.get("text"))
         for rank in comparison.wanted():
@@ -361,6 +359,7 @@ class Hub:
         elif why := comparison.difference():
             del self._checks[k]
             self._tell({"program": k, "different": why})
+        self._judge_checks()
 
 
 def _count(value: object) -> int:

@@ -195,11 +195,14 @@ class Link:
         with contextlib.suppress(OSError), self._sending:  # that the hub is gone shows when we read
             self._sock.sendall(wire.encode(message))
 
-    def same_program(self, text: str, timeout: float) -> None:
-        """Compare `text` with what the other trainers give. Raises JobError where they differ, or do not answer in time."""
+    def same_program(self, text: str, timeout: float, what: str = same.NEW) -> None:
+        """Compare `text` with what the other trainers give. Raises JobError where they differ, or do not answer in time.
+
+        what: why, in words that follow ``trainer 1``, for the case that another trainer does not come.
+        """
         k, self._checks = self._checks, self._checks + 1
         self._texts = {k: text}
-        self._send({"program": k, "hash": same.fingerprint(text), "steps": self.steps})
+        self._send({"program": k, "hash": same.fingerprint(text), "steps": self.steps, "what": what})
         try:
             answer = self._answers.get(timeout=None if math.isinf(timeout) else timeout)
         except queue.Empty:

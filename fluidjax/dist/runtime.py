@@ -109,6 +109,18 @@ class Job:
         self._link = self._hub = None
 
 
+def same_checkpoint(step: int, path: str, saves: bool) -> None:
+    """Wait until all trainers of this process's job are about to save (or load) the checkpoint of this step in this folder.
+
+    Orbax would wait for who does not come. Raises JobError where they are about to do something else.
+    """
+    job = met_job()
+    if job is None or job._link is None or job.role != TRAINER or job.count == 1:
+        return
+    verb = "saves" if saves else "loads"
+    job._link.same_program(f"{same.CHECKPOINT}{step} in {path}, which it {verb}", math.inf, f"{verb} a checkpoint")
+
+
 _job: Job | None = None
 _asked = False  # whether a running job's processes have tried to meet
 
@@ -327,4 +339,4 @@ def _end_now(link: Link, hub: Hub | None, code: int) -> None:
     os._exit(code)
 
 
-__all__ = ["Job", "current_job", "in_one_line", "init_from_env", "served"]
+__all__ = ["Job", "current_job", "in_one_line", "init_from_env", "met_job", "same_checkpoint", "served"]

@@ -15,6 +15,8 @@ from ..ir.text import op_text, var_text
 
 _TRAINER_ID = re.compile(r"\btrainer_id=\d+")
 LARGEST = 256 << 20  # bytes of a program's text
+NEW = "has new sizes in its feed, a new program or new state"  # why trainers compare something, in words
+CHECKPOINT = "checkpoint of step "  # how a text begins that is of a checkpoint
 
 
 def program_lines(desc: ProgramDesc, rank: int = -1) -> str:
@@ -78,11 +80,22 @@ class Comparison:
         self.hashes: dict[int, str] = {}
         self.texts: dict[int, str] = {}
         self.steps: dict[int, int] = {}  # that a trainer had begun when it came
+        self.whats: dict[int, str] = {}  # and what it does, in words
         self._asked = False
 
-    def passed(self, rank: int, steps: int) -> int | None:
-        """A trainer that waits for this one at a step that it has begun, without comparing; None if there is none."""
-        return next((r for r, n in self.steps.items() if rank not in self.hashes and steps > n), None)
+    def missed(self, rank: int, steps: int, ended: bool) -> str:
+        """The sentence, where this trainer has gone on or come to its end while another one waits for it here; "" if not."""
+        if rank in self.hashes:
+            return ""
+        for other, n in self.steps.items():
+            does, advice = f"trainer {other} {self.whats[other]} before step {n + 1}", "every trainer has to do so"
+            if steps > n:
+                advice = "all trainers need batches of equal sizes, and the same steps" if self.whats[other] == NEW else advice
+                return f"{does}, but trainer {rank} has begun that step without; {advice}"
+            if ended:
+                advice = "give all trainers the same number of batches" if self.whats[other] == NEW else advice
+                return f"{does}, but trainer {rank} ended after {steps} step{'s' * (steps != 1)}; {advice}"
+        return ""
 
     @property
     def same(self) -> bool:
@@ -112,6 +125,8 @@ class Comparison:
         (_, ours), (rank, theirs) = sorted(self.texts.items())[:2]
         _, a, b = first_difference(ours, theirs)
         what = "feed batches of different sizes" if a.startswith("feed ") and b.startswith("feed ") else "run different programs"
+        if a.startswith(CHECKPOINT) or b.startswith(CHECKPOINT):
+            what = "do not take the same checkpoint at the same time"
         return (
             f"trainer 0 and trainer {rank} {what}; the first difference: trainer 0 has {_short(a)}, "
             f"trainer {rank} has {_short(b)}"
@@ -122,4 +137,4 @@ def _short(line: str) -> str:
     return line if line == "nothing" else f"`{line if len(line) <= 400 else line[:400] + '...'}`"
 
 
-__all__ = ["Comparison", "fingerprint", "first_difference", "pack", "program_lines", "unpack"]
+__all__ = ["CHECKPOINT", "NEW", "Comparison", "fingerprint", "first_difference", "pack", "program_lines", "unpack"]

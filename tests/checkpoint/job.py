@@ -1,7 +1,7 @@
 """One process of a data parallel job that saves checkpoints and goes on from them.
 
 job.py FOLDER UNTIL KIND: goes on from the latest checkpoint, if any, saves after every second step, and prints losses and
-state. KIND pieces: the optimizer state is in pieces.
+state. KIND pieces: the optimizer state is in pieces. lone: trainer 0 alone saves. apart: trainers save in folders of their own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ def main() -> None:
     run = model.Job(reduce=kind == "pieces", trainers=job.count, rank=job.rank, normed=True)
     if fluid.io.get_latest_checkpoint_serial(folder) >= 0:
         run.load(folder)
-    run.train(until, folder, range(2, 100, 2))
+    folder += str(job.rank) if kind == "apart" else ""
+    run.train(until, folder, range(2, 100, 2) if kind != "lone" or job.rank == 0 else ())
     fluid.io.wait_checkpoint(folder)
     print("RESULT", json.dumps({"losses": run.losses, "state": run.state()}), flush=True)
 

@@ -22,7 +22,7 @@ from fluidjax.dist.env import Endpoint
 from fluidjax.dist.hello import Hello, read_hello, trainers_text
 from fluidjax.dist.hub import Hub
 from fluidjax.dist.link import Link
-from fluidjax.dist.same import first_difference, pack, program_lines, unpack
+from fluidjax.dist.same import NEW, first_difference, pack, program_lines, unpack
 from fluidjax.errors import JobError, ParseError
 from tests.examples import examples
 
@@ -263,6 +263,21 @@ def test_different_numbers_of_batches(ended, hub):
     links[ended]._send({"bye": 10})
     text = f"trainer {ended} ended after 10 steps, but trainer {1 - ended} has begun step 11, which needs every trainer"
     assert told(links[1 - ended], "end").startswith(text)
+
+
+@pytest.mark.parametrize("first", ["waits", "ends"])
+def test_a_trainer_that_ends_while_another_has_something_to_compare(first, hub):
+    """As where the last batch of one is smaller than the others, and the other has none."""
+    _, (zero, one) = running(hub)
+    zero.steps = one.steps = 10
+    waits, ends = {"program": 0, "hash": "x", "steps": 10, "what": NEW}, {"bye": 10}
+    for sender, message in [(zero, waits), (one, ends)][:: 1 if first == "waits" else -1]:
+        sender._send(message)
+        time.sleep(0.1)
+    assert told(zero, "end") == (
+        "trainer 0 has new sizes in its feed, a new program or new state before step 11, but trainer 1 ended after 10 steps; "
+        "give all trainers the same number of batches"
+    )
 
 
 def build(size=3, op="relu"):
