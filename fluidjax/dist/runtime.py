@@ -209,9 +209,10 @@ def _join_jax(job: Job, coordinator: str) -> None:
 def _meet(env: JobEnv, hub: Hub | None) -> tuple[Job, str]:
     """Come in to the hub, and begin to listen to it: the job, and the address of jax's coordinator."""
     assert env.hub is not None
-    link = Link(env.hub, _hello(env), _hub_in_words(env), retry=not env.launched)
+    port, why = _jax_port(env)
+    link = Link(env.hub, _hello(env, port), _hub_in_words(env), retry=not env.launched)
     try:
-        coordinator = link.join(_deadline())
+        coordinator = link.join(_deadline(), why)
     except JobError:
         if hub is not None:
             hub.close()  # once the others have heard the reason
@@ -262,19 +263,27 @@ def _deadline() -> float:
     return float(milliseconds / 1000)
 
 
-def _hello(env: JobEnv) -> Hello:
-    asked = os.environ.get("JAX_COORDINATOR_PORT", "")
-    port = 0
-    if env.role == TRAINER and env.rank == 0 and env.count > 1:
-        port = int(asked) if asked.isascii() and asked.isdigit() else _free_port()
+def _hello(env: JobEnv, port: int = 0) -> Hello:
     version = sys.modules["fluidjax"].__version__  # the package is above this level, and loaded
     return own_hello(env, version, jax.__version__, port)
 
 
-def _free_port() -> int:
-    """A port that is free on all interfaces, where jax's coordinator will listen."""
-    with wire.listen("", 0) as sock:
-        return int(sock.getsockname()[1])
+def _jax_port(env: JobEnv) -> tuple[int, str]:
+    """A port that is free on all interfaces, where jax's coordinator will listen in trainer 0; what is wrong with the one asked for.
+
+    Where the port is in use, jax would crash.
+    """
+    asked = os.environ.get("JAX_COORDINATOR_PORT", "").strip()
+    if env.role != TRAINER or env.rank != 0 or env.count == 1 or jax.distributed.is_initialized():
+        return 0, ""
+    if asked and not (asked.isascii() and asked.isdigit() and 0 < int(asked) < 65536):
+        return 0, f"{env.name}: JAX_COORDINATOR_PORT is {asked[:40]!r}; a port is 1 to 65535"
+    try:
+        with wire.listen("", int(asked or 0)) as sock:
+            return int(sock.getsockname()[1]), ""
+    except OSError as error:
+        why = error.strerror or error
+        return 0, f"{env.name} cannot listen on port {asked} ({why}), which JAX_COORDINATOR_PORT names; give it another one"
 
 
 def _host(env: JobEnv) -> Hub:

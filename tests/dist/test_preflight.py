@@ -469,6 +469,24 @@ def test_a_duplicate_id_is_told_to_both():
         assert code == 1 and last.startswith("fluidjax.errors.JobError: two processes say that they are trainer 1: process "), err
 
 
+def coordinator_at(port):
+    """The last lines of two trainers with this JAX_COORDINATOR_PORT."""
+    ports = wire.free_port(), 6170
+    ended = start(*(trainer(rank, ports, JAX_COORDINATOR_PORT=str(port)) for rank in (0, 1)))
+    assert [code for code, _, _ in ended] == [1, 1]
+    return [err.strip().splitlines()[-1] for _, _, err in ended]
+
+
+def test_a_coordinators_port_that_does_not_do():
+    """In use, JAX would crash over it."""
+    with wire.listen("", 0) as other:
+        busy = other.getsockname()[1]
+        text = f"trainer 0 cannot listen on port {busy} (Address already in use), which JAX_COORDINATOR_PORT names"
+        assert all(line.startswith(f"fluidjax.errors.JobError: {text}") for line in coordinator_at(busy))
+    text = "fluidjax.errors.JobError: trainer 0: JAX_COORDINATOR_PORT is '99999'; a port is 1 to 65535"
+    assert coordinator_at(99999) == [text] * 2
+
+
 def test_an_id_out_of_range_ends_all():
     ports = wire.free_port(), 6170
     results = start(trainer(0, ports), trainer(2, ports))
