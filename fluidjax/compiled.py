@@ -126,6 +126,8 @@ class Compiled:
 
     def _check_fetches(self, desc: ProgramDesc) -> None:
         for name in self.fetches:
+            if desc.find_var(name) is None and name in self.pieces:
+                raise FetchError(f"fetch target {name!r} lies in parts on the ranks; read it from the scope after the run")
             if desc.find_var(name) is None:
                 raise FetchError(f"fetch target {name!r} is not in the program{near(name, desc.blocks[0].vars)}")
 

@@ -1,7 +1,7 @@
 """A parameter-server job on a mesh: every trainer is a rank, and together they are the pservers too.
 
-The program that runs is the one before transpile, with what `send`, the pservers and `recv` did: the gradients that
-trainers send are averaged over the ranks, and the optimizer's state is in pieces, one on each rank (shard_optimizer.py).
+The program that runs is the one before transpile, with what `send`, the pservers and `recv` did: every rank has the blocks
+that were dealt to one of the pservers, updates them with what the trainers send, and gives them to all (dealt.py).
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from ..program import Program
 from ..ranks import Mesh
 from ..scope import Scope
 from . import geo_mesh
+from .dealt import DealtOptimizer, deal_of, grouped
+from .dealt_state import DealtState
 from .making import Ops
 from .parallel import Parallel, Rewritten, rewritten
 from .pserver_plan import PserverPlan
-from .shard_optimizer import ShardOptimizer
+from .updates import on_pservers
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class AverageSent(Pass):
     """Average the variables that trainers send to pservers over the ranks, as the pservers' sum and scale ops do.
 
     Each is averaged where it is complete: after its last op of the backward part, or the clip that it went through on the
-    trainer. One that a reduce-scatter sums already is scaled in its piece. sent: the variables' names.
+    trainer. sent: the names of those that updates on blocks do not sum.
     """
 
     name: ClassVar[str] = "average_sent"
@@ -38,25 +40,15 @@ class AverageSent(Pass):
 
     def rewrite(self, desc: ProgramDesc, params: Params, keep: frozenset[str]) -> Rewrite:
         made, notes = Ops(edit.max_uid(desc)), list[Note]()
-        scattered = [op for op in desc.blocks[0].ops if op.type == "c_fused_reducescatter"]
-        pieces = {g: p for op in scattered for g, p in zip(op.input("X"), op.output("Out"), strict=True)}
-        last = {n: op.uid for op in desc.blocks[0].ops if _on_the_trainer(op) for n in op.writes if n in self.sent}
+        last = {n: op.uid for op in desc.blocks[0].ops if not on_pservers(op) for n in op.writes if n in self.sent}
         out: list[OpDesc] = []
         for op in desc.blocks[0].ops:
             out.append(op)
-            ready = [n for n in dict.fromkeys(op.writes) if last.get(n) == op.uid and n not in pieces]
-            for name in ready:
+            for name in (n for n in dict.fromkeys(op.writes) if last.get(n) == op.uid):
                 notes.append(did(op, f"{name} averaged over the ranks"))
                 out.append(made("c_allreduce_sum", [name], {"ring_id": 0, "op_role": edit.BACKWARD}, op))
-            if op.type == "c_fused_reducescatter":
-                ready = list(op.output("Out"))
-            out += [made("scale", [n], {"scale": 1.0 / self.ranks, "op_role": edit.BACKWARD}, op) for n in ready]
+                out.append(made("scale", [name], {"scale": 1.0 / self.ranks, "op_role": edit.BACKWARD}, op))
         return Rewrite(edit.replace_ops(desc, 0, out), notes=tuple(notes))
-
-
-def _on_the_trainer(op: OpDesc) -> bool:
-    """Whether the trainer runs the op itself: the backward part, and clips of set_gradient_clip."""
-    return not edit.role(op) & edit.OPTIMIZE or "@CLIP" in str(op.attrs.get("op_namescope", ""))
 
 
 def on_mesh(plan: PserverPlan, ranks: int) -> tuple[Pass, ...]:
@@ -75,10 +67,12 @@ def on_mesh(plan: PserverPlan, ranks: int) -> tuple[Pass, ...]:
             f"a job of processes has no is_distributed tables yet ({plan.tables[0].name!r} is one); fluid.dist.LocalJob runs it "
             "in one process"
         )
-    sent = tuple(p.grad for p in plan.params)
     if ranks == 1:
         return ()
-    return ShardOptimizer(ranks, sent), AverageSent(ranks, sent)
+    deal = deal_of(plan, ranks)
+    dealt = {name for group in grouped(plan.main, deal, ranks)[0] for name in group.updates}
+    rest = tuple(p.grad for p in plan.params if p.name not in dealt)
+    return DealtOptimizer(ranks, deal), DealtState(ranks, deal), AverageSent(ranks, rest)
 
 
 class PserverJob(Parallel):

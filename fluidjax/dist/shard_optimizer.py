@@ -49,15 +49,11 @@ class ShardOptimizer(Pass):
     An elementwise optimizer op runs on this rank's pieces of parameter, gradient and state. A gradient that nothing else
     reads is summed by a reduce-scatter; one that a clip or regularizer has read is summed by DataParallel and then cut.
     Other optimizers gather their state, update it whole, and keep their pieces: less memory between the steps only.
-
-    sent: names of the variables that are gradients of this rank's batch alone; default those that the backward part
-    completes.
     """
 
     name: ClassVar[str] = "shard_optimizer"
 
     ranks: int
-    sent: tuple[str, ...] | None = None
 
     def rewrite(self, desc: ProgramDesc, params: Params, keep: frozenset[str]) -> Rewrite:
         return _Sharding(desc, self, keep).rewritten()
@@ -80,8 +76,7 @@ class _Sharding:
         self.notes: list[Note] = []
         self.uses = Counter(n for op in self.block.ops for n in dict.fromkeys((*op.reads, *op.writes)))
         self.below = {n for b in desc.blocks[1:] for op in b.ops for n in (*op.reads, *op.writes)}
-        completed = (g for op in self.block.ops for _, g in pairs(op) if g in op.writes)
-        self.raw = set(completed if options.sent is None else options.sent)
+        self.raw = {g for op in self.block.ops for _, g in pairs(op) if g in op.writes}  # of this rank's batch alone
 
     def rewritten(self) -> Rewrite:
         updates = [op for op in self.block.ops if self._takes(op)]

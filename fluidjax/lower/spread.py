@@ -13,7 +13,7 @@ from .step import Step
 # What these write is the same on all ranks, whatever they read. None: all that the op writes.
 AGREED: Mapping[str, tuple[str, ...] | None] = {
     **dict.fromkeys(("c_allreduce_sum", "c_allreduce_max", "c_allreduce_min", "c_allreduce_prod"), None),
-    **dict.fromkeys(("c_fused_allreduce_sum", "c_allgather", "c_fused_allgather", "c_broadcast"), None),
+    **dict.fromkeys(("c_fused_allreduce_sum", "c_allgather", "c_fused_allgather", "c_deal_allgather", "c_broadcast"), None),
     "sync_batch_norm": ("SavedMean", "SavedVariance"),
 }
 # Outputs that differ only where these inputs do.
@@ -21,7 +21,8 @@ FOLLOW: Mapping[str, Mapping[str, str]] = {
     "sync_batch_norm": {"MeanOut": "Mean", "VarianceOut": "Variance"},
     "adam": {"Beta1PowOut": "Beta1Pow", "Beta2PowOut": "Beta2Pow"},
 }
-SCATTERED = frozenset({"c_reducescatter", "c_fused_reducescatter", "c_piece"})  # differs on each rank even where its input does not
+# What these write differs on each rank even where what they read does not.
+SCATTERED = frozenset({"c_reducescatter", "c_fused_reducescatter", "c_piece", "c_deal", "c_deal_reducescatter"})
 
 
 def spread(step: Step, already: Iterable[str] = ()) -> frozenset[str]:

@@ -36,6 +36,7 @@ OPS_MODULES = (
     "optax_bridge",
     "collective",
     "sharding",
+    "dealing",
     "rpc",
     "control",
     "grad",  # last: it ties ops of several families together

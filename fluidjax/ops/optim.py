@@ -19,6 +19,11 @@ def _scalar(x: Array) -> Array:
     return x.reshape(())
 
 
+def _each(x: Array) -> Array:
+    """A number for all elements as a scalar; an array with one for each as it is."""
+    return x.reshape(()) if x.size == 1 else x
+
+
 def _table(grad: Array | SelectedRows) -> Array:
     """A gradient as a plain array: zero in the rows that a sparse one does not name."""
     return grad.dense() if isinstance(grad, SelectedRows) else grad
@@ -113,8 +118,9 @@ def adam(
 ):  # fmt: skip
     """ParamOut = Param - lr * sqrt(1 - Beta2Pow) / (1 - Beta1Pow) * m1 / (sqrt(m2) + epsilon).
 
-    m1 = beta1 * Moment1 + (1 - beta1) * Grad, m2 = beta2 * Moment2 + (1 - beta2) * Grad^2. Beta1Pow and Beta2Pow [1]
-    are the betas to the power of the step, and go on to the next. Beta1Tensor and Beta2Tensor override the attributes.
+    m1 = beta1 * Moment1 + (1 - beta1) * Grad, m2 = beta2 * Moment2 + (1 - beta2) * Grad^2. Beta1Pow and Beta2Pow, [1]
+    or one for each element, are the betas to the power of the step, and go on to the next. Beta1Tensor and Beta2Tensor
+    override the attributes.
     A sparse Grad has its rate from the powers that go on, one step ahead, as 1.8.5's CPU kernel has, which writes them
     first; one without any row changes nothing. lazy_mode: rows that it does not name keep their moments and values.
     """
@@ -124,7 +130,7 @@ def adam(
     b2 = beta2 if Beta2Tensor is None else _scalar(Beta2Tensor)
     pow1, pow2 = Beta1Pow * b1, Beta2Pow * b2
     sparse = isinstance(Grad, SelectedRows)
-    rate = _scalar(LearningRate) * jnp.sqrt(1 - _scalar(pow2 if sparse else Beta2Pow)) / (1 - _scalar(pow1 if sparse else Beta1Pow))
+    rate = _scalar(LearningRate) * jnp.sqrt(1 - _each(pow2 if sparse else Beta2Pow)) / (1 - _each(pow1 if sparse else Beta1Pow))
     if lazy_mode and isinstance(Grad, SelectedRows):
         return *optim_rows.lazy_adam(Param, Grad, Moment1, Moment2, rate, (b1, b2), epsilon), pow1, pow2
     g = _table(Grad)
@@ -140,11 +146,11 @@ def adamax(
 ):  # fmt: skip
     """ParamOut = Param - lr / (1 - Beta1Pow) * m / n.
 
-    m = beta1 * Moment + (1 - beta1) * Grad, n = max(|Grad|, beta2 * InfNorm + epsilon).
+    m = beta1 * Moment + (1 - beta1) * Grad, n = max(|Grad|, beta2 * InfNorm + epsilon). Beta1Pow: [1], or one for each element.
     """
     m = beta1 * Moment + (1 - beta1) * Grad
     n = jnp.maximum(jnp.abs(Grad), beta2 * InfNorm + epsilon)
-    return Param - _scalar(LearningRate) / (1 - _scalar(Beta1Pow)) * (m / n), m, n
+    return Param - _scalar(LearningRate) / (1 - _each(Beta1Pow)) * (m / n), m, n
 
 
 @op(

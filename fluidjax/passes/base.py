@@ -90,7 +90,7 @@ class Pass:
         raise NotImplementedError
 
     def __str__(self) -> str:
-        given = [f"{f.name}={v!r}" for f in fields(self) if (v := getattr(self, f.name)) != f.default]
+        given = [f"{f.name}={v!r}" for f in fields(self) if f.repr and (v := getattr(self, f.name)) != f.default]
         return self.name + (f"({', '.join(given)})" if given else "")
 
 

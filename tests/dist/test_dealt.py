@@ -1,0 +1,185 @@
+"""Pservers on a mesh: rank k holds what the dispatcher dealt to pserver k, and the job equals the one of LocalJob."""
+
+from __future__ import annotations
+
+import re
+from itertools import cycle
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fluidjax as fluid
+from fluidjax import layers
+from fluidjax.dist import LocalJob
+from fluidjax.dist.bins import Dealt, bins, connected
+from fluidjax.dist.parallel import Parallel
+from fluidjax.dist.pserver_mesh import on_mesh
+from fluidjax.errors import FetchError, UnsupportedError
+from fluidjax.ranks import Mesh
+from tests.dist.jobs import transpiled
+from tests.dist.test_shard_optimizer import OPTIMIZERS
+from tests.nets import fresh
+
+DEALS = [(2, 2, "RoundRobin"), (4, 3, "HashName"), (2, 3, "SizeBalanced")]
+SENT = [name for name in OPTIMIZERS if name != "optax"]  # DistributeTranspiler refuses that one
+
+
+# -- bins ----------------------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 4), st.lists(st.tuples(st.integers(0, 3), st.sampled_from([1, 5, 8191, 8192, 20000])), max_size=20))
+def test_every_block_has_a_place_of_its_own(ranks, drawn):
+    blocks = [Dealt(f"v{i}", rank % ranks, 3 * i, size) for i, (rank, size) in enumerate(drawn)]
+    found = bins(blocks, ranks)
+    assert sorted(b.name for one in found for b, _ in one.blocks) == sorted(b.name for b in blocks)
+    for one in found:
+        taken = [np.zeros(one.width, int) for _ in range(ranks)]
+        for block, at in one.blocks:
+            taken[block.rank][at : at + block.size] += 1
+        assert max(t.max() for t in taken) == 1 and any(t.all() for t in taken)  # no overlap; none wider than its longest row
+
+
+def test_equal_blocks_of_large_arrays_share_bins():
+    blocks = [Dealt(name, k, k * 9000, 9000) for name in "ab" for k in range(3)]
+    found = bins([*blocks, Dealt("c", 1, 0, 10), Dealt("d", 1, 0, 20)], 3)
+    assert [one.names for one in found] == [("a",), ("b",), ("c", "d")] and [one.width for one in found] == [9000, 9000, 30]
+    assert connected(found) == [[0], [1], [2]]
+    assert connected(bins([Dealt("a", 0, 0, 9000), Dealt("a", 1, 9000, 10), Dealt("b", 1, 0, 9000)], 2)) == [[0, 1]]
+
+
+# -- jobs ----------------------------------------------------------------------------------------------------------------
+
+
+class Net:
+    """Two dense layers with parameters large enough to be sliced, and its job."""
+
+    def __init__(self, optimizer: Any, ranks: int, pservers: int, wide: int = 13, sync: bool = True, **config: Any) -> None:
+        with fresh() as (self.main, self.startup):
+            x, y = fluid.data("x", [None, 7]), fluid.data("y", [None, 1])
+            h = layers.fc(layers.fc(x, wide, act="tanh"), wide, act="tanh")
+            self.loss = layers.mean(layers.square_error_cost(layers.fc(h, 1), y))
+            optimizer.minimize(self.loss)
+        self.main.random_seed = self.startup.random_seed = 5
+        self.ranks, self._program = ranks, self.main.clone()
+        self.first = self.startup.clone()
+        self.plan = transpiled(self.main, self.startup, ranks, pservers, sync, config=config).plan
+        self._parallel = Parallel(Mesh(tuple(jax.devices()[:ranks])), on_mesh(self.plan, ranks))
+        self.scope, self.exe = fluid.Scope(), fluid.Executor(fluid.CPUPlace())
+        self.exe.run(self.first, scope=self.scope)
+
+    def batches(self, steps: int = 3, batch: int = 4) -> list[list[dict[str, np.ndarray]]]:
+        """[step][rank] -> feed."""
+        rng = np.random.default_rng(0)
+        drawn = [[rng.standard_normal((batch, 7), dtype=np.float32) for _ in range(self.ranks)] for _ in range(steps)]
+        return [[{"x": x, "y": x.sum(1, keepdims=True)} for x in step] for step in drawn]
+
+    def train(self, steps: Any) -> None:
+        for step in steps:
+            self.exe.run(self, step, [self.loss], scope=self.scope)
+
+    def desc(self) -> Any:
+        return self._parallel.desc(self._program)
+
+
+@pytest.mark.parametrize(("name", "ranks", "pservers", "split"), [(name, *deal) for name, deal in zip(SENT, cycle(DEALS), strict=False)])
+@pytest.mark.filterwarnings("ignore:pserver .* has nothing to update:RuntimeWarning")
+def test_equals_the_local_job_block_by_block(name, ranks, pservers, split):
+    """Parameters and state of every pserver, where the dispatcher put them."""
+    net = Net(OPTIMIZERS[name](), ranks, pservers, wide=160, split_method=getattr(fluid.transpiler, split))
+    job = LocalJob.of(net.plan)
+    job.start({n: net.scope.get(n) for n in job.parameters})
+    steps = net.batches()
+    net.train(steps)
+    for step in steps:
+        job.step(step)
+    for param in job.parameters:
+        np.testing.assert_allclose(net.scope.get(param), job.get(param), rtol=3e-4, atol=3e-6, err_msg=param)
+    state = net._parallel.pieces(net._program)
+    owner = {p.name: p for p in net.plan.params}
+    for variable, placed in state.items():
+        param = owner[next(n for n in owner if variable.startswith(f"{n}_") or f"_{n}_" in variable)]
+        for span, block in zip(placed.spans, param.blocks, strict=True):
+            index = net.plan.index(block.endpoint)
+            assert (span.rank, span.start, span.size) == (index % ranks, block.offset, block.size)
+            held = net.scope._bank._rows_of(span.array)[span.rank, span.columns]
+            there = job.pservers[block.endpoint].scope
+            again = there.find_var(f"{variable}.block{block.index}")
+            value = there.get(variable) if again is None else np.asarray(again.value)
+            if name not in ("lars", "lamb"):  # their pservers take the norms of blocks, the job those of whole arrays
+                np.testing.assert_allclose(held, value.reshape(-1), rtol=3e-4, atol=3e-6, err_msg=variable)
+    assert bool(state) == (name not in ("sgd", "sgd, l2"))
+
+
+def test_what_travels_are_the_parameters_and_their_gradients_once():
+    """A reduce-scatter and an all-gather of all parameters' elements, and no other collective."""
+    net = Net(fluid.optimizer.Adam(0.05), 4, 4, wide=256)
+    (step,) = net.batches(1)
+    net.train([step])
+    compiled = next(iter(net.exe._compiled[net._parallel].values()))
+    (fn,) = compiled._jitted.values()
+    feed = net._parallel.split(step, compiled.check_feed)
+    lowered = fn.lower(*net.scope._bank.arrays, feed, 0, 0).compile().as_text()
+    moved = {kind: 0 for kind in ("all-reduce", "reduce-scatter", "all-gather", "all-to-all", "collective-permute")}
+    for shape, kind in re.findall(r"= f32\[([\d,]*)\]\S* (all-reduce|reduce-scatter|all-gather|all-to-all|collective-permute)\(", lowered):
+        moved[kind] += int(np.prod([int(n) for n in shape.split(",")]))
+    elements = sum(int(np.prod(p.shape)) for p in net.plan.params)
+    width = sum(int(np.prod(v.shape)) for n, v in net.desc().blocks[0].vars.items() if n.endswith(".Grad") and n.startswith("@BIN"))
+    assert moved["all-reduce"] == moved["all-to-all"] == moved["collective-permute"] == 0
+    assert moved["reduce-scatter"] == width and moved["all-gather"] == 4 * width  # the results of each rank
+    assert elements <= 4 * width <= 1.1 * elements  # the small parameters are not dealt evenly
+
+
+@pytest.mark.parametrize("slice_var_up", [True, False])
+def test_each_device_holds_what_was_dealt_to_it(slice_var_up):
+    net = Net(fluid.optimizer.Adam(0.05), 4, 4, wide=1024, slice_var_up=slice_var_up)
+    net.train(net.batches(1))
+    bank = net.scope._bank
+    own = [a for group, layout in zip(bank.arrays, bank.layouts, strict=True) for a, own in zip(group, layout.own, strict=True) if own]
+    held = {d: sum(s.data.nbytes for a in own for s in a.addressable_shards if s.device == d) for d in jax.devices()}
+    load = [2 * 4 * sum(b.size for b in net.plan.owned(ep)) for ep in net.plan.endpoints]
+    assert len(set(held.values())) == 1 and max(load) <= max(held.values()) < 1.05 * max(load)
+    whole = 2 * 4 * sum(int(np.prod(p.shape)) for p in net.plan.params)
+    assert not slice_var_up or max(held.values()) < 0.26 * whole
+
+
+def test_the_scope_shows_whole_variables_and_takes_them():
+    nets = [Net(fluid.optimizer.Adam(0.05), 2, 2, wide=130) for _ in range(2)]
+    steps = nets[0].batches(4)
+    one, other = nets
+    one.train(steps[:2])
+    state = {v.name: one.scope.get(v.name) for v in one._program.list_vars() if v.persistable}
+    for name, value in state.items():
+        other.scope.find_var(name).get_tensor().set(value, fluid.CPUPlace())
+    for net in nets:
+        net.train(steps[2:])
+    (moment,) = [n for n in state if n.startswith("fc_0.w_0_moment1")]
+    assert state[moment].shape == (7, 130) and state[moment].any()
+    for name in state:
+        np.testing.assert_array_equal(one.scope.get(name), other.scope.get(name), err_msg=name)
+    one.scope.find_var(moment).get_tensor().set(np.zeros((7, 130), np.float32), fluid.CPUPlace())  # while it lies on the ranks
+    assert not one.scope.get(moment).any() and one.scope.get(moment.replace("moment1", "moment2")).any()
+
+
+def test_state_on_the_ranks_cannot_be_fetched():
+    net = Net(fluid.optimizer.Adam(0.05), 2, 2)
+    (moment,) = [n for n in net._program.desc.blocks[0].vars if n.startswith("fc_0.w_0_moment1")]
+    with pytest.raises(FetchError, match="lies in parts on the ranks; read it from the scope"):
+        net.exe.run(net, net.batches(1)[0], [moment], scope=net.scope)
+
+
+def test_ops_between_updates_that_use_parameters_are_refused():
+    with fresh() as (main, startup):
+        loss = layers.mean(layers.fc(layers.fc(fluid.data("x", [None, 4]), 4), 1))
+        fluid.optimizer.SGD(0.1).minimize(loss)
+    block = main.global_block()
+    param = main.all_parameters()[0]
+    at = next(i for i, op in enumerate(block.ops) if op.type == "sgd")
+    block._insert_op(at + 1, type="scale", inputs={"X": param}, outputs={"Out": param}, attrs={"scale": 0.5})
+    plan = transpiled(main, startup, 2, 2).plan
+    parallel = Parallel(Mesh(tuple(jax.devices()[:2])), on_mesh(plan, 2))
+    with pytest.raises(UnsupportedError, match=r"op 'scale' .* between the updates .* put it before minimize or after it"):
+        parallel.desc(fluid.Program.from_desc(plan.main))
