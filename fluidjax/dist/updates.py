@@ -17,6 +17,7 @@ ALONG = frozenset({"scale", "sum", "sign", "elementwise_add", "elementwise_sub",
 # Numbers of a parameter that its update reads, and how those that it writes go on: output slot -> (input slot, attribute).
 POWERS: Mapping[str, tuple[str, ...]] = {"adam": ("Beta1Pow", "Beta2Pow"), "adamax": ("Beta1Pow",)}
 GOES_ON = {"Beta1PowOut": ("Beta1Pow", "beta1"), "Beta2PowOut": ("Beta2Pow", "beta2")}
+CLIPS = ("@CLIP", "/gradient_clip/")  # marks in op_namescope: of set_gradient_clip, and of an optimizer's grad_clip
 PLACE = frozenset({"op_role_var", "op_namescope", "op_callstack", "op_device"})  # attributes that tell where an op stands
 
 
@@ -140,8 +141,8 @@ class _Reader:
 
 
 def on_pservers(op: OpDesc) -> bool:
-    """Whether the pservers run the op: it updates, and is no clip of set_gradient_clip, which the trainers run."""
-    return bool(edit.role(op) & edit.OPTIMIZE) and "@CLIP" not in str(op.attrs.get("op_namescope", ""))
+    """Whether the pservers run the op: it updates, and is no clip, since trainers clip what they send."""
+    return edit.role(op) == edit.OPTIMIZE and not any(mark in str(op.attrs.get("op_namescope", "")) for mark in CLIPS)
 
 
 def array_of(name: str, width: int, dtype: str, kept: bool = False) -> VarDesc:

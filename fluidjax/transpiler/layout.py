@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..dist.pserver_plan import ParamBlock, PlannedParam, PlannedTable
+from ..dist.updates import on_pservers
 from ..errors import FluidValueError, UnsupportedError, near
 from ..ir import edit, walk
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
@@ -21,8 +22,6 @@ from .learning_rate import scheduled, spread_counters
 from .request import Request
 from .slicing import block_shapes
 from .sparse_table import distributed_table, remote_tables, sparse_grads
-
-_CLIPS = ("@CLIP", "/gradient_clip/")  # of op_namescope: set_gradient_clip, and grad_clip of an optimizer
 
 # Updates that take the norm of the whole parameter, of those that Fluid does not cut.
 _WHOLE = frozenset({"lamb"})
@@ -152,8 +151,7 @@ def keep_clips(main: ProgramDesc) -> ProgramDesc:
     """`main` with clips as part of backward: trainers clip, and send what is clipped."""
 
     def kept(op: OpDesc) -> OpDesc:
-        scope = op.attrs.get("op_namescope", "")
-        if edit.role(op) == edit.OPTIMIZE and any(mark in scope for mark in _CLIPS):
+        if edit.role(op) == edit.OPTIMIZE and not on_pservers(op):
             return replace(op, attrs=op.attrs.set(op_role=edit.BACKWARD))
         return op
 

@@ -64,9 +64,9 @@ class Net:
             self.loss = layers.mean(layers.square_error_cost(layers.fc(h, 1), y))
             optimizer.minimize(self.loss)
         self.main.random_seed = self.startup.random_seed = 5
-        self.ranks, self._program = ranks, self.main.clone()
-        self.first = self.startup.clone()
+        self.ranks, self.first = ranks, self.startup.clone()
         self.plan = transpiled(self.main, self.startup, ranks, pservers, sync, config=config).plan
+        self._program = fluid.Program.from_desc(self.plan.main)
         self._parallel = Parallel(Mesh(tuple(jax.devices()[:ranks])), on_mesh(self.plan, ranks))
         self.scope, self.exe = fluid.Scope(), fluid.Executor(fluid.CPUPlace())
         self.exe.run(self.first, scope=self.scope)

@@ -29,11 +29,11 @@ class OnMesh:
 
 def mesh_job(job: dict[str, Any]) -> tuple[OnMesh, fluid.Program, str]:
     main, startup, loss = local(job)
-    program, first = main.clone(), startup.clone()
+    first = startup.clone()
     t = transpiled(main, startup, job["n_trainers"], job["n_pservers"], job["sync_mode"], job["config"])
     ranks = job["n_trainers"]
     parallel = Parallel(Mesh(tuple(jax.devices()[:ranks])), on_mesh(t.plan, ranks))
-    return OnMesh(program, parallel), first, loss.name
+    return OnMesh(fluid.Program.from_desc(t.plan.main), parallel), first, loss.name
 
 
 @pytest.mark.parametrize("name", SYNC)
