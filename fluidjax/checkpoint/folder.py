@@ -28,6 +28,9 @@ from .restore import Restored, check, fitting, meant, program_difference, shardi
 from .seal import STATE, is_sealed, opened, seal
 from .snapshot import Snapshot, put, take
 
+# Where old checkpoints go before they are deleted: a deletion that is cut off must not leave a part that looks whole.
+REMOVED = "removed"
+
 
 class Checkpoint:
     """The checkpoints of a job in a folder, a subfolder for each step.
@@ -130,7 +133,9 @@ class Checkpoint:
         with self._ours(f"cannot save a checkpoint in {str(self.path)!r}"), jax.enable_x64(True):
             if self._writer is None:
                 last = ocp.AsyncOptions(post_finalization_callback=self._seal)
-                options = ocp.CheckpointManagerOptions(max_to_keep=self.keep, cleanup_tmp_directories=True, async_options=last)
+                options = ocp.CheckpointManagerOptions(
+                    max_to_keep=self.keep, todelete_subdir=REMOVED, cleanup_tmp_directories=True, async_options=last
+                )
                 self._writer = ocp.CheckpointManager(self.path, options=options)
             pending.add(self)
             self._record = record
@@ -150,6 +155,11 @@ class Checkpoint:
             return
         with self._ours(f"a checkpoint in {str(self.path)!r} could not be written"):
             self._writer.wait_until_finished()
+        if jax.process_index() == 0:
+            self._delete_removed()
+
+    def _delete_removed(self) -> None:
+        shutil.rmtree(self.path / REMOVED, ignore_errors=True)  # what stays is no checkpoint; the next wait tries again
 
     def close(self) -> None:
         """Wait, and forget what is kept for saving. The object can be used on."""
@@ -252,9 +262,12 @@ class Checkpoint:
     def clean(self, after: int | None = None) -> None:
         """Remove all checkpoints, or those of later steps than `after`."""
         self.close()
+        self._delete_removed()
         for step in self.steps():
             if after is None or step > after:
-                shutil.rmtree(self.path / str(step))
+                (self.path / REMOVED).mkdir(exist_ok=True)
+                os.rename(self.path / str(step), self.path / REMOVED / str(step))
+        self._delete_removed()
 
 
 def _executor(executor: Any) -> Executor:

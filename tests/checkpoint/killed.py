@@ -29,6 +29,7 @@ def main() -> None:
             for name in NAMES:
                 scope.var(name).value = np.full((300, 200), step, "float32")
             folder.save(exe, made, step, scope=scope)
+            print("begun", step, flush=True)
 
 
 if __name__ == "__main__":

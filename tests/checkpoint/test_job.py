@@ -23,7 +23,7 @@ def launch(folder: Path, until: int, kind: str) -> subprocess.CompletedProcess[s
     script = str(ROOT / "tests" / "checkpoint" / "job.py")
     command = [sys.executable, "-m", "fluidjax", "launch", "--nproc", "2", script, str(folder), str(until), kind]
     env = {k: v for k, v in os.environ.items() if "PADDLE" not in k} | {"JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=240)
 
 
 def launched(folder: Path, until: int, kind: str) -> list[dict[str, Any]]:

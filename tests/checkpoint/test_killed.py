@@ -19,11 +19,16 @@ ROOT = Path(__file__).parents[2]
 MOMENTS = 4
 
 
-def killed_after(folder: Path, seconds: float) -> None:
+def killed_within(folder: Path, part: float) -> None:
+    """Kill a process that saves without end, this part of the way from the third save to the fourth."""
     command = [sys.executable, "-m", "tests.checkpoint.killed", str(folder)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None and process.stdout.readline() == b"ready\n"
-        time.sleep(seconds)
+        begun = []
+        for _ in range(3):
+            assert process.stdout.readline().startswith(b"begun")
+            begun.append(time.monotonic())
+        time.sleep(part * (begun[-1] - begun[-2]))
         process.kill()
     assert process.returncode == -9
 
@@ -33,7 +38,7 @@ def test_kill_9_at_random_moments(tmp_path: Path) -> None:
     draw, exe, made = random.Random(11), fluid.Executor(fluid.CPUPlace()), program()
     unfinished, last = 0, -1
     for _ in range(MOMENTS):
-        killed_after(tmp_path, 0.4 + draw.random())
+        killed_within(tmp_path, draw.random())
         unfinished += any("tmp" in path.name for path in tmp_path.iterdir())
         step = fluid.io.get_latest_checkpoint_serial(tmp_path)
         assert step >= last
@@ -58,6 +63,29 @@ def test_what_looks_unfinished_is_not_chosen(tmp_path: Path) -> None:
     assert fluid.io.load_checkpoint(exe, tmp_path, made, scope=scope).step == 3
 
 
+def test_a_removal_that_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was to go does not look whole, and goes later."""
+    exe, made, scope = fluid.Executor(fluid.CPUPlace()), program(), fluid.Scope()
+    for name in NAMES:
+        scope.var(name).value = np.zeros((300, 200), "float32")
+    folder = fluid.io.Checkpoint(tmp_path, keep=2, asynchronous=False)
+    for step in (1, 2, 3):
+        folder.save(exe, made, step, scope=scope)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["2", "3"]
+
+    def cut_off(path: Path, **_: object) -> None:
+        if path.exists():
+            next(path.rglob("_METADATA")).unlink()
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr("fluidjax.checkpoint.folder.shutil.rmtree", cut_off)
+        folder.clean(after=2)
+    assert folder.steps() == [2] and folder.restore(exe, made, scope=scope).step == 2
+    folder.save(exe, made, 4, scope=scope)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["2", "4"]
+
+
 def test_the_end_of_the_process_waits(tmp_path: Path) -> None:
     script = (
         "import numpy as np, fluidjax as fluid\n"
@@ -66,6 +94,6 @@ def test_the_end_of_the_process_waits(tmp_path: Path) -> None:
         "for name in NAMES: scope.var(name).value = np.ones((300, 200), 'float32')\n"
         f"fluid.io.save_checkpoint(fluid.Executor(fluid.CPUPlace()), {str(tmp_path)!r}, program(), 4, scope=scope)\n"
     )
-    done = subprocess.run([sys.executable, "-W", "error", "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-W", "error", "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=240)
     assert (done.returncode, done.stderr) == (0, "")
     assert fluid.io.get_latest_checkpoint_serial(tmp_path) == 4

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 def elsewhere(folder: Path, until: int, seed: int = 5) -> dict[str, Any]:
     """What another process makes of it, which goes on from the latest checkpoint."""
     command = [sys.executable, "-W", "error", "-m", "tests.checkpoint.model", str(folder), str(until), str(seed)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
