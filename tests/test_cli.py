@@ -140,7 +140,7 @@ def test_a_script_trains(tmp_path, capsys):
         "print(costs[0] > costs[1] > costs[2])\n",
     )
     done = subprocess.run(
-        [sys.executable, "-m", "fluidjax", "run", script], capture_output=True, text=True, cwd=ROOT, timeout=120
+        [sys.executable, "-m", "fluidjax", "run", script], capture_output=True, text=True, cwd=ROOT, timeout=240
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "[ True]\n", "")
 

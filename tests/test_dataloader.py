@@ -191,6 +191,9 @@ def test_it_reads_ahead_but_not_further_than_its_capacity(xy):
 
     it = iter(loader(xy).set_batch_generator(batches, CPU)())
     next(it)
+    limit = time.monotonic() + 60
+    while len(read) < 3 and time.monotonic() < limit:
+        time.sleep(0.01)
     time.sleep(0.1)
     assert 3 <= len(read) <= 4  # one taken, two waiting, one in hand
     it.close()

@@ -76,5 +76,5 @@ def interrupt_many_runs():
 def test_interrupted_runs_lose_nothing():
     """In a process of its own, since the signal would reach the test runner too."""
     code = "from tests.test_interrupt import interrupt_many_runs; interrupt_many_runs()"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0 and "interrupted" in done.stdout, done.stderr[-3000:]

@@ -38,7 +38,9 @@ total = jax.jit(lambda x: x.sum(), out_shardings=NamedSharding(mesh, P()))
 
 def strike(step):
     if step == at and job.rank == victim:
-        if what == "kill": os.kill(os.getpid(), 9)
+        if what == "kill":
+            print("struck", time.time(), flush=True)
+            os.kill(os.getpid(), 9)
         if what == "raise": raise ValueError("boom")
         if what == "exit": sys.exit(7)
 
@@ -53,7 +55,7 @@ for step in range(4 - (what == "uneven" and job.rank)):
 strike(4)
 if what == "wait":
     print("ready", os.getpid())
-    time.sleep(60)
+    time.sleep(600)
 print("sum", sum)
 '''
 
@@ -136,9 +138,8 @@ def test_four_trainers_with_two_devices_each(launch, script):
 
 @pytest.mark.parametrize(("victim", "step"), [(1, 1), (0, 4)])
 def test_a_killed_trainer_ends_the_job_with_its_name(launch, victim, step, script):
-    start = time.monotonic()
-    code, _, err = launch("--nproc", "2", "--pservers", "1", script, "kill", str(step), str(victim))
-    assert time.monotonic() - start < 30
+    code, out, err = launch("--nproc", "2", "--pservers", "1", script, "kill", str(step), str(victim))
+    assert time.time() - float(out.partition("struck ")[2].split()[0]) < 30
     report = next(line for line in err.splitlines() if line.startswith("fluidjax launch"))
     assert code == 137
     assert report.startswith(f"fluidjax launch: trainer {victim} was killed by SIGKILL (signal 9) after ")
@@ -199,11 +200,11 @@ def test_the_trainers_end_with_the_launcher(number, script):
     ) as process:
         pids = ready(process)
         process.send_signal(number)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=240)
         assert process.returncode == (130 if number == signal.SIGINT else -9)
         if number == signal.SIGINT:
             assert "fluidjax launch: interrupted by SIGINT" in err and "[trainer 0] fluidjax launch: interrupted" in err
-        limit = time.monotonic() + 30
+        limit = time.monotonic() + 60
         while any(alive(pid) for pid in pids):
             assert time.monotonic() < limit
             time.sleep(0.05)
@@ -233,18 +234,18 @@ def test_a_long_line_and_bytes_that_are_no_text(capfd):
 def test_signals_have_names_and_what_a_process_left_behind_holds_nothing_up(capfd, monkeypatch):
     monkeypatch.setattr("fluidjax.dist.launch.PATIENCE", 0.5)
     start = time.monotonic()
-    left = "import subprocess, sys, os; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(30)']); "
-    code, _, err = supervise(capfd, trainer_0=left + "os.abort()", pserver_0="import time; time.sleep(30)")
+    left = "import subprocess, sys, os; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(90)']); "
+    code, _, err = supervise(capfd, trainer_0=left + "os.abort()", pserver_0="import time; time.sleep(90)")
     assert code == 134 and "trainer 0 was killed by SIGABRT (signal 6)" in err and "the other 1 process was ended" in err
-    assert time.monotonic() - start < 20
+    assert time.monotonic() - start < 80
 
 
 def test_pservers_end_when_the_trainers_have(capfd, monkeypatch):
     monkeypatch.setattr("fluidjax.dist.launch.AFTER_DONE", 0.2)
     monkeypatch.setattr("fluidjax.dist.launch.PATIENCE", 0.2)
     start = time.monotonic()
-    code, _, err = supervise(capfd, trainer_0="print(1)", pserver_0="import time; time.sleep(30)")
-    assert (code, err) == (0, "") and time.monotonic() - start < 10
+    code, _, err = supervise(capfd, trainer_0="print(1)", pserver_0="import time; time.sleep(90)")
+    assert (code, err) == (0, "") and time.monotonic() - start < 80
 
 
 # -- the command -------------------------------------------------------------------------------------------------------
@@ -288,5 +289,5 @@ def test_mistakes_on_the_command_line(text, capsys):
 def test_a_job_of_one_is_an_ordinary_run(tmp_path):
     path = tmp_path / "one.py"
     path.write_text("import paddle.fluid as fluid; print(fluid.dist.current_job())")
-    done = subprocess.run(command(str(path)), cwd=ROOT, env=ENV, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command(str(path)), cwd=ROOT, env=ENV, capture_output=True, text=True, timeout=240)
     assert (done.returncode, done.stdout) == (0, "Job(rank=0, count=1, role='TRAINER', env=None)\n")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import inspect
 import socket
-import time
 from typing import Any
 
 import pytest
@@ -324,9 +323,7 @@ def test_waiting_ends(monkeypatch: pytest.MonkeyPatch) -> None:
         wait_for([gone], timeout=60)  # one process: nobody to wait for
         monkeypatch.setenv("PADDLE_TRAINING_ROLE", "TRAINER")
         wait_for([there], timeout=60)
-        begin = time.monotonic()
         with pytest.raises(EnforceNotMet, match=f"nobody listens on {gone} after 0.3 s"):
             wait_for([there, gone], timeout=0.3)
-        assert time.monotonic() - begin < 5
         monkeypatch.setenv("FLUIDJAX_HUB", "127.0.0.1:1")
         wait_for([gone], timeout=60)  # our launcher sees to it
