@@ -25,13 +25,13 @@ SENTENCES = {
 
 
 def by_hand(mistake: str) -> list[tuple[str, int, str]]:
-    """(name, exit code, stderr) of two trainers and a pserver that know one another from the environment; within a minute."""
+    """(name, exit code, stderr) of two trainers and a pserver that know one another from the environment; before heartbeats (100 s)."""
     command = [sys.executable, "-m", "fluidjax", "launch", SCRIPT, mistake]
     specs = job_specs(command, 2, 1, Endpoint("127.0.0.1", 1), "", environ=os.environ | {"JAX_PLATFORMS": "cpu"})
     envs = [{k: v for k, v in spec.env.items() if not k.startswith("FLUIDJAX")} for spec in specs]
     running = [subprocess.Popen(command, cwd=ROOT, env=env, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for env in envs]
     try:
-        return [(s.name, p.returncode, err) for s, p in zip(specs, running, strict=True) for _, err in [p.communicate(timeout=60)]]
+        return [(s.name, p.returncode, err) for s, p in zip(specs, running, strict=True) for _, err in [p.communicate(timeout=95)]]
     finally:
         for p in running:
             p.kill()
