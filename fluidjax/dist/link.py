@@ -25,7 +25,7 @@ from .hub import VERSION
 
 EXIT_CODE = 75  # "temporary failure; try again later": this process was well, another one was not
 LAST = 15.0  # seconds that a process that fails gets to come to its end: to write what it can still write
-JUDGED = 3.0  # and once the job is over, when nothing that needs the others can be finished any more
+JUDGED = 2.0  # and once the job is over, when nothing that needs the others can be finished any more
 
 
 class Link:
@@ -140,8 +140,11 @@ class Link:
             except (OSError, ParseError):
                 data, messages = b"", []
             if not data:
+                gone = f"{self.where} is gone: it was killed, or it crashed"
                 if not (self._leaving or self.done.is_set()):
-                    self._die(f"{self.where} is gone: it was killed, or it crashed")
+                    self._die(gone)
+                if self._failed is not None and not self._verdict:
+                    self._say(gone)
                 self.done.set()
                 self._judged.set()
                 self._hurry(JUDGED)
@@ -152,9 +155,10 @@ class Link:
     def _hear(self, message: dict[str, Any]) -> None:
         if "end" in message or "refused" in message:
             self._verdict = str(message.get("end") or message.get("refused"))
-            self._judged.set()
             if not self._leaving:
                 self._die(self._verdict)
+            self._tell()  # now: jax may end this process before Python has come to its end
+            self._judged.set()
             self._hurry(JUDGED)
         elif "poll" in message:
             self._send({"steps": self.steps})
@@ -173,7 +177,6 @@ class Link:
 
     def _last(self, seconds: float, code: int) -> None:
         time.sleep(seconds)
-        self.hear_why(0.0)
         self._end(code)
 
     def _die(self, why: str) -> None:
@@ -185,6 +188,11 @@ class Link:
         flusher.start()
         flusher.join(1.0)
         os._exit(code)
+
+    def _tell(self) -> None:
+        """Say why the job ends, if that is because of another process."""
+        if not self._verdict.startswith(self.hello.name + " "):
+            self._say(self._verdict)
 
     def _say(self, why: str) -> None:
         with contextlib.suppress(OSError):
@@ -220,9 +228,8 @@ class Link:
         self._hurry(LAST)
 
     def hear_why(self, seconds: float) -> None:
-        """After `fail`: if another process's death was the reason, the hub says so within a moment; print that."""
-        if self._judged.wait(seconds) and self._verdict and not self._verdict.startswith(self.hello.name + " "):
-            self._say(self._verdict)
+        """After `fail`: if another process's death was the reason, the hub says so within a moment, and the thread prints it."""
+        self._judged.wait(seconds)
 
     def leave(self) -> None:
         """Say goodbye, and wait until every trainer has; a death meanwhile ends this process as before."""
