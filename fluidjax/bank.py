@@ -7,7 +7,7 @@ variables point into the bank while it is in force.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -127,9 +127,13 @@ class Bank:
 
     def __init__(
         self, scope: Scope, layouts: tuple[Layout, Layout], values: Mapping[str, Any], where: Where,
-        pieces: Mapping[str, Placed] = MappingProxyType({}),
+        pieces: Mapping[str, Placed] = MappingProxyType({}), beside: bool = False,
     ) -> None:  # fmt: skip
-        """pieces: variables of which each rank has a part, in the arrays that they name; the scope shows the whole."""
+        """pieces: variables of which each rank has a part, in the arrays that they name; the scope shows the whole.
+
+        beside: the values are copies, and the scope's variables stay where they are.
+        """
+        self.beside = beside
         self.pieces = pieces
         self._holders = frozenset(arrays_of(pieces.values()))
         self._gathered: tuple[str, Any, Any] | None = None  # the array that was looked at last, and its rows on the host
@@ -232,7 +236,9 @@ class Bank:
         return rows(self.where.everywhere(array)) if self.pieces else all_rows(array)
 
     def adopt(self) -> None:
-        """Make the scope's variables point here."""
+        """Make the scope's variables point here, unless they are only copied."""
+        if self.beside:
+            return
         for name in self.names:
             var = self.scope.find_var(name)
             assert var is not None
@@ -254,6 +260,24 @@ class Bank:
                 var._bank, var._value = None, values[name]
         if self.scope._bank is self:
             self.scope._bank = None
+
+
+def held_by_mesh(names: Iterable[str], scope: Scope) -> list[Any]:
+    """What the values of these variables hang on, if a mesh of several devices holds some of them; else nothing.
+
+    A program that only looks at them, on one device, takes copies, so that they stay on the mesh: each rank keeps what is
+    its own, and the processes of a job need not look at the same time.
+    """
+    vars = [var for n in names if (var := scope.find_var(n)) is not None]
+    banks = dict.fromkeys(var._bank for var in vars if var._bank is not None)
+    if not any(isinstance(b.where, Mesh) and b.where.count > 1 for b in banks):
+        return []
+    return [*(part for b in banks for part in (b, *b.arrays)), *(var._value for var in vars if var._bank is None)]
+
+
+def identical(these: Sequence[Any], those: Sequence[Any]) -> bool:
+    """Whether both are the very same objects."""
+    return len(these) == len(those) and all(a is b for a, b in zip(these, those, strict=True))
 
 
 def _columns(array: Any, pack: Pack | None, name: str) -> Any:

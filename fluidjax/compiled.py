@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .bank import Bank, Layout, plan
+from .bank import Bank, Layout, held_by_mesh, identical, plan
 from .errors import EnforceNotMet, FeedError, FetchError, MixesRows, NanInfError, near
 from .feeding import FeedRule, ranges, rule_for, unknown_feed
 from .flags import flag
@@ -20,6 +20,7 @@ from .ir import text
 from .ir.desc import OpDesc, ProgramDesc
 from .lod_tensor import LoDTensor
 from .lower.lockstep import AXIS, lockstep
+from .lower.looking import looks_only
 from .lower.spread import spread
 from .lower.step import Step
 from .ops import ring
@@ -27,7 +28,7 @@ from .ops.ragged import Ragged, filled
 from .ops.selected import SelectedRows, values_of
 from .placed import Placed, arrays_of, dealt
 from .ragged import bucketed
-from .ranks import ALIKE, OWN, STACKED, Mesh, Rows, Where, rows
+from .ranks import ALIKE, OWN, STACKED, Mesh, OneDevice, Rows, Where, rows
 from .scope import Scope
 
 # What makes XLA order a step for the least memory; it has the choice on the CPU alone.
@@ -116,6 +117,8 @@ class Compiled:
         self.ready: dict[Any, str | None] = {}  # signatures that are compiled, and a fetch that has a LoD there
         self._exact: set[Any] = set()  # forms of ragged feeds that some op must see without padding
         self.bank: Bank | None = None
+        self._looks = isinstance(where, OneDevice) and where.count == 1 and looks_only(self.step)
+        self._copied: list[Any] = []  # what the values of a bank beside another one hang on
         self.shared = isinstance(where, Mesh) and where.shared  # with other processes
         self.agreed: set[Any] = set()  # signatures of feeds that these have compared
         self._layouts: tuple[Layout, Layout] | None = None
@@ -185,7 +188,10 @@ class Compiled:
         bank = self.bank
         if bank is not None and scope._bank is bank:
             return bank
-        values, fresh = self._collect(scope)
+        held = held_by_mesh(self.step.reads, scope) if self._looks else []
+        if held and bank is not None and identical(held, self._copied):
+            return bank
+        values, fresh = self._collect(scope, keep=bool(held))
         if self._layouts is None or fresh != self._fresh:
             self._fresh = fresh
             shapes = {n: v[0] if isinstance(v, Rows) else v for n, v in values.items()}
@@ -194,16 +200,16 @@ class Compiled:
             self._layouts = plan(mutable, self.own), plan(constant, self.own)
             self._jitted.clear()
             self.ready.clear()
-        bank = Bank(scope, self._layouts, values, self.where, self.pieces)
-        self.bank = bank
+        bank = Bank(scope, self._layouts, values, self.where, self.pieces, beside=bool(held))
+        self.bank, self._copied = bank, held
         return bank
 
-    def _collect(self, scope: Scope) -> tuple[dict[str, Any], Any]:
-        """Values of what the step reads, out of other banks; and their types, which the layout hangs on."""
+    def _collect(self, scope: Scope, keep: bool = False) -> tuple[dict[str, Any], Any]:
+        """Values of what the step reads, out of other banks (keep: these go on); and their types, which the layout hangs on."""
         values: dict[str, Any] = {}
         for name in (*(n for n in self.step.reads if n not in self._holders), *self.pieces):
             var = scope.find_var(name)
-            if var is not None and var._bank is not None:
+            if var is not None and var._bank is not None and not keep:
                 var._bank.dissolve()
             if var is None or var.value is None:
                 raise EnforceNotMet(f"variable {name!r} is not initialised; run the startup program first")
@@ -213,7 +219,7 @@ class Compiled:
                 raise EnforceNotMet(
                     f"variable {name!r} holds a value of shape {list(value.shape)} in the scope, but the program declares {list(shape)}"
                 )
-            values[name] = value
+            values[name] = np.array(value) if keep and name in self.written else value
         types = tuple((n, tuple(v.shape), str(v.dtype)) for n, v in values.items())
         if self.where.count == 1:
             return values, types

@@ -15,6 +15,7 @@ given = dict(np.load(os.path.join(folder, "given.npz")))
 x = fluid.layers.data(name="x", shape=[13], dtype="float32")
 y = fluid.layers.data(name="y", shape=[1], dtype="float32")
 avg_loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(input=x, size=1), y))
+test_program = fluid.default_main_program().clone(for_test=True)
 fluid.optimizer.SGD(learning_rate=0.1).minimize(avg_loss)
 
 role = os.environ["PADDLE_TRAINING_ROLE"]
@@ -41,10 +42,14 @@ elif role == "TRAINER":
     params = [p.name for p in trainer_program.global_block().all_parameters()]
     first = {f"first {n}": np.array(scope.find_var(n).get_tensor()) for n in params}
     seen = {n: [] for n in params}
+    tested = []
     for step in range(len(given["x_0"])):
         feed = {"x": given[f"x_{trainer_id}"][step], "y": given[f"y_{trainer_id}"][step]}
         exe.run(trainer_program, feed=feed, fetch_list=[avg_loss])
         for name in params:
             seen[name].append(np.array(scope.find_var(name).get_tensor()))
+        if trainer_id == 0:  # the other one goes on
+            tested += exe.run(test_program, feed=feed, fetch_list=[avg_loss])
     fluid.io.save_params(exe, os.path.join(folder, f"saved {trainer_id}"), main_program=trainer_program)
-    np.savez(os.path.join(folder, f"trainer_{trainer_id}.npz"), **first, **{n: np.array(v) for n, v in seen.items()})
+    found = {"tested": np.array(tested), **first, **{n: np.array(v) for n, v in seen.items()}}
+    np.savez(os.path.join(folder, f"trainer_{trainer_id}.npz"), **found)

@@ -185,6 +185,39 @@ def test_ranks_are_programs_that_run_by_themselves_but_for_the_exchange(at_once:
             np.testing.assert_allclose(found[k].reshape(one.get(name).shape), one.get(name), atol=1e-5, rtol=1e-5, err_msg=name)
 
 
+def test_looking_at_the_test_program_in_between_changes_nothing() -> None:
+    """It runs on one device, with rank 0's values; what the others have of their own stays theirs."""
+    with fresh() as (main, startup):
+        x, y = fluid.data("x", [None, 13]), fluid.data("y", [None, 1])
+        hidden = fluid.layers.batch_norm(fluid.layers.fc(x, 4))
+        loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(hidden, 1), y))
+        test = main.clone(for_test=True)
+        fluid.optimizer.Momentum(0.1, 0.9).minimize(loss)
+    first = startup.clone()
+    t = transpiled(main, startup, 2, 2, False, {"sync_mode": False, "geo_sgd_mode": True, "geo_sgd_need_push_nums": 3})
+    program, names = OnMesh(t.get_trainer_program(), 2), sorted(v.name for v in test.list_vars() if v.persistable)
+    exe, scope = started(program, first)
+    other, begun = fluid.Scope(), {v.name: scope.get(v.name) for v in t.get_trainer_program().list_vars() if v.persistable}
+    for name, value in begun.items():
+        other.var(name).set(value)
+    tested, plain = [], []
+    for feeds in batches(2, 5):
+        exe.run(program, feeds, scope=scope)
+        undisturbed = exe.run(program, feeds, names, scope=other, return_merged=False)
+        seen = fluid.Scope()
+        for name, value in zip(names, undisturbed, strict=True):
+            seen.var(name).set(value[0].reshape(begun[name].shape))
+        plain.append(exe.run(test, feeds[0], [loss], scope=seen)[0])
+        tested += [exe.run(test, feeds[0], [loss], scope=scope)[0] for _ in range(2)]
+    np.testing.assert_array_equal(tested[::2], plain)
+    np.testing.assert_array_equal(tested[1::2], plain)
+    last = [exe.run(program, feeds, names, scope=s, return_merged=False) for s in (scope, other)]
+    for name, here, there in zip(names, *last, strict=True):
+        np.testing.assert_array_equal(here, there, err_msg=name)
+    scope.var(names[-1]).set(begun[names[-1]] + 1)  # what is stored is seen at once
+    assert not np.array_equal(exe.run(test, feeds[0], [loss], scope=scope)[0], exe.run(test, feeds[0], [loss], scope=other)[0])
+
+
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_digits(ranks: int) -> None:
     """Every rank learns on its own part of the data; what all agree on, and each one's own parameters, read new digits."""
@@ -220,6 +253,8 @@ def test_a_script_in_the_documents_form_runs_as_a_job_of_processes(tmp_path: Pat
         for trainer, mine in zip(found, wanted.mine, strict=True):
             for name in (W, B):
                 close(trainer[name][at], mine[name])
+        off = feeds[0]["x"] @ found[0][W][at] + found[0][B][at] - feeds[0]["y"]
+        close(found[0]["tested"][at], np.mean(off * off))
     with fresh():
         fluid.layers.fc(fluid.data("x", [None, 13]), 1)
         for t in range(2):
