@@ -179,7 +179,7 @@ class Bank:
         g, i, pack = self._where[name]
         array = self.arrays[g][i]
         if self._gathered is None or self._gathered[0] != name or self._gathered[1] is not array:
-            self._gathered = name, array, _columns(self.where.everywhere(array), pack, name)
+            self._gathered = name, array, _columns(self.where.everywhere(array), pack, name).reshape(self.where.count, -1)
         return self._gathered[2]
 
     def every_rank(self, name: str) -> Any:
@@ -220,7 +220,7 @@ class Bank:
         g, i, pack = self._where[name]
         old, own = self.arrays[g][i], self.layouts[g].own[i]
         if pack is None:
-            new = self.where.put(value, own)
+            new = self.where.put(value.reshape(old.shape) if isinstance(value, Rows) else value, own)
         else:
             flat = self._own_rows(old) if own else np.array(old)
             _columns(flat, pack, name)[...] = value if isinstance(value, Rows) else np.ravel(value)
@@ -253,7 +253,7 @@ class Bank:
             values.update({n: self._own_rows(values[n]) for n in layout.owned})
             for pack, flat in zip(layout.packs, arrays, strict=False):
                 values.update(pack.cut_rows(self._own_rows(flat)) if pack.own else pack.cut(np.array(flat)))
-        values.update({n: placed.joined(values.__getitem__) for n, placed in self.pieces.items()})
+        values.update({n: placed.joined(lambda a: values[a].reshape(len(values[a]), -1)) for n, placed in self.pieces.items()})
         for name in self.names:
             var = self.scope.find_var(name)
             if var is not None and var._bank is self:

@@ -231,7 +231,8 @@ class Compiled:
     def _dealt(self, wholes: Mapping[str, Any]) -> dict[str, Rows]:
         """The arrays that hold the variables of which every rank has a part."""
         agreed = dict(zip(wholes, self.where.agreed(list(wholes.values())), strict=True)) if wholes else {}
-        return {n: rows(v) for n, v in dealt(self.pieces, agreed, self._holders, self.where.count).items()}
+        found = dealt(self.pieces, agreed, self._holders, self.where.count)
+        return {n: rows(v.reshape(len(v), *(self.step.desc.blocks[0].vars[n].shape or ()))) for n, v in found.items()}
 
     def _rows(self, scope: Scope, name: str) -> Rows | None:
         """The values that the ranks have each of their own since an earlier run, if they have."""

@@ -154,8 +154,12 @@ class Emission:
 
     # -- what emissions have in common -----------------------------------------------------------------------------
 
-    def new(self, kind: str, x: Sequence[str], out: Sequence[str], **attrs: object) -> OpDesc:
-        return self.made(kind, x, {"op_role": edit.OPTIMIZE, **attrs}, self.at, out)
+    def new(
+        self, kind: str, x: Sequence[str], out: Sequence[str], inputs: Mapping[str, Sequence[str]] | None = None, **attrs: object
+    ) -> OpDesc:
+        """An op from X, if there is one, and other inputs to Out."""
+        given = {**({"X": x} if x else {}), **(inputs or {})}
+        return self.made.op(kind, given, {"Out": out}, {"op_role": edit.OPTIMIZE, **attrs}, self.at)
 
     def moved(self, kind: str, one: Bin, x: Sequence[str], out: str, single: bool = False) -> OpDesc:
         """An op from whole arrays, one for each name of the bin, to a row of it."""

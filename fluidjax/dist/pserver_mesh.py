@@ -18,6 +18,7 @@ from ..ranks import Mesh
 from ..scope import Scope
 from . import geo_mesh
 from .dealt import DealtOptimizer, deal_of, grouped
+from .dealt_async import DealtAsync
 from .dealt_state import DealtState
 from .making import Ops
 from .parallel import Parallel, Rewritten, rewritten
@@ -54,14 +55,11 @@ class AverageSent(Pass):
 def on_mesh(plan: PserverPlan, ranks: int) -> tuple[Pass, ...]:
     """The passes that make the original program of a job one for a mesh of its trainers (geo mode: geo_mesh.py).
 
-    Raises UnsupportedError for modes other than sync and geo, and tables that are looked up on the pservers by is_distributed.
+    Raises UnsupportedError for tables that are looked up on the pservers by is_distributed, and in the asynchronous modes for
+    updates that cannot run on blocks.
     """
     if plan.mode == "geo":
         return geo_mesh.on_mesh(plan, ranks)
-    if plan.mode != "sync":
-        raise UnsupportedError(
-            f"a job of processes runs parameter servers in sync or geo mode, not in {plan.mode}; fluid.dist.LocalJob runs it in one process"
-        )
     if plan.tables:
         raise UnsupportedError(
             f"a job of processes has no is_distributed tables yet ({plan.tables[0].name!r} is one); fluid.dist.LocalJob runs it "
@@ -70,6 +68,8 @@ def on_mesh(plan: PserverPlan, ranks: int) -> tuple[Pass, ...]:
     if ranks == 1:
         return ()
     deal = deal_of(plan, ranks)
+    if plan.mode != "sync":
+        return (DealtAsync(ranks, deal, plan.mode == "async", plan.compensated),)
     dealt = {name for group in grouped(plan.main, deal, ranks)[0] for name in group.updates}
     rest = tuple(p.grad for p in plan.params if p.name not in dealt)
     return DealtOptimizer(ranks, deal), DealtState(ranks, deal), AverageSent(ranks, rest)

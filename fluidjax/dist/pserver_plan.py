@@ -89,8 +89,8 @@ class PserverPlan:
 
     mode: ``sync``, ``async``, ``half_async`` or ``geo``. trainers: how many there are; trainer_id: which one this plan was
     made for (plans of the trainers of a job differ in nothing else). push_every: in geo mode, after how many batches a
-    trainer exchanges deltas. main, startup: the original programs. build: makes the programs of a role, see `trainer` and
-    `pserver`.
+    trainer exchanges deltas. compensated: late gradients are corrected (enable_dc_asgd). main, startup: the original
+    programs. build: makes the programs of a role, see `trainer` and `pserver`.
     """
 
     endpoints: tuple[str, ...]
@@ -102,6 +102,7 @@ class PserverPlan:
     startup: ProgramDesc
     tables: tuple[PlannedTable, ...] = ()
     push_every: int = 1
+    compensated: bool = False
     build: Callable[[int | str], Descs] | None = field(default=None, compare=False, repr=False)
 
     def trainer(self, trainer_id: int) -> Descs:

@@ -94,7 +94,7 @@ class _Reader:
         optimizer = ops[-1]
         state = {s: n for s in ELEMENTWISE[optimizer.type] for n in optimizer.input(s)}
         powers = {s: optimizer.input(s)[0] for s in POWERS.get(optimizer.type, ())}
-        temps = tuple(dict.fromkeys(n for op in ops[:-1] for n in op.writes))
+        temps = tuple(dict.fromkeys(n for op in ops[:-1] for n in op.writes if n != grad))
         self._check(ops, {param, grad, *state.values(), *powers.values(), *temps}, temps)
         for name in state.values():
             found = self.block.vars.get(name)

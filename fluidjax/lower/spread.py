@@ -22,7 +22,9 @@ FOLLOW: Mapping[str, Mapping[str, str]] = {
     "adam": {"Beta1PowOut": "Beta1Pow", "Beta2PowOut": "Beta2Pow"},
 }
 # What these write differs on each rank even where what they read does not.
-SCATTERED = frozenset({"c_reducescatter", "c_fused_reducescatter", "c_piece", "c_deal", "c_deal_reducescatter"})
+SCATTERED = frozenset(
+    {"c_reducescatter", "c_fused_reducescatter", "c_piece", "c_deal", "c_deal_reducescatter", "c_deal_alltoall", "c_deal_answer"}
+)
 
 
 def spread(step: Step, already: Iterable[str] = ()) -> frozenset[str]:

@@ -114,6 +114,53 @@ def c_deal_reducescatter(X: list[Array], *, spans: Ints, widths: Ints, nranks: i
     return out
 
 
+def _exchanged_specs(X: tuple[Spec, ...], *, widths: Ints, spans: Ints, nranks: int, ring_id: int) -> tuple[Spec, ...]:
+    return tuple(Spec((nranks, *s.shape), s.dtype) for s in _bin_specs(X, widths=widths, spans=spans))
+
+
+@op(outs="Out*", infer=_exchanged_specs)
+def c_deal_alltoall(X: list[Array], *, spans: Ints, widths: Ints, nranks: int, ring_id: int = 0):
+    """Out[i][t] = this rank's row of bin i, of rank t's X."""
+    found = ring_of("c_deal_alltoall", nranks)
+    blocks, out = blocks_of(spans), []
+    for i, width in enumerate(widths):
+        rows = _rows(X, [b for b in blocks if b.bin == i], width, nranks)
+        out.append(rows if found.axis is None else jax.lax.all_to_all(rows, found.axis, 0, 0))
+    return out
+
+
+@op(outs="Out", infer=lambda *, nranks: Spec((nranks,), "int32"))
+def c_arrival_order(*, nranks: int, key: Any):
+    """Out = the ranks in the order in which what they sent arrives: a permutation that is drawn anew, alike on all ranks."""
+    return jax.random.permutation(key, nranks).astype(jnp.int32)
+
+
+@op(outs="Out", infer=lambda X, Order, *, at: Spec(X.shape[1:], X.dtype))
+def c_arrived(X: Array, Order: Array, *, at: int = 0):
+    """Out = X[Order[at]]: what comes as number `at`, of all ranks' X."""
+    return jax.lax.dynamic_index_in_dim(X, Order[at], 0, keepdims=False)
+
+
+def _answered_specs(X: tuple[Spec, ...], Order: Spec, *, shapes: Ints, spans: Ints, nranks: int, ring_id: int) -> tuple[Spec, ...]:
+    return _whole_specs(X[::nranks], shapes=shapes, spans=spans)
+
+
+@op(outs="Out*", infer=_answered_specs)
+def c_deal_answer(X: list[Array], Order: Array, *, spans: Ints, shapes: Ints, nranks: int, ring_id: int = 0):
+    """Out[i] = the whole array in the bins, as it was after what this rank sent had come.
+
+    X: of every bin the row after each arrival, in order (so nranks rows a bin). Order: as of c_arrival_order.
+    """
+    found = ring_of("c_deal_answer", nranks)
+    place = jnp.argsort(Order)  # at which place each rank's came
+    rows = []
+    for i in range(0, len(X), nranks):
+        by_rank = jnp.stack(X[i : i + nranks])[place]
+        rows.append(by_rank if found.axis is None else jax.lax.all_to_all(by_rank, found.axis, 0, 0))
+    blocks = blocks_of(spans)
+    return [_whole(rows, [b for b in blocks if b.whole == i], shape) for i, shape in enumerate(shapes_of(shapes))]
+
+
 def _whole_specs(X: tuple[Spec, ...], *, shapes: Ints, spans: Ints, **_: Any) -> tuple[Spec, ...]:
     first = {b.whole: X[b.bin].dtype for b in blocks_of(spans)}
     return tuple(Spec(shape, first[i]) for i, shape in enumerate(shapes_of(shapes)))
@@ -152,4 +199,4 @@ def _whole(rows: Sequence[Any], blocks: Sequence[Block], shape: tuple[int, ...])
     return flat[: math.prod(shape)].reshape(shape)
 
 
-COLLECTIVES.update(("c_deal", "c_deal_reducescatter", "c_deal_allgather"))
+COLLECTIVES.update(("c_deal", "c_deal_reducescatter", "c_deal_allgather", "c_deal_alltoall", "c_deal_answer"))

@@ -54,7 +54,7 @@ class Job:
         request = layout.request
         self.plan = PserverPlan(
             request.endpoints, request.trainers, request.trainer_id, request.mode, layout.params, *original,
-            () if layout.table is None else (layout.table,), request.push_every, self.descs,
+            () if layout.table is None else (layout.table,), request.push_every, request.dc_asgd, self.descs,
         )  # fmt: skip
 
     def descs(self, role: int | str) -> Descs:

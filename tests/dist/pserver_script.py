@@ -1,6 +1,6 @@
 """A training script in the form of Paddle's documents: its role comes from the environment. Run by test_pserver_mesh.py.
 
-python -m fluidjax launch --nproc 2 --pservers 2 pserver_script.py FOLDER
+python -m fluidjax launch --nproc 2 --pservers 2 pserver_script.py FOLDER [async]
 """
 
 import os
@@ -21,8 +21,14 @@ fluid.optimizer.Adam(learning_rate=0.01).minimize(avg_loss)
 
 role = os.environ["PADDLE_TRAINING_ROLE"]
 trainer_id = int(os.environ.get("PADDLE_TRAINER_ID", "0"))
-t = fluid.DistributeTranspiler()
-t.transpile(trainer_id, pservers=os.environ["PADDLE_PSERVERS_IP_PORT_LIST"], trainers=int(os.environ["PADDLE_TRAINERS"]))
+sync = "async" not in sys.argv
+fluid.default_main_program().random_seed = 4
+config = fluid.DistributeTranspilerConfig()
+config.sync_mode = sync
+t = fluid.DistributeTranspiler(config)
+t.transpile(
+    trainer_id, pservers=os.environ["PADDLE_PSERVERS_IP_PORT_LIST"], trainers=int(os.environ["PADDLE_TRAINERS"]), sync_mode=sync
+)
 exe = fluid.Executor(fluid.CPUPlace())
 if role == "PSERVER":
     endpoint = os.environ["PADDLE_CURRENT_ENDPOINT"]

@@ -13,7 +13,6 @@ import fluidjax as fluid
 from fluidjax import cli
 from fluidjax.dist.parallel import Parallel
 from fluidjax.dist.pserver_mesh import on_mesh
-from fluidjax.errors import UnsupportedError
 from fluidjax.ranks import Mesh
 from tests.dist.jobs import feeds, final, initial, kept, local, recorded, transpiled
 
@@ -51,12 +50,6 @@ def test_recorded_jobs(name: str) -> None:
         np.testing.assert_allclose(kept(scope.get(parameter)), value, atol=1e-5, rtol=0, err_msg=parameter)
 
 
-def test_what_a_mesh_does_not_run() -> None:
-    job = dict(recorded()["mlp_sgd"]["job"], sync_mode=False, config={"sync_mode": False})
-    with pytest.raises(UnsupportedError, match="in sync or geo mode, not in async"):
-        mesh_job(job)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("trainers", "pservers"), [(2, 2), (1, 1)])
 def test_a_script_in_the_documents_form_runs_as_a_job(trainers: int, pservers: int, tmp_path: Path) -> None:
@@ -83,3 +76,26 @@ def test_a_script_in_the_documents_form_runs_as_a_job(trainers: int, pservers: i
         for name, value in expected.items():
             np.testing.assert_allclose(kept(trainer[name]), value, atol=1e-5, rtol=0, err_msg=name)
             np.testing.assert_array_equal(trainer[name], found[0][name])
+
+
+@pytest.mark.slow
+def test_an_asynchronous_script_runs_as_a_job(tmp_path: Path) -> None:
+    """Against the ranks of one process with the same seed: the same order of arrival, so the same losses and parameters."""
+    job = dict(recorded()["mlp_adam"]["job"], sync_mode=False, config={"sync_mode": False})
+    steps = feeds(job)
+    given = {f"{n}_{t}": np.array([step[t][n] for step in steps]) for t in range(2) for n in "xy"}
+    np.savez(tmp_path / "given.npz", **given, **initial(job))
+    script = Path(__file__).with_name("pserver_script.py")
+    assert cli.main(["launch", "--nproc", "2", "--pservers", "2", str(script), str(tmp_path), "async"]) == 0
+    program, startup, loss = mesh_job(job)
+    program._program.random_seed = 4
+    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    exe.run(startup, scope=scope)
+    for name, value in initial(job).items():
+        scope.var(name).set(value)
+    losses = np.array([exe.run(program, step, [loss], scope=scope)[0].ravel() for step in steps])
+    for t in range(2):
+        trainer = dict(np.load(tmp_path / f"trainer_{t}.npz"))
+        np.testing.assert_allclose(trainer["losses"].ravel(), losses[:, t], atol=1e-6, rtol=0)
+        for name in initial(job):
+            np.testing.assert_allclose(trainer[name], scope.get(name), atol=1e-6, rtol=0, err_msg=name)
