@@ -24,7 +24,7 @@ from ..scope import Scope, global_scope
 from . import pending
 from .load import ALIKE, OWN, PIECES, contents, load, whole_of
 from .record import Random, Record, checked_args, lines
-from .restore import Restored, check, fitting, meant, program_difference, shardings_of, wanted
+from .restore import Restored, besides, check, concerned, fitting, meant, program_difference, shardings_of, wanted
 from .seal import STATE, is_sealed, opened, seal
 from .snapshot import Snapshot, put, take
 
@@ -101,7 +101,8 @@ class Checkpoint:
         program, found_scope = as_program(main_program), global_scope() if scope is None else scope
         step = self._next(step)
         same_checkpoint(step, str(self.path), saves=True)
-        snapshot = take(sorted(wanted(program)), found_scope)
+        more = [n for n in besides(program) if (var := found_scope.find_var(n)) is not None and var.value is not None]
+        snapshot = take(sorted([*wanted(program), *more]), found_scope)
         if not snapshot.alike and not snapshot.pieces:
             raise FluidValueError("the program has no persistable variables, so there is nothing to save")
         empty = {n: (v.dtype.name, tuple(v.shape)) for n, v in snapshot.alike.items() if v.size == 0}
@@ -204,7 +205,7 @@ class Checkpoint:
         with self._ours(f"{source} is damaged", ParseError), self._reading() as manager:
             groups = contents(manager, step)
             stored = whole_of(record, groups)
-            difference, names = fitting(wanted(program), stored)
+            difference, names = fitting(*concerned(program, stored))
             differs = program_difference(record, meant(program), program.random_seed)
             if strict:
                 check(source, difference, differs)
@@ -289,7 +290,7 @@ def _install(
     record: Record, loaded: Snapshot, runner: Executor, program: Program, scope: Scope, reader: Any, given: Any, result: Restored
 ) -> Restored:
     """Everything is there and fits: make it so."""
-    parallel = getattr(given, "_parallel", None)
+    parallel = getattr(given, "_parallel", None) or runner._whole_job(program)
     names = wanted(program)
     empty = {n: np.zeros(shape, dtype) for n, (dtype, shape) in record.empty.items() if n in names}
     lods = {n: lod for n, lod in record.lods.items() if n in names}

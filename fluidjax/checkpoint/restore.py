@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jax.sharding import NamedSharding, Sharding
 
-from ..dist import same
+from ..dist import geo_mesh, same
 from ..errors import FluidValueError, LoadError
 from ..ir.desc import ProgramDesc, VarDesc
 from ..position import Position
@@ -47,6 +47,20 @@ def wanted(program: Program) -> dict[str, VarDesc]:
     """The variables of a program that a checkpoint holds: all persistable ones, by name."""
     vars = (v for block in meant(program).blocks for v in block.vars.values())
     return {v.name: v for v in vars if v.persistable and v.kind in STORED_KINDS}
+
+
+def besides(program: Program) -> dict[str, VarDesc]:
+    """What a geo job remembers besides. It is saved if it is there, and loaded if it was saved."""
+    plan = program._pserver_plan
+    return geo_mesh.remembered(plan) if plan is not None and plan.mode == "geo" else {}
+
+
+def concerned(program: Program, stored: Mapping[str, Any]) -> tuple[dict[str, VarDesc], dict[str, Any]]:
+    """What a program wants of a checkpoint, and what is there of it: what a geo job remembers is nothing to other programs."""
+    names = wanted(program)
+    extra = {geo_mesh.COUNTER, *(n + geo_mesh.SNAPSHOT for n in names)} - names.keys()
+    names |= {n: v for n, v in besides(program).items() if n in stored}
+    return names, {n: v for n, v in stored.items() if n in names or n not in extra}
 
 
 def program_difference(record: Record, desc: ProgramDesc, seed: int) -> str:

@@ -113,6 +113,12 @@ def _number(name: str, value: int, made: Ops, at: OpDesc) -> OpDesc:
     return made.op("fill_constant", {}, {"Out": [name]}, attrs, at)
 
 
+def remembered(plan: PserverPlan) -> dict[str, VarDesc]:
+    """What a geo job keeps in the scope beside its program's variables, by name."""
+    vars = [*(snapshot(plan.main, p.name) for p in plan.params), _counted(COUNTER, persistable=True)]
+    return {v.name: v for v in vars}
+
+
 def on_mesh(plan: PserverPlan, ranks: int) -> tuple[Pass, ...]:
     """The passes that make the original program of a geo job one for a mesh of its trainers."""
     return (ExchangeDeltas(ranks, plan.push_every, tuple(p.name for p in plan.params)),) if ranks > 1 else ()

@@ -50,6 +50,12 @@ elif role == "TRAINER":
             seen[name].append(np.array(scope.find_var(name).get_tensor()))
         if trainer_id == 0:  # the other one goes on
             tested += exe.run(test_program, feed=feed, fetch_list=[avg_loss])
+        if step == 4:  # one step after an exchange
+            fluid.io.save_checkpoint(exe, os.path.join(folder, "checkpoints"), trainer_program, asynchronous=False)
     fluid.io.save_params(exe, os.path.join(folder, f"saved {trainer_id}"), main_program=trainer_program)
     found = {"tested": np.array(tested), **first, **{n: np.array(v) for n, v in seen.items()}}
+    fluid.io.load_checkpoint(exe, os.path.join(folder, "checkpoints"), trainer_program)
+    for step in (5, 6):
+        exe.run(trainer_program, feed={n: given[f"{n}_{trainer_id}"][step] for n in "xy"})
+    found |= {f"again {n}": np.array(scope.find_var(n).get_tensor()) for n in params}
     np.savez(os.path.join(folder, f"trainer_{trainer_id}.npz"), **found)

@@ -218,6 +218,34 @@ def test_looking_at_the_test_program_in_between_changes_nothing() -> None:
     assert not np.array_equal(exe.run(test, feeds[0], [loss], scope=scope)[0], exe.run(test, feeds[0], [loss], scope=other)[0])
 
 
+def test_a_checkpoint_goes_to_other_jobs_and_to_one_device(tmp_path: Path) -> None:
+    """All begin with the first trainer's parameters there; the steps since the last exchange go on counting."""
+    program, startup, _ = fit(2, 3)
+    exe, scope = started(program, startup, **FIRST)
+    for feeds in batches(2, 4):
+        exe.run(program, feeds, scope=scope)
+    fluid.io.save_checkpoint(exe, str(tmp_path), program._program, scope=scope)
+    first = {n: scope.get(n) for n in (W, B)}
+    assert not np.allclose(first[W], scope.get(W + "@SNAPSHOT"), atol=1e-4)
+    with fresh() as (main, _):
+        x, y = fluid.data("x", [None, 13]), fluid.data("y", [None, 1])
+        loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(x, 1), y))
+        fluid.optimizer.SGD(float(RATE)).minimize(loss)
+    plain = fluid.Scope()
+    fluid.io.load_checkpoint(exe, str(tmp_path), main, scope=plain)
+    four, _, _ = fit(4, 3)
+    more, wanted = fluid.Scope(), Simulated(4, 3, first)
+    fluid.io.load_checkpoint(exe, str(tmp_path), four._program, scope=more)
+    wanted.count = 1
+    for feeds in batches(4, 3):
+        wanted.step(feeds)
+        (w,) = exe.run(four, feeds, [W], scope=more, return_merged=False)
+        close(w, [mine[W] for mine in wanted.mine])
+    for name, value in first.items():
+        np.testing.assert_array_equal(plain.get(name), value)
+    assert plain.find_var(W + "@SNAPSHOT") is None
+
+
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_digits(ranks: int) -> None:
     """Every rank learns on its own part of the data; what all agree on, and each one's own parameters, read new digits."""
@@ -242,7 +270,7 @@ def test_digits(ranks: int) -> None:
 
 @pytest.mark.slow
 def test_a_script_in_the_documents_form_runs_as_a_job_of_processes(tmp_path: Path) -> None:
-    """Two trainers and two pservers: each trainer's parameters after every step, and what it saves."""
+    """Two trainers and two pservers: each trainer's parameters after every step, what it saves, and a checkpoint."""
     steps, script = batches(2, 7), Path(__file__).with_name("geo_script.py")
     np.savez(tmp_path / "given.npz", **{f"{n}_{t}": np.array([s[t][n] for s in steps]) for t in range(2) for n in "xy"})
     assert cli.main(["launch", "--nproc", "2", "--pservers", "2", str(script), str(tmp_path)]) == 0
@@ -255,6 +283,9 @@ def test_a_script_in_the_documents_form_runs_as_a_job_of_processes(tmp_path: Pat
                 close(trainer[name][at], mine[name])
         off = feeds[0]["x"] @ found[0][W][at] + found[0][B][at] - feeds[0]["y"]
         close(found[0]["tested"][at], np.mean(off * off))
+    for trainer in found:
+        for name in (W, B):  # from a checkpoint between two exchanges, bit for bit
+            np.testing.assert_array_equal(trainer[f"again {name}"], trainer[name][-1])
     with fresh():
         fluid.layers.fc(fluid.data("x", [None, 13]), 1)
         for t in range(2):
