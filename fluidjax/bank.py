@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 import numpy as np
 
-from .placed import Placed, arrays_of
+from .placed import Parts, Placed, arrays_of
 from .ranks import Mesh, Rows, Where, rows, spread_out
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class Bank:
         """Store a value of the same shape and dtype, for all ranks; False if it does not fit here."""
         if isinstance(self.where, Mesh) and self.where.shared:
             return False  # the processes have to agree on a new value: the next step takes process 0's
-        if value is None:
+        if value is None or isinstance(value, Parts):
             return False
         if name in self.pieces:
             return self._write_parts(self.pieces[name], value)
@@ -245,15 +245,25 @@ class Bank:
             var._bank, var._value = self, None
         self.scope._bank = self
 
+    def _apart(self) -> set[str]:
+        """Variables that lie on a mesh in an array of their own, and need not be put together."""
+        if not isinstance(self.where, Mesh):
+            return set()
+        singles = {n for layout in self.layouts for n in layout.singles}
+        return {n for n, placed in self.pieces.items() if n in singles and set(arrays_of([placed])) == {n}}
+
     def dissolve(self) -> None:
         """Give every variable its own array back."""
         values: dict[str, Any] = {}
+        apart = self._apart()
         for layout, arrays in zip(self.layouts, self.arrays, strict=True):
             values.update(zip(layout.singles, arrays[len(layout.packs) :], strict=True))
-            values.update({n: self._own_rows(values[n]) for n in layout.owned})
+            values.update({n: self._own_rows(values[n]) for n in layout.owned if n not in apart})
             for pack, flat in zip(layout.packs, arrays, strict=False):
                 values.update(pack.cut_rows(self._own_rows(flat)) if pack.own else pack.cut(np.array(flat)))
-        values.update({n: placed.joined(lambda a: values[a].reshape(len(values[a]), -1)) for n, placed in self.pieces.items()})
+        whole = {n: placed for n, placed in self.pieces.items() if n not in apart}
+        parts = {n: Parts(self.pieces[n], {n: values[n]}, self.where.everywhere) for n in apart}
+        values.update({**{n: placed.joined(values.__getitem__) for n, placed in whole.items()}, **parts})
         for name in self.names:
             var = self.scope.find_var(name)
             if var is not None and var._bank is self:

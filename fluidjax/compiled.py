@@ -12,24 +12,25 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .bank import Bank, Layout, held_by_mesh, identical, plan
+from .bank import SMALL, Bank, Layout, all_rows, held_by_mesh, identical, plan
 from .errors import EnforceNotMet, FeedError, FetchError, MixesRows, NanInfError, near
-from .feeding import FeedRule, ranges, rule_for, unknown_feed
+from .feeding import FeedRule, declared, ranges, rule_for, unknown_feed
+from .finite import Finite
 from .flags import flag
 from .ir import text
-from .ir.desc import OpDesc, ProgramDesc
+from .ir.desc import ProgramDesc
 from .lod_tensor import LoDTensor
 from .lower.lockstep import AXIS, lockstep
 from .lower.looking import looks_only
 from .lower.spread import spread
 from .lower.step import Step
 from .ops import ring
-from .ops.ragged import Ragged, filled
-from .ops.selected import SelectedRows, values_of
-from .placed import Placed, arrays_of, dealt
+from .ops.ragged import Ragged
+from .ops.selected import SelectedRows
+from .placed import Parts, Placed, arrays_of, dealt
 from .ragged import bucketed
 from .ranks import ALIKE, OWN, STACKED, Mesh, OneDevice, Rows, Where, rows
-from .scope import Scope
+from .scope import Scope, ScopeVar
 
 # What makes XLA order a step for the least memory; it has the choice on the CPU alone.
 MEMORY_OPTIMIZED = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
@@ -102,6 +103,7 @@ class Compiled:
         """pieces: where the variables lie of which every rank has a part."""
         self.step = Step(desc, fetches)
         self.pieces = {n: p for n, p in pieces.items() if not set(arrays_of([p])).isdisjoint(self.step.reads)}
+        self.made = {n: p for n, p in pieces.items() if n not in self.pieces and set(arrays_of([p])) == {n} and n in self.step.writes}
         self._holders = {n: math.prod(desc.blocks[0].vars[n].shape or ()) for n in arrays_of(self.pieces.values())}
         self.where = where
         self.options = MEMORY_OPTIMIZED if memory_optimized and where.device.platform == "cpu" else None
@@ -194,7 +196,8 @@ class Compiled:
         values, fresh = self._collect(scope, keep=bool(held))
         if self._layouts is None or fresh != self._fresh:
             self._fresh = fresh
-            shapes = {n: v[0] if isinstance(v, Rows) else v for n, v in values.items()}
+            own = {n for n, v in values.items() if n in self._holders or isinstance(v, Rows)}
+            shapes = {n: jax.ShapeDtypeStruct(v.shape[1:], v.dtype) if n in own else v for n, v in values.items()}
             mutable = {n: shapes[n] for n in self.written if n in shapes}
             constant = {n: v for n, v in shapes.items() if n not in mutable}
             self._layouts = plan(mutable, self.own), plan(constant, self.own)
@@ -211,11 +214,12 @@ class Compiled:
             var = scope.find_var(name)
             if var is not None and var._bank is not None and not keep:
                 var._bank.dissolve()
-            if var is None or var.value is None:
+            value = None if var is None else self._parts(var) or var.value
+            if value is None:
                 raise EnforceNotMet(f"variable {name!r} is not initialised; run the startup program first")
-            value = var.value if isinstance(var.value, jax.Array) else np.asarray(var.value)
+            value = value if isinstance(value, jax.Array | Parts) else np.asarray(value)
             shape = self.pieces[name].shape if name in self.pieces else self.step.desc.blocks[0].vars[name].shape
-            if shape is not None and (len(shape) != value.ndim or any(d not in (-1, s) for d, s in zip(shape, value.shape, strict=True))):
+            if not declared(shape, value.shape):
                 raise EnforceNotMet(
                     f"variable {name!r} holds a value of shape {list(value.shape)} in the scope, but the program declares {list(shape)}"
                 )
@@ -225,14 +229,31 @@ class Compiled:
             return values, types
         kept = {n: v for n in values if n not in self.pieces and (v := self._rows(scope, n)) is not None}
         kept.update(self._dealt({n: values.pop(n) for n in self.pieces}))
-        self.own = spread(self.step, kept)
+        self.own = spread(self.step, [*kept, *self.made])
         return {**values, **kept}, (types, self.own)
 
-    def _dealt(self, wholes: Mapping[str, Any]) -> dict[str, Rows]:
+    def _parts(self, var: ScopeVar) -> Parts | None:
+        """The variable as it lies on this mesh already, if it does."""
+        value = var._value
+        return value if isinstance(value, Parts) and value.placed == self.pieces.get(var.name) and self.where.has(value.arrays) else None
+
+    def _dealt(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The arrays that hold the variables of which every rank has a part."""
+        lying = {n: a for v in values.values() if isinstance(v, Parts) for n, a in v.arrays.items()}
+        wholes = {n: v for n, v in values.items() if not isinstance(v, Parts)}
         agreed = dict(zip(wholes, self.where.agreed(list(wholes.values())), strict=True)) if wholes else {}
-        found = dealt(self.pieces, agreed, self._holders, self.where.count)
-        return {n: rows(v.reshape(len(v), *(self.step.desc.blocks[0].vars[n].shape or ()))) for n, v in found.items()}
+        for name, array in lying.items():
+            if math.prod(array.shape[1:]) <= SMALL:  # it may be packed
+                lying[name] = rows(self.where.everywhere(array))
+        placed = {n: self.pieces[n] for n in wholes}
+        found = dealt(placed, agreed, self._holders, self.where.count)
+        return {**lying, **{n: rows(v.reshape(len(v), *(self.step.desc.blocks[0].vars[n].shape or ()))) for n, v in found.items()}}
+
+    def keep(self, name: str, value: Any) -> Any:
+        """A newly created variable as the scope has it."""
+        if name in self.made:
+            return Parts(self.made[name], {name: value}, self.where.everywhere)
+        return all_rows(value) if name in self.own else value
 
     def _rows(self, scope: Scope, name: str) -> Rows | None:
         """The values that the ranks have each of their own since an earlier run, if they have."""
@@ -369,22 +390,6 @@ class Compiled:
             if not all(np.all(s.data) for s in good.addressable_shards):
                 place = f" ({op.loc})" if op.loc else ""
                 raise NanInfError(f"op '{op.type}'{place} wrote NaN or infinity to {name!r}: {text.op_text(op)}")
-
-
-class Finite:
-    """Watches a trace: which outputs are floats, and whether all their elements are finite."""
-
-    def __init__(self) -> None:
-        self.watched: list[tuple[OpDesc, str]] = []
-        self.flags: list[Any] = []
-
-    def watch(self, op: OpDesc, env: Mapping[str, Any]) -> None:
-        for name in op.writes:
-            value = env.get(name)
-            value = filled(value, 0) if isinstance(value, Ragged) else values_of(value)
-            if value is not None and getattr(value, "dtype", None) is not None and jnp.issubdtype(value.dtype, jnp.floating):
-                self.watched.append((op, name))
-                self.flags.append(jnp.isfinite(value).all())
 
 
 def _form(values: Mapping[str, Any]) -> tuple[Any, ...]:

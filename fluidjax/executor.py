@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import jax
 import numpy as np
 
-from .bank import Bank, all_rows
+from .bank import Bank
 from .compiled import Compiled, Recompiles
 from .dist.across import before_step, job_seed, whole_job
 from .dist.parallel import Parallel
@@ -220,7 +220,7 @@ class Executor:
                 compiled.refuse_nan(kind, result[3])
                 _refuse_lod(compiled.with_lod(result[2]) if numpy else None)
                 bank.cell.append(result)
-                _keep(bank, scope, result[1], compiled.own)
+                _keep(bank, scope, result[1], compiled)
             else:
                 _advance(compiled, compiled.function(kind), bank, scope, args, numpy)
         result = bank.cell[-1]
@@ -244,7 +244,7 @@ def _advance(compiled: Compiled, fn: Any, bank: Bank, scope: Scope, args: tuple[
             _refuse_lod(compiled.ready[signature])
         bank.cell.extend(map(fn, *((a,) for a in args)))
         if scope._bank is not bank:
-            _keep(bank, scope, {})
+            _keep(bank, scope, {}, compiled)
         return
     lowered = fn.lower(*args)
     ragged = compiled.with_lod(lowered.out_info[2])
@@ -253,7 +253,7 @@ def _advance(compiled: Compiled, fn: Any, bank: Bank, scope: Scope, args: tuple[
     lowered.compile()
     with uninterrupted():
         bank.cell.extend(map(fn, *((a,) for a in args)))
-        _keep(bank, scope, bank.cell[-1][1], compiled.own)
+        _keep(bank, scope, bank.cell[-1][1], compiled)
     compiled.ready[signature] = ragged
 
 
@@ -262,12 +262,12 @@ def _refuse_lod(name: str | None) -> None:
         raise refuse_lod(name)
 
 
-def _keep(bank: Bank, scope: Scope, created: Mapping[str, Any], own: frozenset[str] = frozenset()) -> None:
-    """The bank and newly created variables become what the scope shows. own: those with a row for each rank."""
+def _keep(bank: Bank, scope: Scope, created: Mapping[str, Any], compiled: Compiled) -> None:
+    """The bank and newly created variables become what the scope shows."""
     if scope._bank is not bank:
         bank.adopt()
     for name, value in created.items():
-        (scope.find_var(name) or scope.var(name)).value = all_rows(value) if name in own else value
+        (scope.find_var(name) or scope.var(name)).value = compiled.keep(name, value)
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -157,7 +157,8 @@ def _tags(op: OpDesc, find: Callable[[str], VarDesc | None]) -> tuple[int, int |
 def _table(op: OpDesc, find: Callable[[str], VarDesc | None]) -> tuple[int, int | None]:
     var = find(op.input("W")[0])
     padding = int(op.attrs.get("padding_idx", -1))
-    return (var.shape[0] if var is not None and var.shape else -1), (padding if padding != -1 else None)
+    held = var.shape[0] if var is not None and var.shape else -1
+    return int(op.attrs.get("height", held)), (padding if padding != -1 else None)
 
 
 def _depth(op: OpDesc, find: Callable[[str], VarDesc | None]) -> tuple[int, int | None]:
@@ -191,6 +192,7 @@ BOUNDED: Mapping[str, tuple[str, str, Callable[..., tuple[int, int | None]]]] = 
     "softmax_with_cross_entropy": ("Label", "label", lambda op, find: _label(op, find, "Logits")),
     "lookup_table": ("Ids", "ids", _table),
     "lookup_table_v2": ("Ids", "ids", _table),
+    "c_table_lookup": ("Ids", "ids", _table),
     "linear_chain_crf": ("Label", "label", _tags),
     "one_hot": ("X", "index", _depth),
     "one_hot_v2": ("X", "index", _depth),
@@ -224,3 +226,8 @@ def ranges(desc: ProgramDesc, ops: tuple[OpDesc, ...]) -> dict[str, tuple[Range,
             if high > 0 and var is not None and var.is_data and var.dtype in ("int32", "int64", "int16", "int8", "uint8"):
                 found.setdefault(fed, {})[Range(0, high, also, f"{what} of {_where(op)}")] = None
     return {name: tuple(r) for name, r in found.items()}
+
+
+def declared(shape: Sequence[int] | None, there: Sequence[int]) -> bool:
+    """Whether a value's shape is what the program declares; -1 may be any size."""
+    return shape is None or (len(shape) == len(there) and all(d in (-1, s) for d, s in zip(shape, there, strict=True)))

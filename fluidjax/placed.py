@@ -72,19 +72,21 @@ class Placed:
         return tuple(dict.fromkeys(s.array for s in self.spans))
 
     def joined(self, rows: Callable[[str], Any]) -> np.ndarray:
-        """The variable. rows: gives the rows [ranks, width] of an array by name."""
+        """The variable. rows: gives the rows [ranks, ...] of an array by name."""
         flat: np.ndarray | None = None
         for span in self.spans:
             found = np.asarray(rows(span.array))
+            found = found.reshape(len(found), -1)
             flat = np.empty(self.size, found.dtype) if flat is None else flat
             span.of(flat)[...] = found[span.rank, span.columns].reshape(span.count, span.run)
         return np.empty(self.shape) if flat is None else flat.reshape(self.shape)
 
     def deal(self, value: Any, rows: Callable[[str], np.ndarray]) -> None:
-        """Write the variable's elements to all their places. rows: as for `joined`, to be written to."""
+        """Write the variable's elements to all their places. rows: as for `joined`, to be written to, contiguous."""
         flat = np.ascontiguousarray(value).reshape(-1)
         for span in (*self.spans, *self.copies):
-            rows(span.array)[span.rank, span.columns] = span.of(flat).reshape(-1)
+            found = rows(span.array)
+            found.reshape(len(found), -1)[span.rank, span.columns] = span.of(flat).reshape(-1)
 
 
 def even(name: str, shape: tuple[int, ...], ranks: int) -> Placed:
@@ -115,3 +117,29 @@ def dealt(
 def arrays_of(placed: Iterable[Placed]) -> Iterator[str]:
     """Names of all arrays that hold something."""
     yield from dict.fromkeys(s.array for p in placed for s in (*p.spans, *p.copies))
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """A variable as it lies on several devices, while no program has it in its bank.
+
+    arrays: [ranks, ...] by name, with this variable alone in them. gather: brings one to the host; where other processes
+    hold some rows, each of them must call it too.
+    """
+
+    placed: Placed
+    arrays: Mapping[str, Any]
+    gather: Callable[[Any], Any]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.placed.shape
+
+    @property
+    def dtype(self) -> Any:
+        return np.dtype(next(iter(self.arrays.values())).dtype)
+
+    def whole(self) -> np.ndarray:
+        """The variable, on the host."""
+        host = {n: self.gather(a) for n, a in self.arrays.items()}
+        return self.placed.joined(host.__getitem__)

@@ -7,7 +7,7 @@ over the mesh; state of which each rank has its own value ("own") is an array wi
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -51,6 +51,10 @@ class OneDevice:
     def agreed(self, values: Sequence[Any]) -> list[Any]:
         """These values, which no other process has."""
         return list(values)
+
+    def has(self, arrays: Mapping[str, Any]) -> bool:
+        """Whether these arrays lie on the ranks, a row on each."""
+        return False
 
     def everywhere(self, array: Any) -> Any:
         """All ranks' rows as a host array."""
@@ -149,6 +153,10 @@ class Mesh:
         """
         if self.device.platform == "cpu" and next(self._steps) % IN_FLIGHT == IN_FLIGHT - 1:
             jax.block_until_ready(state)
+
+    def has(self, arrays: Mapping[str, Any]) -> bool:
+        """Whether these arrays lie on the ranks, a row on each."""
+        return all(a.sharding == self.sharding(OWN) for a in arrays.values())
 
     def everywhere(self, array: Any) -> Any:
         """All ranks' rows as a host array. Where other processes hold some, each of them must call this too."""

@@ -15,6 +15,7 @@ import numpy as np
 from .errors import FluidTypeError
 from .lod_tensor import Lod, LoDTensor, ScopeTensor
 from .ops.selected import SelectedRows
+from .placed import Parts
 from .ranks import Rows
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ class ScopeVar:
         """The array (NumPy or JAX), or None. Where the ranks of a data-parallel program have their own, that of the first."""
         if self._bank is not None:
             return self._bank.read(self.name)
+        if isinstance(self._value, Parts):
+            return self._value.whole()
         return np.asarray(self._value[0]) if isinstance(self._value, Rows) else self._value
 
     @value.setter
@@ -48,15 +51,18 @@ class ScopeVar:
 
     def get_tensor(self) -> LoDTensor:
         """The value as a tensor. Raises FluidTypeError if it is sparse rows."""
-        if isinstance(self.value, SelectedRows):
+        if self._sparse():
             raise FluidTypeError(f"variable {self.name!r} holds sparse rows (SELECTED_ROWS); use get_selected_rows() instead")
         return ScopeTensor(self)
 
     def get_selected_rows(self) -> SelectedRows:
         """The value as sparse rows. Raises FluidTypeError if it is something else."""
-        if not isinstance(self.value, SelectedRows):
+        if not self._sparse():
             raise FluidTypeError(f"variable {self.name!r} holds no sparse rows (SELECTED_ROWS); use get_tensor() instead")
         return self.value.on_host()
+
+    def _sparse(self) -> bool:
+        return self._bank is None and isinstance(self._value, SelectedRows)
 
     def set(self, value: Any, place: Any = None) -> None:
         self.get_tensor().set(value, place)
@@ -109,9 +115,10 @@ class Scope:
     def get(self, name: str) -> np.ndarray:
         """A copy of a variable's value as a NumPy array; of sparse rows, the table. Raises KeyError for a name without value."""
         var = self.find_var(name)
-        if var is None or var.value is None:
+        value = None if var is None else var.value
+        if value is None:
             raise KeyError(name)
-        return np.array(var.value.table() if isinstance(var.value, SelectedRows) else var.value)
+        return np.array(value.table() if isinstance(value, SelectedRows) else value)
 
 
 _global = Scope()

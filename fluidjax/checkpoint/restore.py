@@ -13,6 +13,7 @@ from jax.sharding import NamedSharding, Sharding
 from ..dist import geo_mesh, same
 from ..errors import FluidValueError, LoadError
 from ..ir.desc import ProgramDesc, VarDesc
+from ..placed import Parts
 from ..position import Position
 from ..program import Program
 from ..saved.values import STORED_KINDS, Difference, compare
@@ -116,7 +117,7 @@ def shardings_of(names: list[str], stored: Mapping[str, Any], scope: Scope, aske
 
 def _present(name: str, stored: Any, scope: Scope) -> Sharding | None:
     var = scope.find_var(name)
-    value = None if var is None else var.value
+    value = None if var is None or isinstance(var._value, Parts) else var.value
     if not isinstance(value, jax.Array) or value.is_fully_replicated or tuple(value.shape) != tuple(stored.shape):
         return None
     return value.sharding if isinstance(value.sharding, NamedSharding) else None

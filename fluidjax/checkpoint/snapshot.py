@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import EnforceNotMet, UnsupportedError
 from ..ops.selected import SelectedRows
-from ..placed import Placed
+from ..placed import Parts, Placed
 from ..ranks import Rows, rows
 from ..saved.values import listed
 from ..scope import Scope, ScopeVar
@@ -40,7 +40,7 @@ def take(names: list[str], scope: Scope) -> Snapshot:
     else by orbax, which has the bytes on the host before its save returns.
     """
     vars = {n: var for n in names if (var := scope.find_var(n)) is not None}
-    missing = [n for n in names if n not in vars or (vars[n]._bank is None and vars[n].value is None)]
+    missing = [n for n in names if n not in vars or (vars[n]._bank is None and vars[n]._value is None)]
     if missing:
         raise EnforceNotMet(f"nothing to save for {listed(missing)}: not initialised in the scope; run the startup program first")
     alike: dict[str, Any] = {}
@@ -59,6 +59,10 @@ def _add(var: ScopeVar, alike: Any, own: Any, pieces: Any, placed: Any) -> None:
     if bank is not None and name in bank.pieces:  # as they lie on the devices; reading the value would gather them
         placed[name] = replace(bank.pieces[name], copies=())
         pieces.update({n: _kept(bank.every_rank(n)) for n in placed[name].arrays if n not in pieces})
+        return
+    if isinstance(var._value, Parts):
+        placed[name] = replace(var._value.placed, copies=())
+        pieces.update({n: _kept(a) for n, a in var._value.arrays.items()})
         return
     value = var.value
     if isinstance(value, SelectedRows):

@@ -14,13 +14,14 @@ from ..ir import edit
 from ..ir.desc import ProgramDesc
 from ..ops.collective import COLLECTIVES
 from ..place import Place
+from ..placed import Parts
 from ..program import Program
 from ..ranks import Mesh, Rows, rows
 from ..scope import Scope
 from . import runtime, same
 from .parallel import Parallel
 from .places import devices_of
-from .pserver_mesh import PserverJob, trains
+from .pserver_mesh import PserverJob, startup_on_mesh, trains
 
 if TYPE_CHECKING:
     from ..compiled import Compiled
@@ -82,6 +83,10 @@ def whole_job(program: Program, device: Any) -> Parallel | None:
         if (plan.trainers, jax.process_count()) != (1, 1):
             check_trainers(plan.trainers, plan.trainer_id)
         return PserverJob(ranks_across([device]), plan)
+    if program._pserver_plan is not None and jax.process_count() > 1:
+        starting = startup_on_mesh(program, ranks_across([device]))
+        if starting is not None:
+            return starting
     ops = program.desc.blocks[0].ops
     if jax.process_count() == 1 or not any(op.type in COLLECTIVES or op.type in JOINING - {"gen_nccl_id"} for op in ops):
         return None
@@ -169,6 +174,8 @@ def _home(var: Any) -> str:
     if var._bank is not None:
         return "in use"
     value = var._value
+    if isinstance(value, Parts):
+        return f"{value.dtype}{list(value.shape)} in parts"
     kind = "on the devices" if isinstance(value, jax.Array) and len(value.devices()) > 1 else "on the host"
     return f"{getattr(value, 'dtype', '')}{list(np.shape(value))} {'of each rank' if isinstance(value, Rows) else kind}"
 

@@ -37,6 +37,7 @@ OPS_MODULES = (
     "collective",
     "sharding",
     "dealing",
+    "table",
     "rpc",
     "control",
     "grad",  # last: it ties ops of several families together
