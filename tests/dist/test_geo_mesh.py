@@ -13,7 +13,7 @@ import pytest
 import fluidjax as fluid
 from fluidjax import cli
 from fluidjax.dist import LocalJob
-from fluidjax.dist.pserver_mesh import PserverJob
+from fluidjax.dist.pserver_mesh import PserverJob, trains
 from fluidjax.ir import text
 from fluidjax.ranks import Mesh
 from tests.dist.jobs import line_grads, transpiled
@@ -105,6 +105,7 @@ def test_nothing_is_sent_in_steps_that_do_not_exchange() -> None:
     (feeds,) = batches(2, 1)
     exe.run(program, feeds, [loss], scope=scope)
     (compiled,) = exe._compiled[program._parallel].values()
+    assert compiled.own == {W, B}  # snapshots and the counter are alike on all ranks
     feed = {n: np.concatenate([f[n] for f in feeds]) for n in feeds[0]}
     with jax.enable_x64(True):
         hlo = compiled.function().lower(*compiled.bank.arrays, feed, 0, 0).compile().as_text()
@@ -214,6 +215,9 @@ def test_looking_at_the_test_program_in_between_changes_nothing() -> None:
     last = [exe.run(program, feeds, names, scope=s, return_merged=False) for s in (scope, other)]
     for name, here, there in zip(names, *last, strict=True):
         np.testing.assert_array_equal(here, there, err_msg=name)
+    clone = t.get_trainer_program().clone(for_test=True)  # made of the trainer's program, it sends nothing and trains nothing
+    assert not trains(clone)
+    np.testing.assert_array_equal(*(exe.run(p, feeds[0], [loss], scope=scope)[0] for p in (test, clone)))
     scope.var(names[-1]).set(begun[names[-1]] + 1)  # what is stored is seen at once
     assert not np.array_equal(exe.run(test, feeds[0], [loss], scope=scope)[0], exe.run(test, feeds[0], [loss], scope=other)[0])
 
