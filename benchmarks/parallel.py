@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -12,7 +13,9 @@ import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
 import fluidjax as fluid
+from fluidjax.dist.pserver_mesh import PserverJob
 from fluidjax.ranks import IN_FLIGHT
+from fluidjax.ranks import Mesh as RankMesh
 
 from . import flax_models
 from .cases import CASES, Case, Ours
@@ -37,6 +40,29 @@ class OursParallel(Ours):
         return self.exe.run(self.program, feed=self.feed, fetch_list=[self.loss], scope=self.scope, return_numpy=False)[0]
 
 
+class OursPservers(Ours):
+    """A case as a parameter-server job on a mesh: as many trainers as pservers, and every rank is one of each."""
+
+    def __init__(self, case: Case, ranks: int) -> None:
+        super().__init__(case)
+        t = fluid.DistributeTranspiler()
+        endpoints = ",".join(f"127.0.0.1:{6174 + i}" for i in range(ranks))
+        with fluid.program_guard(self.main.clone(), fluid.Program()):
+            t.transpile(0, pservers=endpoints, trainers=ranks)
+        self.program = Job(fluid.Program.from_desc(t.plan.main), PserverJob(RankMesh(tuple(jax.devices()[:ranks])), t.plan))
+
+    def run(self) -> Any:
+        return self.exe.run(self.program, feed=self.feed, fetch_list=[self.loss], scope=self.scope, return_numpy=False)[0]
+
+
+@dataclass
+class Job:
+    """A program as Executor.run takes it: with the ranks that it runs on."""
+
+    _program: fluid.Program
+    _parallel: PserverJob
+
+
 def hand_written(case: Case, devices: int) -> Callable[[], Any]:
     """The step of a case, spread by jax.shard_map: each device takes its part of the batch, gradients are averaged."""
     mesh = Mesh(np.array(jax.devices()[:devices]), ("d",))
@@ -54,20 +80,26 @@ def hand_written(case: Case, devices: int) -> Callable[[], Any]:
     return run
 
 
+KINDS: dict[str, Callable[[Case, int], Ours]] = {
+    "": OursParallel,
+    ", in pieces": lambda case, devices: OursParallel(case, devices, pieces=True),
+    ", pservers": OursPservers,
+}
+
+
 def measure(devices: int) -> None:
     """Print the rows of one number of devices; in a process of its own, since JAX fixes the number at its start."""
     jax.config.update("jax_num_cpu_devices", devices)
     for case in (CASES[i] for i in CHOSEN):
-        for pieces in (False, True):
-            ours = OursParallel(case, devices, pieces)
+        for kind, make in KINDS.items():
+            ours = make(case, devices)
             t = interleaved(ours.run, hand_written(case, devices), jax.block_until_ready, turns=11, budget=8.0, most=IN_FLIGHT)
-            shown = case.name + ", in pieces" * pieces
-            print(f"{shown:<55}{devices:>8}{t.ours * 1e3:>10.3f}{t.theirs * 1e3:>11.3f}{t.ratio:>8.3f}", flush=True)
+            print(f"{case.name + kind:<55}{devices:>8}{t.ours * 1e3:>10.3f}{t.theirs * 1e3:>11.3f}{t.ratio:>8.3f}", flush=True)
 
 
 def table() -> None:
     """The ratios on 2, 4 and 8 devices."""
-    print("\nData parallel step, optimizer state whole or in pieces / hand-written shard_map, replicated (medians of interleaved turns)")
+    print("\nData parallel step, state whole, in pieces, on pservers / hand-written shard_map, replicated (medians of interleaved turns)")
     print(f"{'model':<55}{'devices':>8}{'ours ms':>10}{'theirs ms':>11}{'ratio':>8}", flush=True)
     for devices in DEVICES:
         subprocess.run([sys.executable, "-m", "benchmarks", "_parallel", str(devices)], check=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ..errors import UnsupportedError
 from ..ir import edit
@@ -164,7 +164,7 @@ class Emission:
     def moved(self, kind: str, one: Bin, x: Sequence[str], out: str, single: bool = False) -> OpDesc:
         """An op from whole arrays, one for each name of the bin, to a row of it."""
         wholes = {name: i for i, name in enumerate(one.names)}
-        attrs = {"nranks": self.ranks, "ring_id": 0, "widths": (one.width,), "spans": spans([one], wholes, single)}
+        attrs: dict[str, Any] = {"nranks": self.ranks, "ring_id": 0, "widths": (one.width,), "spans": spans([one], wholes, single)}
         return self.new(kind, x, [out], **attrs)
 
     def declared(self, group: Group, i: int, role: str, kept: bool = False, width: int | None = None) -> str:
@@ -222,7 +222,8 @@ class Emission:
             found = [group.bins[i] for i in members]
             names = list(dict.fromkeys(n for one in found for n in one.names))
             shapes = tuple(flat_shapes([group.updates[n].shape for n in names]))
-            attrs = {"nranks": self.ranks, "ring_id": 0, "shapes": shapes, "spans": spans(found, {n: k for k, n in enumerate(names)})}
+            where = spans(found, {n: k for k, n in enumerate(names)})
+            attrs: dict[str, Any] = {"nranks": self.ranks, "ring_id": 0, "shapes": shapes, "spans": where}
             out.append(self.new("c_deal_allgather", [group.array(i, role) for i in members], [wholes[n] for n in names], **attrs))
         return out
 

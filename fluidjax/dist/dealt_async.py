@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ..errors import UnsupportedError
 from ..ir import edit
@@ -145,7 +145,8 @@ class _Async(Emission):
         for members in connected(group.bins):
             found = [group.bins[i] for i in members]
             names = list(dict.fromkeys(n for one in found for n in one.names))
-            attrs = {"nranks": self.ranks, "ring_id": 0, "shapes": tuple(flat_shapes([group.updates[n].shape for n in names]))}
+            shapes = tuple(flat_shapes([group.updates[n].shape for n in names]))
+            attrs: dict[str, Any] = {"nranks": self.ranks, "ring_id": 0, "shapes": shapes}
             rows = [group.array(i, f"Param.{at}") for i in members for at in range(self.ranks)]
             where = spans(found, {n: k for k, n in enumerate(names)})
             out.append(self.new("c_deal_answer", rows, names, {"Order": [ORDER]}, spans=where, **attrs))

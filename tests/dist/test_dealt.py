@@ -21,8 +21,11 @@ from fluidjax.dist.pserver_mesh import on_mesh
 from fluidjax.errors import FetchError, UnsupportedError
 from fluidjax.ranks import Mesh
 from tests.dist.jobs import transpiled
+from tests.dist.test_pserver_mesh import OnMesh
 from tests.dist.test_shard_optimizer import OPTIMIZERS
+from tests.examples import examples
 from tests.nets import fresh
+from tests.random_programs import WIDTH, build, recipes
 
 DEALS = [(2, 2, "RoundRobin"), (4, 3, "HashName"), (2, 3, "SizeBalanced")]
 SENT = [name for name in OPTIMIZERS if name != "optax"]  # DistributeTranspiler refuses that one
@@ -183,3 +186,32 @@ def test_ops_between_updates_that_use_parameters_are_refused():
     parallel = Parallel(Mesh(tuple(jax.devices()[:2])), on_mesh(plan, 2))
     with pytest.raises(UnsupportedError, match=r"op 'scale' .* between the updates .* put it before minimize or after it"):
         parallel.desc(fluid.Program.from_desc(plan.main))
+
+
+@pytest.mark.slow
+@examples(6)
+@given(recipes().filter(lambda r: all(step[0] != "batch_norm" for step in r)), st.sampled_from([2, 4]), st.integers(1, 4))
+@pytest.mark.filterwarnings("ignore:pserver .* has nothing to update:RuntimeWarning")
+def test_random_programs_are_the_same_however_they_are_spread(recipe, ranks, pservers):
+    """Parameters after three steps: one process, data parallel, pservers on a mesh, optimizer state in pieces."""
+    net = build(recipe, fluid.optimizer.Momentum(0.01, 0.9, regularization=fluid.regularizer.L2Decay(0.1)))
+    places = [fluid.CPUPlace()] * ranks
+    plan = transpiled(net.main.clone(), net.startup.clone(), ranks, pservers).plan
+    programs = {
+        "one": net.main,
+        "data parallel": fluid.CompiledProgram(net.main).with_data_parallel(net.loss.name, places=places),
+        "pservers": OnMesh(fluid.Program.from_desc(plan.main), Parallel(Mesh(tuple(jax.devices()[:ranks])), on_mesh(plan, ranks))),
+        "pieces": fluid.transpiler.shard_optimizer(net.main, net.loss, places),
+    }
+    rng = np.random.default_rng(3)
+    steps = [{"x": rng.uniform(-1, 1, (2 * ranks, WIDTH)).astype("float32")} for _ in range(3)]
+    found = {}
+    for kind, program in programs.items():
+        exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+        exe.run(net.startup, scope=scope)
+        for feed in steps:
+            exe.run(program, feed, [net.loss], scope=scope)
+        found[kind] = {v.name: scope.get(v.name) for v in net.main.list_vars() if v.persistable}
+    for kind, values in found.items():
+        for name, value in values.items():
+            np.testing.assert_allclose(value, found["one"][name], rtol=2e-4, atol=1e-5, err_msg=f"{name}, {kind}")
