@@ -126,7 +126,7 @@ class Job:
         """Kill the victim; the last step that had begun then."""
         self._until(lambda: self.step >= kill.step and kill.victim in self.pids)
         if kill.writing:
-            self._until(lambda: bool(unfinished(self.checkpoints)))
+            self._until(lambda: any(int(p.name.split(".")[0]) >= kill.step for p in unfinished(self.checkpoints)))
         time.sleep(kill.after)
         os.kill(self.pids[kill.victim], signal.SIGKILL)
         return self.step
@@ -148,7 +148,7 @@ class Job:
 
 def unfinished(checkpoints: Path) -> list[Path]:
     """Folders of checkpoints that have not got their final names."""
-    return [p for p in checkpoints.glob("*") if "tmp" in p.name] if checkpoints.is_dir() else []
+    return [p for p in checkpoints.glob("[0-9]*.*") if "tmp" in p.name] if checkpoints.is_dir() else []
 
 
 def final(folder: Path) -> list[dict[str, np.ndarray]]:

@@ -24,7 +24,8 @@ def test_kill_9_of_a_pserver_and_of_both_trainers(tmp_path: Path) -> None:
         assert outcome.at >= kill.step and outcome.seconds < 30
         assert not outcome.silent or kill.victim == "trainer 0"  # it holds jax's coordinator, and jax may be faster than the sentence
         if kill.writing:
-            assert outcome.cut and all(p.name.split(".")[0] != str(latest(folder)) for p in unfinished(folder / "checkpoints"))
+            assert outcome.cut or outcome.resumed >= kill.step  # the last files may just have been written
+            assert all(p.name.split(".")[0] != str(latest(folder)) for p in unfinished(folder / "checkpoints"))
         resumed.append(outcome.resumed)
     assert resumed == sorted(resumed) and 0 < resumed[-1] < SETTING.steps
     restarted(folder, SETTING, whole)
