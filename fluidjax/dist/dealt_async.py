@@ -47,6 +47,8 @@ class DealtAsync(Pass):
                 f"parameter {param!r} cannot be updated asynchronously in a job of processes, since {reason}; "
                 "fluid.dist.LocalJob runs it in one process"
             )
+        if not groups:
+            return Rewrite(_counting(desc, self.ranks))
         emission = _Async(desc, self, groups)
         return Rewrite(_counting(emission.rewritten(), self.ranks), notes=tuple(emission.notes))
 

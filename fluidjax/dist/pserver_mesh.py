@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..errors import UnsupportedError
 from ..ir import edit
 from ..ir.desc import OpDesc, ProgramDesc
 from ..passes.base import Note, Params, Pass, Rewrite, did
@@ -56,30 +55,21 @@ class AverageSent(Pass):
 def on_mesh(plan: PserverPlan, ranks: int) -> tuple[Pass, ...]:
     """The passes that make the original program of a job one for a mesh of its trainers (geo mode: geo_mesh.py).
 
-    Raises UnsupportedError for is_distributed tables that something else uses, and in the asynchronous modes for any such table
-    and for updates that cannot run on blocks.
+    Raises UnsupportedError for is_distributed tables that something else uses. In the asynchronous modes the rewrite raises it
+    for updates that cannot run on blocks.
     """
     if plan.mode == "geo":
         return geo_mesh.on_mesh(plan, ranks)
-    if plan.mode != "sync":
-        return _asynchronous(plan, ranks)
     tables = sharding(plan, ranks)
     first = (tables,) if tables.tables or tables.left else ()
     if ranks == 1:
         return first
     deal = tuple(one for one in deal_of(plan, ranks) if one[0] not in tables.names)
+    if plan.mode != "sync":
+        return *first, DealtAsync(ranks, deal, plan.mode == "async", plan.compensated)
     dealt = {name for group in grouped(plan.main, deal, ranks)[0] for name in group.updates} | tables.names
     rest = tuple(p.grad for p in plan.params if p.name not in dealt)
     return *first, DealtOptimizer(ranks, deal), DealtState(ranks, deal), AverageSent(ranks, rest)
-
-
-def _asynchronous(plan: PserverPlan, ranks: int) -> tuple[Pass, ...]:
-    if plan.tables:
-        raise UnsupportedError(
-            f"an asynchronous job of processes has no is_distributed tables ({plan.tables[0].name!r} is one); fluid.dist.LocalJob "
-            "runs it in one process"
-        )
-    return () if ranks == 1 else (DealtAsync(ranks, deal_of(plan, ranks), plan.mode == "async", plan.compensated),)
 
 
 class PserverJob(Parallel):
@@ -130,7 +120,7 @@ def own_startup(program: Program) -> Program:
 def startup_on_mesh(program: Program, where: Mesh) -> Parallel | None:
     """What makes own_startup's program of a job with tables run on the trainers, each of which makes its rows; else None."""
     plan = program._pserver_plan
-    if plan is None or plan.mode != "sync" or program.desc != plan.startup:
+    if plan is None or plan.mode == "geo" or program.desc != plan.startup:
         return None
     rewrite = making(plan, where.count)
     return None if rewrite is None else Parallel(where, (rewrite,))

@@ -57,7 +57,8 @@ def tables_of(plan: PserverPlan, ranks: int) -> tuple[Table, ...]:
     """The tables of a job that its ranks hold in parts.
 
     An is_sparse table that something else uses, or that its optimizer cannot update in parts, is not among them: all ranks
-    hold it. Raises UnsupportedError for such an is_distributed one.
+    hold it. Raises UnsupportedError for such an is_distributed one. In asynchronous jobs every gradient is applied by
+    itself; by plain sgd that is the same as their sum, in whatever order they come, and other updates are not taken.
     """
     found = []
     for table in plan.tables:
@@ -66,9 +67,18 @@ def tables_of(plan: PserverPlan, ranks: int) -> tuple[Table, ...]:
             raise UnsupportedError(f"the rows of the distributed table {table.name!r} cannot be dealt to the ranks: {reason}")
         found.append(Table(table.name, table.grad, _dealt(plan, table, ranks), 1.0, table.learning_rate))
     for param in plan.params:
-        if ranks > 1 and param.remote and objection(plan.main, param.name, param.grad) is None:
-            found.append(Table(param.name, param.grad, _runs(plan, param, ranks), 1.0 / plan.trainers))
+        if ranks > 1 and param.remote and _reason(plan, param) is None:
+            scale = 1.0 / plan.trainers if plan.mode == "sync" else 1.0
+            found.append(Table(param.name, param.grad, _runs(plan, param, ranks), scale))
     return tuple(found)
+
+
+def _reason(plan: PserverPlan, param: PlannedParam) -> str | None:
+    """Why an is_sparse table cannot lie over the ranks, or None."""
+    updates = [op.type for op in uses(plan.main, param.name).updates]
+    if plan.mode != "sync" and updates != ["sgd"]:
+        return f"the order in which gradients come matters to its update ({', '.join(updates)})"
+    return objection(plan.main, param.name, param.grad)
 
 
 def _dealt(plan: PserverPlan, table: PlannedTable, ranks: int) -> Split:
@@ -164,7 +174,7 @@ def sharding(plan: PserverPlan, ranks: int) -> ShardTables:
     tables = tables_of(plan, ranks)
     known = {t.name for t in tables}
     remote = [p for p in plan.params if ranks > 1 and p.remote and p.name not in known]
-    return ShardTables(tables, tuple((p.name, objection(plan.main, p.name, p.grad) or "") for p in remote))
+    return ShardTables(tables, tuple((p.name, _reason(plan, p) or "") for p in remote))
 
 
 def place(name: str, var: VarDesc, split: Split) -> Placed:

@@ -137,6 +137,35 @@ def test_a_schedule_counts_the_batches_of_all() -> None:
     np.testing.assert_allclose(rates, 0.1 * 0.5 ** np.array([1, 3, 5]), rtol=1e-6)
 
 
+@pytest.mark.parametrize("how", [{"is_sparse": True}, {"is_sparse": True, "is_distributed": True}])
+@pytest.mark.parametrize("mode", ["async", "half async"])
+def test_rows_of_tables_take_every_gradient(how: dict[str, bool], mode: str) -> None:
+    """sgd with each rank's gradient by itself: the sum of all, in whatever order; dense parameters beside it."""
+    with fresh(3) as (main, startup):
+        ids, y = fluid.data("ids", [None, 1], "int64"), fluid.data("y", [None, 4])
+        rows = fluid.embedding(ids, [30, 4], param_attr="table", **how)
+        rows = layers.reshape(rows, [-1, 4])
+        bias = layers.create_parameter([4], "float32", name="bias")
+        loss = layers.mean(layers.elementwise_mul(layers.elementwise_add(rows, bias), y))  # gradients do not hang on values
+        fluid.optimizer.SGD(0.5).minimize(loss)
+    first = startup.clone()
+    program = on_ranks(main, startup, 2, **MODES[mode])
+    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    exe.run(first, scope=scope)
+    expected, bias = scope.get("table"), scope.get("bias")
+    rng = np.random.default_rng(2)
+    for _ in range(3):
+        feeds = [
+            {"ids": rng.integers(0, 30, (6, 1)), "y": rng.standard_normal((6, 4), dtype=np.float32)} for _ in range(2)
+        ]
+        exe.run(program, feeds, [loss], scope=scope)
+        for feed in feeds:
+            np.subtract.at(expected, feed["ids"][:, 0], 0.5 * feed["y"] / 24)
+            bias = bias - 0.5 * feed["y"].sum(0) / 24
+    np.testing.assert_allclose(scope.get("table"), expected, atol=1e-6)
+    np.testing.assert_allclose(scope.get("bias"), bias, atol=1e-6)
+
+
 def test_what_cannot_be_updated_block_by_block_is_refused() -> None:
     with fresh() as (main, startup):
         loss = layers.mean(layers.fc(fluid.data("x", [None, 5]), 1))
