@@ -308,7 +308,9 @@ def all_rows(array: Any) -> Rows:
     host = np.broadcast_to(first_row(array), array.shape).copy()
     for shard in array.addressable_shards:
         host[shard.index] = shard.data
-    return rows(host)
+    partial = rows(host)
+    partial.partial = True
+    return partial
 
 
 def _arrays(layout: Layout, values: Mapping[str, Any], where: Where) -> list[Any]:

@@ -175,7 +175,12 @@ Where = OneDevice | Turns | Mesh
 
 
 class Rows(np.ndarray):
-    """A host array with a row for each rank, as opposed to one value for all."""
+    """A host array with a row for each rank, as opposed to one value for all.
+
+    partial: the rows of other processes' ranks are not theirs but this one's first; a step asks nobody for them.
+    """
+
+    partial = False
 
 
 def rows(array: Any) -> Any:

@@ -64,6 +64,11 @@ def _add(var: ScopeVar, alike: Any, own: Any, pieces: Any, placed: Any) -> None:
         placed[name] = replace(var._value.placed, copies=())
         pieces.update({n: _kept(a) for n, a in var._value.arrays.items()})
         return
+    if isinstance(var._value, Rows) and var._value.partial:
+        raise EnforceNotMet(
+            f"each trainer has its own value of {name!r}, and the scope was written to since the last step, so this process no longer "
+            "reaches the others'; run a step before you save"
+        )
     value = var.value
     if isinstance(value, SelectedRows):
         raise UnsupportedError(f"{name!r} holds sparse rows (SELECTED_ROWS), which a checkpoint does not keep; save its table instead")

@@ -140,11 +140,12 @@ class Emission:
         return edit.add_vars(edit.replace_ops(desc, 0, out), 0, self.vars.values())
 
     def _refuse_between(self, ops: Sequence[OpDesc]) -> None:
+        """What reads a parameter between updates sees the old value, as on a trainer. Raises UnsupportedError for what writes one."""
         for op in ops:
-            touched = {n for n in op.writes if n in self.params} or {n for n in op.reads if n in self.params and op.input("Param") != (n,)}
-            if touched:
+            written = [n for n in op.writes if n in self.params]
+            if written:
                 raise UnsupportedError(
-                    f"op '{op.type}' ({op.loc}) uses {min(touched)!r} between the updates of parameters, which a job of processes does "
+                    f"op '{op.type}' ({op.loc}) writes {written[0]!r} between the updates of parameters, which a job of processes does "
                     "at once; put it before minimize or after it"
                 )
 

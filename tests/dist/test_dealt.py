@@ -174,7 +174,31 @@ def test_state_on_the_ranks_cannot_be_fetched():
         net.exe.run(net, net.batches(1)[0], [moment], scope=net.scope)
 
 
-def test_ops_between_updates_that_use_parameters_are_refused():
+def test_two_optimizers():
+    """The second backward part stands between the updates: it reads what the trainer received, as in LocalJob."""
+    with fresh(4) as (main, startup):
+        x = fluid.data("x", [None, 4])
+        made = layers.fc(x, 4, param_attr="make", bias_attr=False)
+        judged = layers.fc(made, 1, param_attr="judge", bias_attr=False)
+        right = layers.mean(layers.square_error_cost(judged, layers.reduce_sum(x, 1, keep_dim=True)))
+        fluid.optimizer.Adam(0.1).minimize(right, parameter_list=["judge"])
+        fluid.optimizer.SGD(0.1).minimize(layers.scale(right, -1.0), parameter_list=["make"])
+    first = startup.clone()
+    plan = transpiled(main, startup, 2, 2).plan
+    program = OnMesh(fluid.Program.from_desc(plan.main), Parallel(Mesh(tuple(jax.devices()[:2])), on_mesh(plan, 2)))
+    exe, scope, job = fluid.Executor(fluid.CPUPlace()), fluid.Scope(), LocalJob.of(plan)
+    exe.run(first, scope=scope)
+    job.start({n: scope.get(n) for n in job.parameters})
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        feeds = [{"x": rng.standard_normal((4, 4), dtype=np.float32)} for _ in range(2)]
+        exe.run(program, feeds, [right], scope=scope)
+        job.step(feeds)
+        for name in ("make", "judge"):
+            np.testing.assert_allclose(scope.get(name), job.get(name), atol=1e-6, err_msg=name)
+
+
+def test_ops_between_updates_that_write_parameters_are_refused():
     with fresh() as (main, startup):
         loss = layers.mean(layers.fc(layers.fc(fluid.data("x", [None, 4]), 4), 1))
         fluid.optimizer.SGD(0.1).minimize(loss)
