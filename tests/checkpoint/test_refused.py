@@ -243,5 +243,5 @@ def test_rows_that_other_processes_have_are_not_made_up() -> None:
     kept = rows(np.zeros((2, 2), np.float32))
     kept.partial = True
     scope.var("w").value = kept
-    with pytest.raises(EnforceNotMet, match="each trainer has its own value of 'w', .* run a step before you save"):
+    with pytest.raises(EnforceNotMet, match=r"each trainer has its own value of 'w', .* run a step before you save"):
         take(["w"], scope)
