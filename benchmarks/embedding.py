@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import jax
 import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import fluidjax as fluid
-from fluidjax.dist.sharded_table import Split, lookup, make, update
-from fluidjax.ops.selected import SelectedRows
+from fluidjax.dist.pserver_mesh import PserverJob, startup_on_mesh
+from fluidjax.ranks import Mesh
 
 from .timing import seconds
 
@@ -77,39 +75,58 @@ def table() -> None:
             cells = (measure(name, h, sparse) for h in HEIGHTS)
             shown = "".join(f"{s * 1e3:>12.3f} ({n})" for s, n in cells)
             print(f"{name + (' sparse' if sparse else ' dense'):<22}{shown}", flush=True)
-    print(f"\nThe same table over {DEVICES} virtual CPU devices, Adagrad: ms a step")
-    call = f"import jax; jax.config.update('jax_num_cpu_devices', {DEVICES}); from benchmarks.embedding import sharded; sharded()"
+    call = f"import jax; jax.config.update('jax_num_cpu_devices', {DEVICES}); from benchmarks.embedding import on_mesh; on_mesh()"
     subprocess.run([sys.executable, "-c", call], check=True)
 
 
-def sharded() -> None:
-    """Print the step times of a table over a mesh, with as many ids in all."""
-    mesh = Mesh(np.array(jax.devices()[:DEVICES]), ("x",))
-    for height in HEIGHTS:
-        with jax.enable_x64(True):
-            run = _on_mesh(mesh, Split(height, DEVICES, dealt=True))
-            seconds(run, jax.block_until_ready, 5)
-            times = sorted(seconds(run, jax.block_until_ready, 16) for _ in range(9))
-        print(f"{height:>12,}{times[4] * 1e3:>12.3f}", flush=True)
+class MeshTraining:
+    """A parameter-server job with a table, on a mesh: DEVICES trainers, each of which is a pserver too."""
+
+    def __init__(self, optimizer: str, height: int, distributed: bool) -> None:
+        main, startup = fluid.Program(), fluid.Program()
+        with fluid.unique_name.guard(), fluid.program_guard(main, startup):
+            ids = fluid.data("ids", [None, 1], "int64")
+            given = {"is_sparse": True, "is_distributed": distributed, "param_attr": "table"}
+            hidden = fluid.layers.fc(fluid.embedding(ids, [height, 16], **given), 16, num_flatten_dims=2)
+            OPTIMIZERS[optimizer]().minimize(fluid.layers.mean(fluid.layers.square(hidden)))
+        t = fluid.DistributeTranspiler()
+        endpoints = ",".join(f"127.0.0.1:{6174 + k}" for k in range(DEVICES))
+        t.transpile(0, program=main, startup_program=startup, pservers=endpoints, trainers=DEVICES)
+        where = Mesh(tuple(jax.devices()[:DEVICES]))
+        self.exe, self.scope = fluid.Executor(), fluid.Scope()
+        first = fluid.Program.from_desc(t.plan.startup)
+        first._pserver_plan = t.plan
+        self.exe.run(OnRanks(first, startup_on_mesh(first, where)), scope=self.scope)
+        self.main = OnRanks(fluid.Program.from_desc(t.plan.main), PserverJob(where, t.plan))
+        rng = np.random.default_rng(0)
+        self.feeds = [{"ids": rng.integers(0, height, (BATCH, 1))} for _ in range(8)]
+        self.calls = 0
+
+    def run(self) -> Any:
+        """One step; returns what it made, to wait for."""
+        self.calls += 1
+        self.exe.run(self.main, self.feeds[self.calls % 8], scope=self.scope, return_numpy=False)
+        return self.scope._bank.arrays
 
 
-def _on_mesh(mesh: Mesh, split: Split) -> Callable[[], Any]:
-    rate = np.full(1, 0.1, np.float32)
+class OnRanks:
+    """A program and the ranks that it runs on, as Executor.run takes them."""
 
-    def body(shard: Any, moment: Any, ids: Any) -> Any:
-        rows = lookup(shard, ids, split, "x")
-        slots = {"Param": shard, "Moment": moment, "LearningRate": rate}
-        new = update("adagrad", slots, {}, SelectedRows(ids, rows, split.height), split, "x")
-        return new["ParamOut"], new["MomentOut"]
+    def __init__(self, program: fluid.Program, parallel: Any) -> None:
+        self._program, self._parallel = program, parallel
 
-    over = PartitionSpec("x")
-    step = jax.jit(jax.shard_map(body, mesh=mesh, in_specs=(over,) * 3, out_specs=(over, over)), donate_argnums=(0, 1))
-    rng = np.random.default_rng(0)
-    held = [make(split, mesh, "x", WIDTH, "float32", lambda rows: np.ones((len(rows), WIDTH), "float32")) for _ in range(2)]
-    ids = jax.device_put(rng.integers(0, split.height, BATCH), NamedSharding(mesh, over))
 
-    def run() -> Any:
-        held[:] = step(*held, ids)
-        return held[0]
-
-    return run
+def on_mesh() -> None:
+    """Print the step times of tables of parameter-server jobs on a mesh, with as many ids in all."""
+    heights = (*HEIGHTS, 10_000_000)
+    print(f"\nA parameter-server job on {DEVICES} virtual CPU devices, embedding [height, 16], {BATCH} ids in all: ms a step, the best of 15 runs")
+    print(f"{'':<22}" + "".join(f"{h:>16,}" for h in heights))
+    kinds = {"SGD, is_sparse": ("SGD", False), "Adagrad, is_sparse": ("Adagrad", False), "SGD, is_distributed": ("SGD", True)}
+    for shown, (optimizer, distributed) in kinds.items():
+        print(f"{shown:<22}", end="", flush=True)
+        for height in heights:
+            training = MeshTraining(optimizer, height, distributed)
+            seconds(training.run, jax.block_until_ready, 16)
+            times = sorted(seconds(training.run, jax.block_until_ready, 16) for _ in range(15))
+            print(f"{times[0] * 1e3:>16.3f}", end="", flush=True)
+        print()
