@@ -119,7 +119,8 @@ class OnRanks:
 def on_mesh() -> None:
     """Print the step times of tables of parameter-server jobs on a mesh, with as many ids in all."""
     heights = (*HEIGHTS, 10_000_000)
-    print(f"\nA parameter-server job on {DEVICES} virtual CPU devices, embedding [height, 16], {BATCH} ids in all: ms a step, the best of 15 runs")
+    print(f"\nA parameter-server job on {DEVICES} virtual CPU devices, embedding [height, 16], {BATCH} ids in all")
+    print("ms a step, the best of 15 runs")
     print(f"{'':<22}" + "".join(f"{h:>16,}" for h in heights))
     kinds = {"SGD, is_sparse": ("SGD", False), "Adagrad, is_sparse": ("Adagrad", False), "SGD, is_distributed": ("SGD", True)}
     for shown, (optimizer, distributed) in kinds.items():

@@ -59,6 +59,10 @@ class NanInfError(EnforceNotMet):
     """A NaN or infinity found under FLAGS_check_nan_inf."""
 
 
+class OneTableError(FluidValueError, RuntimeError):
+    """Distributed lookups of more than one table."""
+
+
 class UnknownEndpointError(FluidValueError, KeyError):
     """An endpoint that a job does not have."""
 

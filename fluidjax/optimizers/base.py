@@ -14,7 +14,7 @@ from .. import unique_name
 from ..backward import append_backward
 from ..clip import GradientClipBase, append_gradient_clip_ops, error_clip_callback
 from ..dtypes import VarType
-from ..errors import FluidTypeError, FluidValueError
+from ..errors import FluidTypeError, FluidValueError, OneTableError
 from ..program import (
     Block,
     Operator,
@@ -335,14 +335,14 @@ class Optimizer:
 
 
 def _distributed_table(program: Program) -> str | None:
-    """The table of the program's distributed ``lookup_table`` ops. Raises FluidValueError if there are several."""
+    """The table of the program's distributed ``lookup_table`` ops. Raises OneTableError if there are several."""
     tables = {
         op.input("W")[0]
         for op in program.global_block().ops
         if op.type == "lookup_table" and op.desc.attrs.get("is_distributed")
     }
     if len(tables) > 1:
-        raise FluidValueError(
+        raise OneTableError(
             f"all distributed lookup_table ops should have only one table, but there are {sorted(tables)}"
         )
     return next(iter(tables), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import FluidError, FluidTypeError, FluidValueError
+from ..errors import FluidError, FluidTypeError
 
 
 class TranspileAssertion(FluidError, AssertionError):
@@ -15,7 +15,3 @@ class ArgumentTypeError(FluidTypeError, AttributeError):
 
 class NotTranspiledError(FluidError, AttributeError):
     """A program was asked for before transpile."""
-
-
-class OneTableError(FluidValueError, RuntimeError):
-    """Distributed lookups of more than one table."""

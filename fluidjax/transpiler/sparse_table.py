@@ -13,11 +13,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ..dist.pserver_plan import PlannedParam, PlannedTable
-from ..errors import FluidValueError, UnsupportedError
+from ..errors import FluidValueError, OneTableError, UnsupportedError
 from ..ir import edit
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
 from .making import Maker
-from .refused import OneTableError
 
 LOOKUPS = ("lookup_table", "lookup_table_v2")
 
