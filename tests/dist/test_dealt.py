@@ -88,19 +88,32 @@ class Net:
         return self._parallel.desc(self._program)
 
 
+def one_process(net: Net, first: dict[str, np.ndarray], steps: Any) -> dict[str, np.ndarray]:
+    """The parameters after training on all ranks' batches together."""
+    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    exe.run(net.first, scope=scope)
+    for name, value in first.items():
+        scope.var(name).set(value)
+    for step in steps:
+        exe.run(fluid.Program.from_desc(net.plan.main), {n: np.concatenate([f[n] for f in step]) for n in "xy"}, scope=scope)
+    return {n: scope.get(n) for n in first}
+
+
 @pytest.mark.parametrize(("name", "ranks", "pservers", "split"), [(name, *deal) for name, deal in zip(SENT, cycle(DEALS), strict=False)])
 @pytest.mark.filterwarnings("ignore:pserver .* has nothing to update:RuntimeWarning")
 def test_equals_the_local_job_block_by_block(name, ranks, pservers, split):
     """Parameters and state of every pserver, where the dispatcher put them."""
     net = Net(OPTIMIZERS[name](), ranks, pservers, wide=160, split_method=getattr(fluid.transpiler, split))
     job = LocalJob.of(net.plan)
-    job.start({n: net.scope.get(n) for n in job.parameters})
+    first = {n: net.scope.get(n) for n in job.parameters}
+    job.start(first)
     steps = net.batches()
     net.train(steps)
     for step in steps:
         job.step(step)
+    alone = one_process(net, first, steps) if name == "lars" else {}  # its pservers take the norms of blocks, the job those of wholes
     for param in job.parameters:
-        np.testing.assert_allclose(net.scope.get(param), job.get(param), rtol=3e-4, atol=3e-6, err_msg=param)
+        np.testing.assert_allclose(net.scope.get(param), alone.get(param, job.get(param)), rtol=3e-4, atol=3e-6, err_msg=param)
     state = net._parallel.pieces(net._program)
     owner = {p.name: p for p in net.plan.params}
     for variable, placed in state.items():
@@ -112,7 +125,7 @@ def test_equals_the_local_job_block_by_block(name, ranks, pservers, split):
             there = job.pservers[block.endpoint].scope
             again = there.find_var(f"{variable}.block{block.index}")
             value = there.get(variable) if again is None else np.asarray(again.value)
-            if name not in ("lars", "lamb"):  # their pservers take the norms of blocks, the job those of whole arrays
+            if name != "lars":
                 np.testing.assert_allclose(held, value.reshape(-1), rtol=3e-4, atol=3e-6, err_msg=variable)
     assert bool(state) == (name not in ("sgd", "sgd, l2"))
 
@@ -213,7 +226,7 @@ def test_ops_between_updates_that_write_parameters_are_refused():
 
 
 @pytest.mark.slow
-@examples(6)
+@examples(4)
 @given(recipes().filter(lambda r: all(step[0] != "batch_norm" for step in r)), st.sampled_from([2, 4]), st.integers(1, 4))
 @pytest.mark.filterwarnings("ignore:pserver .* has nothing to update:RuntimeWarning")
 def test_random_programs_are_the_same_however_they_are_spread(recipe, ranks, pservers):
