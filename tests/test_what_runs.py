@@ -1,10 +1,11 @@
-"""Property tests run the same examples wherever and after whatever they run."""
+"""The tests that run are all that there are, and property tests run the same examples wherever and after whatever they run."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,14 @@ def seen(a, b, c, d):
     print(ascii((a, b, c, d)))
 seen()
 """
+
+
+def test_no_folder_of_tests_is_left_out(pytestconfig: pytest.Config) -> None:
+    """pytest's own norecursedirs names "dist"."""
+    folders = {part for path in TESTS.rglob("test_*.py") for part in path.relative_to(TESTS).parts[:-1]}
+    assert "dist" in folders
+    left_out = {f for f in folders for pattern in pytestconfig.getini("norecursedirs") if fnmatch(f, pattern)}
+    assert not left_out
 
 
 def test_the_same_examples_in_every_process() -> None:
