@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import textwrap
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import fluidjax as fluid
+from fluidjax import cli
 from fluidjax.transpiler import distribute_transpiler
 
 NETWORK = """
@@ -139,6 +141,58 @@ def test_the_0_14_document(role: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert [op.attr("endpoint") for op in space["pserver_program"].global_block().ops] == ["10.0.0.2:6174"]
     else:
         assert {"send", "recv"} <= kinds(space["trainer_program"])
+
+
+HEAD = """
+import os
+import numpy as np
+import paddle.fluid as fluid
+from paddle.fluid.transpiler import distribute_transpiler
+"""
+TRAINS = """
+exe = fluid.Executor(fluid.CPUPlace())
+if role == "PSERVER":
+    exe.run(pserver_startup_program)
+    exe.run(pserver_program)
+    print("ended")
+else:
+    exe.run(fluid.default_startup_program())
+    feed = {"x": np.full((4, 13), 1 + trainer_id, "float32"), "y": np.ones((4, 1), "float32")}
+    losses = [float(exe.run(trainer_program, feed=feed, fetch_list=[avg_loss])[0]) for _ in range(5)]
+    print("learns" if losses[-1] < losses[0] else losses, np.array(fluid.global_scope().find_var("fc_0.w_0").get_tensor()).sum())
+"""
+IS_MADE = """
+role = os.environ["PADDLE_TRAINING_ROLE"]
+{pserver}
+program = pserver_program if role == "PSERVER" else trainer_program
+print("made", program.global_block().ops[-1].type)
+"""
+
+
+def launched(script: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> list[str]:
+    """What the processes of a 2x2 job print, in the order of their names."""
+    path = tmp_path / "script.py"
+    path.write_text(script)
+    code = cli.main(["launch", "--nproc", "2", "--pservers", "2", str(path)])
+    out, err = capfd.readouterr()
+    assert code == 0, err
+    return sorted(line for line in out.splitlines() if "Gloo" not in line)
+
+
+@pytest.mark.slow
+def test_the_0_14_document_trains_under_launch(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    lines = launched(HEAD + NETWORK + PSERVER_0_14 + TRAINS, tmp_path, capfd)
+    assert lines[:2] == ["[pserver 0] ended", "[pserver 1] ended"]
+    first, second = (line.partition("learns ")[2] for line in lines[2:])
+    assert first == second != ""
+
+
+@pytest.mark.slow
+def test_the_1_5_document_runs_under_launch(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """It fixes addresses and trainer 0 of 4, so it makes its programs; a job of 2 would not train them."""
+    lines = launched(HEAD + NETWORK + IS_MADE.replace("{pserver}", PSERVER_1_5), tmp_path, capfd)
+    kinds = [line.partition("] made ")[2] for line in lines]
+    assert kinds == ["listen_and_serv", "listen_and_serv", "fetch_barrier", "fetch_barrier"]
 
 
 def test_dispatchers_of_the_1_5_document() -> None:
