@@ -99,6 +99,7 @@ def one_process(net: Net, first: dict[str, np.ndarray], steps: Any) -> dict[str,
     return {n: scope.get(n) for n in first}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "ranks", "pservers", "split"), [(name, *deal) for name, deal in zip(SENT, cycle(DEALS), strict=False)])
 @pytest.mark.filterwarnings("ignore:pserver .* has nothing to update:RuntimeWarning")
 def test_equals_the_local_job_block_by_block(name, ranks, pservers, split):

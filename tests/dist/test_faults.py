@@ -15,14 +15,14 @@ SETTING = Setting(steps=16, every=3, width=256)
 
 
 @pytest.mark.slow
-def test_kill_9_of_a_pserver_and_of_both_trainers(tmp_path: Path) -> None:
-    """Each restart goes on from the last checkpoint and is killed in its turn; the third one comes to its end."""
+def test_kill_9_of_a_pserver_and_of_a_trainer(tmp_path: Path) -> None:
+    """Each restart goes on from the last checkpoint and is killed in its turn; the last one comes to its end."""
     whole = whole_run(tmp_path / "whole", SETTING)
     folder, resumed = tmp_path / "job", []
-    for kill in (Kill("pserver 1", 5, False, 0.0), Kill("trainer 1", 6, True, 0.0), Kill("trainer 0", 11, False, 0.0)):
+    for kill in (Kill("pserver 1", 5, False, 0.0), Kill("trainer 1", 6, True, 0.0)):
         outcome = killed_run(folder, SETTING, kill)
         assert outcome.at >= kill.step and outcome.seconds < 30
-        assert not outcome.silent or kill.victim == "trainer 0"  # it holds jax's coordinator, and jax may be faster than the sentence
+        assert not outcome.silent
         if kill.writing:
             assert outcome.cut or outcome.resumed >= kill.step  # the last files may just have been written
             assert all(p.name.split(".")[0] != str(latest(folder)) for p in unfinished(folder / "checkpoints"))

@@ -86,7 +86,9 @@ def join_all(hub, hellos, timeout=LONG):
 
 def test_all_come_and_hear_where_jax_starts(hub):
     hellos = [hello(1, 3), hello(2, 3), Hello("PSERVER", 0, 3, "h", "machine", 9, "0.1", "0.10", "3.11"), hello(0, 3)]
-    assert join_all(hub(3), hellos) == ["127.0.0.1:7000"] * 4
+    one, two, pserver, zero = join_all(hub(3), hellos)
+    assert one == two == zero == "127.0.0.1:7000"
+    assert pserver in ("", zero)  # one that comes when the trainers are all there needs no coordinator
 
 
 REFUSED = {

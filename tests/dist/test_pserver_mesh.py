@@ -35,6 +35,7 @@ def mesh_job(job: dict[str, Any]) -> tuple[OnMesh, fluid.Program, str]:
     return OnMesh(fluid.Program.from_desc(t.plan.main), parallel), first, loss.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SYNC)
 def test_recorded_jobs(name: str) -> None:
     """Each trainer's loss in every step, and the parameters at the end."""

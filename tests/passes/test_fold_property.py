@@ -74,7 +74,7 @@ def difference(n: Net, text: str) -> tuple[float, Any]:
     return float(np.abs(after - before).max() / max(np.abs(before).max(), 1e-30)), result
 
 
-@examples(25)
+@examples(12)
 @example([("conv", 1, False), ("mul", "channel", None), ("norm", 1e-5, "abn")], PIPELINES[2])
 @given(st.lists(STEPS, min_size=1, max_size=7), st.sampled_from(PIPELINES))
 def test_folding_changes_nothing(recipe: list[tuple[Any, ...]], text: str) -> None:
