@@ -45,6 +45,9 @@ def test_under_the_launcher(mistake: str, capfd: pytest.CaptureFixture[str], mon
     (report,) = [line for line in err.splitlines() if line.startswith("fluidjax launch: ")]
     assert SENTENCES[mistake] in report
 
+# What may end a process before the sentence reaches it: JAX, from C++; and trainer 0, which holds the hub, may be gone by then.
+FASTER = ("the JAX distributed service detected fatal errors", "ends because trainer 0 is gone")
+
 
 @pytest.mark.parametrize("mistake", ["batches", "endpoint"])
 def test_by_hand(mistake: str) -> None:
@@ -52,4 +55,4 @@ def test_by_hand(mistake: str) -> None:
     assert any(SENTENCES[mistake] in err for _, _, err in ended)
     for name, code, err in ended:
         assert code, f"{name} ended well"
-        assert SENTENCES[mistake] in err or "the JAX distributed service detected fatal errors" in err, f"{name}: {err}"
+        assert any(told in err for told in (SENTENCES[mistake], *FASTER)), f"{name}: {err}"
