@@ -45,6 +45,7 @@ def test_under_the_launcher(mistake: str, capfd: pytest.CaptureFixture[str], mon
     (report,) = [line for line in err.splitlines() if line.startswith("fluidjax launch: ")]
     assert SENTENCES[mistake] in report
 
+
 # What may end a process before the sentence reaches it: JAX, from C++; and trainer 0, which holds the hub, may be gone by then.
 FASTER = ("the JAX distributed service detected fatal errors", "ends because trainer 0 is gone")
 
