@@ -9,6 +9,7 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax.ops import optax_bridge as bridge
+from fluidjax.ops import optax_identity
 from tests import optimizer_cases
 
 optax = pytest.importorskip("optax")
@@ -201,3 +202,58 @@ def test_the_startup_program_must_hold_the_parameters():
         loss = optimizer_cases.line(fluid)
         with pytest.raises(fluid.errors.FluidValueError, match="startup_program"):
             fluid.optimizer.Optax(optax.adam(0.1)).minimize(loss, startup_program=fluid.Program())
+
+
+SHAPES = {"w": ((4, 3), "float32"), "b": ((3,), "float32")}
+TABLE = np.arange(12, dtype=np.float32).reshape(4, 3)
+DIFFERENT = {
+    **TRANSFORMATIONS,
+    "another_rate": lambda: optax.adamw(3e-2, weight_decay=0.1),
+    "another_schedule": lambda: optax.adam(optax.exponential_decay(0.1, 3, 0.5)),
+    "another_mask": lambda: optax.masked(optax.adam(0.1), lambda p: {n: n == "b" for n in p}),
+    "table": lambda: optax.stateless(lambda u, p: {**u, "w": jax.jit(lambda x: x * TABLE)(u["w"])}),
+    "another_table": lambda: optax.stateless(lambda u, p: {**u, "w": jax.jit(lambda x: x * (TABLE + 1))(u["w"])}),
+}
+
+
+def test_equal_settings_have_one_identity_and_different_ones_differ():
+    found = {name: bridge.identify(make(), SHAPES, "float32") for name, make in DIFFERENT.items()}
+    assert found == {name: bridge.identify(make(), SHAPES, "float32") for name, make in DIFFERENT.items()}
+    digests = [digest for digest, _ in found.values()]
+    assert None not in digests and len(set(digests)) == len(digests)
+
+
+def test_the_setting_is_told_in_words():
+    told = {name: bridge.identify(DIFFERENT[name](), SHAPES, "float32")[1] for name in ("adamw", "schedule", "by_label")}
+    assert "scale_by_adam(b1=0.9, b2=0.999," in told["adamw"] and "scale(step_size=-0.01)" in told["adamw"]
+    assert "exponential_decay(decay_rate=0.5," in told["schedule"]
+    assert all(len(text) <= optax_identity.LONGEST + 15 for text in told.values())
+    main, *_, ops, _ = build(optax.adamw(1e-3), key="test_the_setting_is_told")
+    assert "step_size=-0.001" in ops[0].attr("setting") and "step_size=-0.001" in str(main)
+
+
+def test_an_optimizer_built_twice_has_one_key():
+    programs = [build(optax.adam(0.1)) for _ in range(2)]
+    first, second = (main.desc.blocks[0].ops[-1].attrs["transformation"] for main, *_ in programs)
+    assert first == second
+    main, startup, *_ = programs[1]
+    assert len(trained(main, startup)[0]) == STEPS
+
+
+def test_what_calls_back_to_the_host_is_never_taken_for_another():
+    def made(factor):
+        def host(g):
+            return np.asarray(g) * factor
+
+        def update(u, p):
+            return {**u, "b": jax.pure_callback(host, jax.ShapeDtypeStruct((3,), np.float32), u["b"])}
+
+        return optax.stateless(update)
+
+    keys = [build(made(factor))[4][0].attr("transformation") for factor in (1.0, 2.0)]
+    assert keys[0] != keys[1]
+
+
+def test_an_update_that_cannot_be_traced_is_an_error_while_building():
+    with pytest.raises(fluid.errors.FluidValueError, match=r"cannot update the parameters \['b', 'w'\].*no such thing"):
+        build(optax.stateless(lambda u, p: {}["no such thing"]))

@@ -1,7 +1,8 @@
 """Ops that run an optax transformation: its state is visible, its code is in a table of this process.
 
-A program names the transformation by a key. The key is bound once and for all (compiled steps rely on it), and a
-program that comes from another process finds nothing under it until :func:`register_transformation` was called.
+A program names the transformation by a key, and tells its setting beside it. The key is bound once and for all
+(compiled steps rely on it). One that :func:`identify` made is the same in every process that builds the same optimizer; a
+program that is only loaded finds nothing under it until :func:`register_transformation` was called.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..dtypes import NAMES, numpy_dtype
-from ..errors import EnforceNotMet, FluidTypeError, FluidValueError, near
+from ..errors import EnforceNotMet, FluidError, FluidTypeError, FluidValueError, near
+from . import optax_identity
 from .registry import Array, Floats, Strs, op
 
 TRANSFORMATIONS: dict[str, Any] = {}
@@ -38,10 +40,42 @@ def register_transformation(key: str, transformation: Any) -> None:
     """
     if not isinstance(key, str) or not key:
         raise FluidTypeError(f"a transformation's key is a non-empty string, not {key!r}")
-    if not (callable(getattr(transformation, "init", None)) and callable(getattr(transformation, "update", None))):
-        raise FluidTypeError(f"an optax.GradientTransformation has init and update, which {transformation!r} has not")
+    check(transformation)
     if TRANSFORMATIONS.setdefault(key, transformation) is not transformation:
         raise FluidValueError(f"key {key!r} is bound to another transformation in this process; take a new key")
+
+
+def check(transformation: Any) -> None:
+    """Raises FluidTypeError for an object without ``init`` and ``update``."""
+    if not (callable(getattr(transformation, "init", None)) and callable(getattr(transformation, "update", None))):
+        raise FluidTypeError(f"an optax.GradientTransformation has init and update, which {transformation!r} has not")
+
+
+def identify(
+    transformation: Any, params: Mapping[str, tuple[tuple[int, ...], str]], loss: str | None
+) -> tuple[str | None, str]:
+    """(digest of what the transformation computes, its setting in words) for parameters of these shapes and dtypes.
+
+    loss: the dtype of the loss that it is handed, None for none. Both are the same in every process; the digest is None
+    for a transformation that calls back to the host. Raises FluidValueError where its update cannot be traced.
+    """
+    given = {n: jax.ShapeDtypeStruct(shape, numpy_dtype(dtype)) for n, (shape, dtype) in params.items()}
+    value = None if loss is None else jax.ShapeDtypeStruct((1,), numpy_dtype(loss))
+    with _width(v.dtype for v in given.values()):
+        try:
+            state = _state_of(transformation, given)
+
+            def update(grads: Any, leaves: Any, values: Any, loss: Any) -> Any:
+                return _update(transformation, grads, state.tree.unflatten(leaves), values, loss)
+
+            traced = jax.make_jaxpr(transformation.init)(given), jax.make_jaxpr(update)(given, state.specs, given, value)
+        except FluidError:
+            raise
+        except Exception as exc:
+            raise FluidValueError(f"the optax transformation cannot update the parameters {sorted(given)}: {exc}") from exc
+    found = optax_identity.digest(sorted(given), state.tree, *traced)
+    setting = optax_identity.describe(transformation)
+    return found, setting if found is None else f"{setting} #{found}"
 
 
 def _find(key: str) -> Any:
@@ -138,10 +172,11 @@ def _address(path: Sequence[Any], params: Mapping[str, Any]) -> tuple[str | None
 
 
 @op(outs="State*")
-def optax_init(Params: list[Array], *, transformation: str, names: Strs):
+def optax_init(Params: list[Array], *, setting: str = "", transformation: str, names: Strs):
     """State = init({name: param}): the first state of an optax transformation, leaf by leaf.
 
-    names: the parameters' names when the program was built. Raises EnforceNotMet where this process does not have the
+    names: the parameters' names when the program was built. setting: what the transformation is, for readers and for
+    comparisons of programs. Raises EnforceNotMet where this process does not have the
     transformation.
     """
     tx = _find(transformation)
@@ -157,14 +192,15 @@ def optax_update(
     State: list[Array] | None,
     Loss: Array | None,
     *,
+    setting: str = "",
     transformation: str,
     names: Strs,
     scales: Floats,
 ):
     """ParamsOut = Params + scales * updates, where updates, StateOut = update(Grads, State, Params).
 
-    names, scales: the parameters' names when the program was built, and a factor for each one's update. Loss, if given,
-    is passed as ``value``. Raises EnforceNotMet where this process does not have the transformation.
+    names, scales: the parameters' names when the program was built, and a factor for each one's update. setting: as in
+    optax_init. Loss, if given, is passed as ``value``. Raises EnforceNotMet where this process does not have the transformation.
     """
     tx = _find(transformation)
     params = dict(zip(names, map(jnp.asarray, Params), strict=True))

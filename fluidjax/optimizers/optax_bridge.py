@@ -10,12 +10,12 @@ from typing import Any
 from .. import unique_name
 from ..clip import GradientClipBase
 from ..errors import FluidTypeError, FluidValueError, UnsupportedError
-from ..ops.optax_bridge import Leaf, register_transformation, state_leaves
+from ..ops.optax_bridge import TRANSFORMATIONS, Leaf, check, identify, register_transformation, state_leaves
 from ..program import Operator, Parameter, Program, Variable, default_main_program, default_startup_program, name_scope
 from ..regularizer import Pair
 from .base import Optimizer
 
-_PROCESS = uuid.uuid4().hex[:8]  # a transformation of another process must not pass for one of this
+_PROCESS = uuid.uuid4().hex[:8]  # what calls back to the host of another process must not pass for this one's
 _count = itertools.count()
 
 
@@ -35,7 +35,10 @@ class Optax(Optimizer):
     transformation: learning rate and schedule are its own. parameter_list, regularization, grad_clip, name: see
     :class:`Optimizer`; a parameter's ``ParamAttr(learning_rate=...)`` multiplies its update. key: the name under which
     the ops find the transformation, unique in a process; a program that is saved and loaded elsewhere runs once
-    ``register_transformation(key, transformation)`` (fluidjax.ops.optax_bridge) was called there.
+    ``register_transformation(key, transformation)`` (fluidjax.ops.optax_bridge) was called there. By default it is made
+    of what the transformation computes, traced for these parameters, so the same optimizer has the same key in every
+    process, and a checkpoint goes on there; one that calls back to the host has a new key in each. The ops also tell
+    the setting: ``scale_by_adam(b1=0.9, ...)``.
 
     Raises FluidTypeError for an object without init and update, FluidValueError for a key that is taken,
     UnsupportedError for sparse gradients.
@@ -55,8 +58,11 @@ class Optax(Optimizer):
     ) -> None:
         self._init_common(parameter_list, regularization, grad_clip, name)
         self._learning_rate = 1.0
-        self._key = f"optax_{next(_count)}_{_PROCESS}" if key is None else key
-        register_transformation(self._key, transformation)
+        self._key = key
+        if key is None:
+            check(transformation)
+        else:
+            register_transformation(key, transformation)
         self._transformation = transformation
         self._loss: Variable | None = None
 
@@ -84,7 +90,7 @@ class Optax(Optimizer):
                     f"Optax takes dense gradients, but {grad.name!r} is sparse; build its embedding without is_sparse"
                 )
         params, grads = [p for p, _ in pairs], [g for _, g in pairs]
-        attrs = {"transformation": self._key, "names": [p.name for p in params]}
+        attrs = {**self._identity(params), "names": [p.name for p in params]}
         state = self._create_state(params, attrs)
         block = default_main_program().global_block()
         inputs = {"Params": params, "Grads": grads, "State": state, "Loss": self._loss}
@@ -97,9 +103,22 @@ class Optax(Optimizer):
             )
         return [op]
 
+    def _identity(self, params: Sequence[Parameter]) -> dict[str, str]:
+        """The attributes that say which transformation it is; without a key of the user's, a bound one is made."""
+        loss = None if self._loss is None else self._loss.desc.dtype
+        found, setting = identify(self._transformation, _declared(params), loss)
+        key = self._key
+        if key is None and found is not None:
+            key = f"optax_{found}"
+            TRANSFORMATIONS.setdefault(key, self._transformation)  # what is there already computes the same
+        elif key is None:
+            key = f"optax_{next(_count)}_{_PROCESS}"
+            register_transformation(key, self._transformation)
+        return {"setting": setting, "transformation": key}
+
     def _create_state(self, params: Sequence[Parameter], attrs: Mapping[str, Any]) -> list[Variable]:
         """A variable for every leaf of the state, and the op that initialises them."""
-        leaves = state_leaves(self._transformation, {p.name: (p.shape, p.desc.dtype or "float32") for p in params})
+        leaves = state_leaves(self._transformation, _declared(params))
         if not leaves:
             return []
         start = default_startup_program().global_block()
@@ -123,6 +142,10 @@ class Optax(Optimizer):
     def _variable_name(self, leaf: Leaf) -> str:
         parts: Iterable[str | None] = (leaf.param or "optax", self._name, leaf.field)
         return "_".join(p for p in parts if p)
+
+
+def _declared(params: Sequence[Parameter]) -> dict[str, tuple[tuple[int, ...], str]]:
+    return {p.name: (tuple(p.shape), p.desc.dtype or "float32") for p in params}
 
 
 def _factor(param: Parameter) -> float:

@@ -19,7 +19,7 @@ def samples() -> Any:
         yield x, np.array([int(x.sum() > 4)], "int64")
 
 
-def build(seed: int = 5, width: int = 16, normed: bool = False) -> tuple[Any, Any, Any]:
+def build(seed: int = 5, width: int = 16, normed: bool = False, optax: bool = False) -> tuple[Any, Any, Any]:
     """(main program, startup program, loss)."""
     main, startup = fluid.Program(), fluid.Program()
     main.random_seed = startup.random_seed = seed
@@ -30,8 +30,14 @@ def build(seed: int = 5, width: int = 16, normed: bool = False) -> tuple[Any, An
         hidden = layers.batch_norm(hidden) if normed else hidden
         loss = layers.mean(layers.softmax_with_cross_entropy(layers.fc(hidden, 2), y))
         rate = layers.exponential_decay(0.05, decay_steps=3, decay_rate=0.7)
-        fluid.optimizer.Adam(rate).minimize(loss)
+        (by_optax() if optax else fluid.optimizer.Adam(rate)).minimize(loss)
     return main, startup, loss
+
+
+def by_optax(rate: float = 0.05) -> Any:
+    import optax
+
+    return fluid.optimizer.Optax(optax.adamw(optax.exponential_decay(rate, 3, 0.7), weight_decay=0.1))
 
 
 def batches(size: int = 8) -> Any:
@@ -97,9 +103,9 @@ class Job:
 
 
 def main() -> None:
-    """``python -m tests.checkpoint.model FOLDER UNTIL SEED``: go on from the latest checkpoint, if any, saving after every step."""
+    """``python -m tests.checkpoint.model FOLDER UNTIL SEED [optax]``: go on from the latest checkpoint, if any, saving after every step."""
     folder, until, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    job = Job(seed=seed)
+    job = Job(seed=seed, optax="optax" in sys.argv)
     if fluid.io.get_latest_checkpoint_serial(folder) >= 0:
         job.load(folder)
     job.train(until, folder, range(100))

@@ -20,20 +20,22 @@ from .model import Job, build, values
 ROOT = Path(__file__).parents[2]
 
 
-def elsewhere(folder: Path, until: int, seed: int = 5) -> dict[str, Any]:
+def elsewhere(folder: Path, until: int, seed: int = 5, *more: str) -> dict[str, Any]:
     """What another process makes of it, which goes on from the latest checkpoint."""
-    command = [sys.executable, "-W", "error", "-m", "tests.checkpoint.model", str(folder), str(until), str(seed)]
+    command = [sys.executable, "-W", "error", "-m", "tests.checkpoint.model", str(folder), str(until), str(seed), *more]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("seed", [5, 0])
-def test_a_new_process_goes_on_bit_for_bit(tmp_path: Path, seed: int) -> None:
-    whole = Job(seed=seed)
+@pytest.mark.parametrize(("seed", "optimizer"), [(5, "adam"), (0, "optax")])
+def test_a_new_process_goes_on_bit_for_bit(tmp_path: Path, seed: int, optimizer: str) -> None:
+    if optimizer == "optax":
+        pytest.importorskip("optax")
+    whole = Job(seed=seed, optax=optimizer == "optax")
     whole.train(10, str(tmp_path), save_at=[5])  # the second half runs while the files are written
     fluid.io.wait_checkpoint(tmp_path)
-    rest = elsewhere(tmp_path, 10, seed)
+    rest = elsewhere(tmp_path, 10, seed, optimizer)
     assert len(whole.losses) == 10 and len(set(whole.losses)) == 10
     assert rest["losses"] == whole.losses[5:]
     assert rest["state"] == whole.state()
