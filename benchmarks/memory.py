@@ -1,4 +1,4 @@
-"""The memory report's predictions beside the compiler's figures, and what its memory-optimised scheduler costs in time."""
+"""The memory report's op-by-op bytes beside the compiler's figures, and what its memory-optimised scheduler costs in time."""
 
 from __future__ import annotations
 
@@ -34,16 +34,15 @@ def report(network: Network, optimizers: Optimizers, batch: int) -> Any:
 
 
 def figures() -> None:
-    """Bytes of the training steps: predicted, and as the compiler counts them."""
-    print("\nMemory of a training step, MB: predicted before compiling / the compiler's own figure (nothing is run)")
-    heads = ("op by op", "compiled", "default", "mem-opt", "ratio")
+    """Bytes of the training steps: op by op, and as the compiler counts them."""
+    print("\nMemory of a training step, MB: op by op / the compiler's own figures (nothing is run)")
+    heads = ("op by op", "default", "mem-opt")
     print(f"{'model':<30}{'batch':>6}" + "".join(f"{h:>11}" for h in heads))
     for name, network, optimizers in MODELS:
         for batch in BATCHES:
             r = report(network, optimizers, batch)
-            default, saving = (r.compiled[s].total for s in ("default", "memory-optimised"))
-            sizes = "".join(f"{n / 1e6:>11,.2f}" for n in (r.plain, r.fused, default, saving))
-            print(f"{name:<30}{batch:>6}{sizes}{r.fused / saving:>11.3f}", flush=True)
+            found = (r.plain, *(f.total for f in r.compiled.values()))
+            print(f"{name:<30}{batch:>6}" + "".join(f"{n / 1e6:>11,.2f}" for n in found), flush=True)
 
 
 class Running:

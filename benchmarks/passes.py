@@ -90,7 +90,7 @@ def memory() -> None:
     head = f"{'model':<24}{'batch':>6}{'least MB':>10}{'no reuse':>10}"
     for level in (0, 1):
         head += f"{f'names {level}':>9}{'bound':>8}{'0.15':>8}{'ours MB':>10}{'0.15 MB':>10}"
-    print(head + f"{'arena':>9}")
+    print(head)
     for name, network in MODELS.items():
         main, _, loss = fluid_models.build(network, fluid.optimizer.Momentum(0.1, 0.9))
         for batch in (8, 64):
@@ -110,7 +110,7 @@ def _row(desc: ProgramDesc, loss: str, batch: int) -> str:
             cells += f"{least / 1e6:>10.2f}{plan.unshared / least:>10.3f}"
         cells += f"{plan.pool / least:>9.3f}{names_bound(found, level, batch) / least:>8.3f}{old.certificate.pool / least:>8.3f}"
         cells += "".join(f"{declared_bytes(r.desc, batch) / 1e6:>10.2f}" for r in (ours, old))
-    return cells + f"{plan.arena / least:>9.4f}"
+    return cells
 
 
 def table() -> None:

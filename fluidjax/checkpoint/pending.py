@@ -6,26 +6,31 @@ import atexit
 import concurrent.futures.thread  # noqa: F401  # registers its own end, which must come after ours
 import sys
 import threading
-from typing import TYPE_CHECKING
+from typing import Protocol
 from weakref import WeakSet
 
 from ..errors import FluidError
 
-if TYPE_CHECKING:
-    from .folder import Checkpoint
 
-_open: WeakSet[Checkpoint] = WeakSet()
+class Pending(Protocol):
+    """Something that is written in the background."""
+
+    def wait(self) -> None:
+        """Return when everything is written. Raises FluidError if that failed."""
 
 
-def add(checkpoint: Checkpoint) -> None:
+_open: WeakSet[Pending] = WeakSet()
+
+
+def add(writer: Pending) -> None:
     """Have the process wait for it."""
-    _open.add(checkpoint)
+    _open.add(writer)
 
 
 def _wait_for_all() -> None:
-    for checkpoint in list(_open):
+    for writer in list(_open):
         try:
-            checkpoint.wait()
+            writer.wait()
         except FluidError as error:
             print(f"fluidjax: {error}", file=sys.stderr)
 

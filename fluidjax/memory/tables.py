@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
+from .figures import StepMemory
 from .live import KINDS
 from .picture import COLOURS, svg
-
-if TYPE_CHECKING:
-    from .report import MemoryReport
 
 LARGEST = 12  # variables of the peak that are listed
 
@@ -19,24 +16,21 @@ _CSS = """.fjm{font-size:.9em}.fjm table{border-collapse:collapse;margin:.5em 0}
 .fjm .key{display:inline-block;width:.8em;height:.8em;margin-right:.4em}"""
 
 
-def unit(report: MemoryReport) -> tuple[str, float]:
+def unit(report: StepMemory) -> tuple[str, float]:
     """The unit in which the report shows bytes: kB, MB or GB, by its largest figure."""
-    most = max(report.plain, report.fused, *(f.total for f in report.compiled.values()))
+    most = max([report.plain, *(f.total for f in report.compiled.values())])
     return next((name, size) for name, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)) if most >= size or size == 1e3)
 
 
-def _shown(report: MemoryReport) -> Callable[[int], str]:
+def _shown(report: StepMemory) -> Callable[[int], str]:
     _, size = unit(report)
     return lambda n: f"{n / size:,.3f}"
 
 
-def totals(report: MemoryReport) -> list[tuple[str, str, str]]:
+def totals(report: StepMemory) -> list[tuple[str, str, str]]:
     """(what, size, where it comes from) of the whole step."""
     size = _shown(report)
-    rows = [
-        ("predicted, op by op", size(report.plain), "every variable takes memory until its last read"),
-        ("predicted, compiled", size(report.fused), "what XLA fuses away takes none; memory-optimised scheduler"),
-    ]
+    rows = [("op by op", size(report.plain), "every variable takes memory until its last read")]
     for name, f in report.compiled.items():
         parts = f"arguments {size(f.arguments)} + outputs {size(f.outputs)} + temporaries {size(f.temporaries)}"
         used = "; Executor.run uses this one" if name == report.scheduler else ""
@@ -44,13 +38,13 @@ def totals(report: MemoryReport) -> list[tuple[str, str, str]]:
     return rows
 
 
-def kinds(report: MemoryReport) -> list[tuple[str, str]]:
+def kinds(report: StepMemory) -> list[tuple[str, str]]:
     """(kind, size) at the peak."""
     size = _shown(report)
     return [(kind, size(report.peak.by_kind[kind])) for kind in KINDS]
 
 
-def largest(report: MemoryReport) -> list[tuple[str, str, str, str]]:
+def largest(report: StepMemory) -> list[tuple[str, str, str, str]]:
     """(name, kind, size, line) of the largest variables at the peak; the last row sums up the others."""
     alive, size = report.peak.alive, _shown(report)
     rows = [(a.name, a.kind, size(a.bytes), a.line or "") for a in alive[:LARGEST]]
@@ -62,19 +56,19 @@ def largest(report: MemoryReport) -> list[tuple[str, str, str, str]]:
     return rows
 
 
-def head(report: MemoryReport) -> str:
+def head(report: StepMemory) -> str:
     feeds = ", ".join(f"{n} {list(shape)}" for n, shape in report.feeds.items()) or "nothing"
     fetches = ", ".join(report.fetches) or "nothing"
     name, size = unit(report)
     return f"one step of {len(report.timeline):,} ops, fed {feeds}, fetching {fetches}; {name} are {size:,.0f} bytes"
 
 
-def place(report: MemoryReport) -> str:
+def place(report: StepMemory) -> str:
     peak = report.peak
     return f"alive at op {peak.index}, {peak.op}" + (f" ({peak.line})" if peak.line else "")
 
 
-def text(report: MemoryReport) -> str:
+def text(report: StepMemory) -> str:
     """All tables, as text."""
     parts = [head(report), "", *_aligned(totals(report), {1}), "", place(report), *_aligned(kinds(report), {1}), ""]
     return "\n".join([*parts, *_aligned([("variable", "kind", unit(report)[0], "line"), *largest(report)], {2})])
@@ -88,7 +82,7 @@ def _aligned(rows: Sequence[Sequence[str]], right: set[int]) -> Iterable[str]:
         yield ("  " + "  ".join(cells)).rstrip()
 
 
-def html(report: MemoryReport) -> str:
+def html(report: StepMemory) -> str:
     """The timeline and all tables, as HTML. No scripts, no links."""
     key = " ".join(f'<span class="key" style="background:{COLOURS[k]}"></span>{k}' for k in KINDS if report.peak.by_kind[k])
     return (

@@ -1,4 +1,4 @@
-"""What memory_optimize planned: who shares whose name, offsets in one block, and how near that is to the least possible."""
+"""What memory_optimize planned: who shares whose name, and how near that is to the least possible."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ from functools import cached_property
 from typing import Any
 
 from ..ir.desc import ProgramDesc, VarDesc
-from .arena import Span, extent, place
 from .lifetimes import Life, live_bytes, size
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A variable of the old program: its name in the new one, its bytes, offset in the arena, and first and last op."""
+    """A variable of the old program: its name in the new one, its bytes, and its first and last op."""
 
     var: str
     name: str
     bytes: int
-    offset: int
     first: int
     last: int
 
@@ -29,16 +27,15 @@ class MemoryPlan:
     """The certificate of memory_optimize; all figures are bytes, with unknown dimensions as `batch_size`.
 
     placed: the variables that could share memory, in order of their first op. lower_bound: the most that is alive at one
-    op, below which no plan can go. arena: the block that the offsets need. pool: the names that remain, each as large as
-    the largest variable that has it (a name cannot be cut, so this may exceed the arena). unshared: all variables, each
-    with memory of its own. log: one line for every shared name, as Fluid prints it.
+    op, below which no plan can go. pool: the names that remain, each as large as the largest variable that has it (a name
+    cannot be cut, so this may exceed the bound). unshared: all variables, each with memory of its own. log: one line for
+    every shared name, as Fluid prints it.
     """
 
     title: str
     batch_size: int
     placed: tuple[Placed, ...]
     lower_bound: int
-    arena: int
     pool: int
     unshared: int
     log: tuple[str, ...] = ()
@@ -53,12 +50,12 @@ class MemoryPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        rows = [{"var": p.var, "name": p.name, "bytes": p.bytes, "offset": p.offset, "first": p.first, "last": p.last} for p in self.placed]
-        figures = {k: getattr(self, k) for k in ("batch_size", "lower_bound", "arena", "pool", "unshared")}
+        rows = [{"var": p.var, "name": p.name, "bytes": p.bytes, "first": p.first, "last": p.last} for p in self.placed]
+        figures = {k: getattr(self, k) for k in ("batch_size", "lower_bound", "pool", "unshared")}
         return {"pass": self.title, **figures, "placed": rows}
 
     def __str__(self) -> str:
-        rows = [("without sharing", self.unshared), ("names", self.pool), ("arena", self.arena), ("least possible", self.lower_bound)]
+        rows = [("without sharing", self.unshared), ("names", self.pool), ("least possible", self.lower_bound)]
         merged = sum(p.var != p.name for p in self.placed)
         head = f"{self.title}: {merged} of {len(self.placed)} variables took the name of another; bytes at batch size {self.batch_size}:"
         return "\n".join([head, *(f"  {what:<16}{n:>16,}{_ratio(n, self.lower_bound)}" for what, n in rows)])
@@ -73,19 +70,14 @@ def make_plan(
 ) -> MemoryPlan:
     """The plan in which variable `life.name` is called `names[life.name]` (its own name where it has no entry)."""
     sizes = {life.name: size(life.var, batch_size) for life in lives}
-    spans = [Span(life.first, life.last, sizes[life.name]) for life in lives]
-    offsets = place(spans)
     placed = tuple(
-        Placed(life.name, names.get(life.name, life.name), sizes[life.name], at, life.first, life.last)
-        for life, at in zip(lives, offsets, strict=True)
+        Placed(life.name, names.get(life.name, life.name), sizes[life.name], life.first, life.last) for life in lives
     )
     largest: dict[str, int] = {}
     for p in placed:
         largest[p.name] = max(largest.get(p.name, 0), p.bytes)
     least = max(live_bytes(desc, sizes, batch_size), default=0)
-    return MemoryPlan(
-        title, batch_size, placed, least, extent(spans, offsets), sum(largest.values()), sum(sizes.values()), tuple(log)
-    )
+    return MemoryPlan(title, batch_size, placed, least, sum(largest.values()), sum(sizes.values()), tuple(log))
 
 
 def log_line(index: int, var: VarDesc, host: VarDesc) -> str:

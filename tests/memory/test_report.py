@@ -62,6 +62,7 @@ def test_the_figures_are_those_of_the_step_that_runs(trained):
     held = sum(np.asarray(scope.find_var(n).value).nbytes for n in compiled.step.reads)
     assert figures.arguments >= held + feed()["x"].nbytes
     assert set(report.compiled) == {"default", "memory-optimised"} and report.scheduler == "default"
+    assert report.fused == figures.total
 
 
 def test_nothing_runs_and_nothing_changes(monkeypatch):
@@ -80,7 +81,8 @@ def test_without_the_compiler(monkeypatch):
     main, _, loss = training()
     monkeypatch.setattr("jax.stages.Lowered.compile", None)
     report = main.memory_report(batch_size=4, fetch_list=[loss], compiled=False)
-    assert report.compiled == {} and report.fused > 0 and "compiler" not in str(report)
+    assert report.compiled == {} and report.fused is None and "compiler" not in str(report)
+    assert report.plain > 0 and report.to_dict()["fused"] is None
 
 
 def test_text(trained):
@@ -90,7 +92,7 @@ def test_text(trained):
     shown = {line.split("  ")[1]: line.split()[-1] for line in text.splitlines() if line.startswith("  ")}
     assert shown["parameters"] == f"{report.peak.by_kind['parameters'] / 1e3:,.3f}"
     assert "kB are 1,000 bytes" in text
-    assert re.search(r"predicted, op by op +" + re.escape(f"{report.plain / 1e3:,.3f}"), text)
+    assert re.search(r"\n  op by op +" + re.escape(f"{report.plain / 1e3:,.3f}"), text)
     largest = report.peak.alive[0]
     assert re.search(rf"{re.escape(largest.name)} +{largest.kind} +{largest.bytes / 1e3:,.3f} +\S+test_report.py:\d+", text)
     assert not any(line.endswith(" ") for line in text.splitlines())
@@ -168,7 +170,7 @@ def test_memory_optimize_turns_the_scheduler_on():
     plain, scope = main.clone(), fluid.Scope()
     fluid.memory_optimize(main, skip_opt_set={loss.name})
     report = main.memory_report(batch_size=32, fetch_list=[loss])
-    assert report.scheduler == "memory-optimised"
+    assert report.scheduler == "memory-optimised" and report.fused == report.compiled["memory-optimised"].total
     (line,) = (line for line in str(report).splitlines() if "Executor.run uses this one" in line)
     assert line.startswith("  compiler, memory-optimised")
     values = {}

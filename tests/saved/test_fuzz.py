@@ -191,6 +191,12 @@ OBJECTS = {
     "number": b"\x80\x03I" + b"9" * 50_000 + b"\n.",
     "name": b"\x80\x03c" + b"a" * 50_000 + b"\nb\n.",
     "length": b"\x80\x03\x8e" + b"\xff" * 7 + b"\x7fabc",
+    "frame": b"\x80\x04\x95" + b"\xff" * 7 + b"\x7fN.",
+    "long": b"\x80\x02\x8b\xff\xff\xff\x7fabc",
+    # what kills pickle.Unpickler: a memo made as long as its highest number, and keys that are hashed before anyone sees them
+    "far": b"\x80\x02Nr\xff\xff\xff\x7f.",
+    "deep": b"\x80\x02})" + b"\x85" * 50_000 + b"Ns.",
+    "doubling": b"\x80\x02})q\x00" + b"".join(b"0h%ch%c\x86q%c" % (i, i, i + 1) for i in range(200)) + b"Ns.",
 }
 
 
