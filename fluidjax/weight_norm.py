@@ -61,7 +61,7 @@ class _Writer:
 def normalized_weight(helper: LayerHelper, attr: WeightNormParamAttr, shape: list[int], dtype: Any) -> Variable:
     """Parameters ``<name>_g`` and ``<name>_v`` and the ops for g * v / |v|; the startup program sets g to |v|."""
     from .layer_helper import initialise
-    from .layers.elementwise import elementwise_div, elementwise_mul  # type: ignore[attr-defined]
+    from .layers.elementwise import elementwise_div, elementwise_mul
     from .layers.manip import reshape
 
     dim = attr.dim

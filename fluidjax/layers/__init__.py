@@ -1,11 +1,13 @@
-"""fluid.layers: functions that append ops to the default main program, by family."""
+"""fluid.layers: functions that append ops to the default main program, by family.
+
+What a family lists in its ``__all__`` is a layer; nothing is bound by any other way than these imports, so that editors
+and type checkers see every name.
+"""
 
 from __future__ import annotations
 
-from inspect import isfunction as _isfunction
 from typing import Any
 
-from ..loc import located as _located
 from . import (
     activation,
     control_flow,
@@ -30,51 +32,49 @@ from . import (
 )
 from . import nn as nn
 from . import ops as ops
+from .activation import *  # noqa: F403
+from .control_flow import *  # noqa: F403
+from .conv import *  # noqa: F403
+from .elementwise import *  # noqa: F403
+from .index import *  # noqa: F403
+from .io import *  # noqa: F403
+from .learning_rate_scheduler import *  # noqa: F403
+from .loss import *  # noqa: F403
+from .manip import *  # noqa: F403
+from .metric_op import *  # noqa: F403
 from .missing import missing as _missing
+from .nn_dense import *  # noqa: F403
+from .norm import *  # noqa: F403
+from .pads import *  # noqa: F403
+from .pool import *  # noqa: F403
+from .random import *  # noqa: F403
+from .reduce import *  # noqa: F403
+from .resize import *  # noqa: F403
+from .sequence import *  # noqa: F403
+from .tensor import *  # noqa: F403
+from .vision import *  # noqa: F403
 
-_FAMILIES = (
-    activation,
-    control_flow,
-    conv,
-    elementwise,
-    index,
-    io,
-    learning_rate_scheduler,
-    loss,
-    manip,
-    metric_op,
-    nn_dense,
-    norm,
-    pads,
-    pool,
-    random,
-    reduce,
-    resize,
-    sequence,
-    tensor,
-    vision,
-)
-
-__all__ = sorted(
-    {name for family in _FAMILIES for name in family.__all__} - {"ConditionalBlock", "ConditionalBlockGuard"}
-)
-
-
-def _locate_errors() -> None:
-    """Have the errors of every layer name the user's line, whichever module it is taken from."""
-    for family in _FAMILIES:
-        for name in family.__all__:
-            layer = getattr(family, name)
-            if not _isfunction(layer):
-                continue
-            public = _located(layer)
-            for module in (*_FAMILIES, nn, ops):
-                if vars(module).get(name) is layer:
-                    setattr(module, name, public)
-
-
-_locate_errors()
-globals().update({name: getattr(family, name) for family in _FAMILIES for name in family.__all__ if name in __all__})
+__all__: list[str] = []
+__all__ += activation.__all__
+__all__ += control_flow.__all__
+__all__ += conv.__all__
+__all__ += elementwise.__all__
+__all__ += index.__all__
+__all__ += io.__all__
+__all__ += learning_rate_scheduler.__all__
+__all__ += loss.__all__
+__all__ += manip.__all__
+__all__ += metric_op.__all__
+__all__ += nn_dense.__all__
+__all__ += norm.__all__
+__all__ += pads.__all__
+__all__ += pool.__all__
+__all__ += random.__all__
+__all__ += reduce.__all__
+__all__ += resize.__all__
+__all__ += sequence.__all__
+__all__ += tensor.__all__
+__all__ += vision.__all__
 
 
 def __getattr__(name: str) -> Any:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import numbers
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..dtypes import name_of
@@ -86,6 +85,14 @@ def append(
     return values[0] if len(values) == 1 else values
 
 
+def unary(
+    kind: str, x: Variable, dtypes: Iterable[str] = (), name: str | None = None, attrs: Mapping[str, Any] | None = None
+) -> Variable:
+    """Append the op `kind` of one variable `x`, whose output is of its dtype."""
+    variable(x, "x", kind, dtypes)
+    return append(LayerHelper(kind, name=name), {"X": x}, {"Out": x.dtype}, attrs)
+
+
 def size_list(value: Any, n: int, what: str, layer: str) -> list[int]:
     """`n` integers from one integer or a list of n. Raises FluidValueError for anything else."""
     if isinstance(value, numbers.Integral):
@@ -134,15 +141,3 @@ def int_argument(
     if holds_variable(value):
         return {parts: tensors(helper, value, dtype)}, {attr: known_ints(value)}
     return {}, {attr: [int(v) for v in value]}
-
-
-def named(fn: Callable[..., Any], name: str, doc: str, parameters: str) -> Callable[..., Any]:
-    """`fn` under a name, a docstring and a signature such as ``"x, alpha=1.0, name=None"``, for functions out of a
-    table.
-    """
-    scope: dict[str, Any] = {}
-    exec(f"def {name}({parameters}): pass", scope)
-    fn.__name__ = fn.__qualname__ = name
-    fn.__doc__ = doc
-    fn.__signature__ = inspect.signature(scope[name])  # type: ignore[attr-defined]
-    return fn

@@ -1,88 +1,242 @@
-"""Functions of one variable, element by element: most come out of a table."""
+"""Functions of one variable, element by element. A variable of another dtype than is said raises FluidTypeError."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ..layer_helper import LayerHelper
+from ..loc import located
 from ..variable import Variable
-from ._build import FLOATS, HALF, INTS, append, named, require, typed, variable
+from ._build import FLOATS, HALF, INTS, append, require, typed, unary, variable
 
-# name: formula, dtypes, parameters after x
 _NUMBERS = (*HALF, *INTS)
-_TABLE: dict[str, tuple[str, tuple[str, ...], str]] = {
-    "abs": ("|x|", _NUMBERS, "name=None"),
-    "acos": ("arccos(x)", HALF, "name=None"),
-    "asin": ("arcsin(x)", HALF, "name=None"),
-    "atan": ("arctan(x)", HALF, "name=None"),
-    "brelu": ("min(max(x, t_min), t_max)", HALF, "t_min=0.0, t_max=24.0, name=None"),
-    "ceil": ("x rounded up", HALF, "name=None"),
-    "cos": ("cos(x)", HALF, "name=None"),
-    "elu": ("x where x > 0, else alpha * (exp(x) - 1)", HALF, "alpha=1.0, name=None"),
-    "erf": ("2 / sqrt(pi) * integral of exp(-t^2) from 0 to x", (), ""),
-    "exp": ("exp(x)", _NUMBERS, "name=None"),
-    "floor": ("x rounded down", HALF, "name=None"),
-    "gelu": ("x * Phi(x), Phi the normal distribution function; approximate: by tanh", (), "approximate=False"),
-    "hard_shrink": ("x where |x| > threshold (default 0.5), else 0", HALF, "threshold=None"),
-    "hard_sigmoid": ("min(max(slope * x + offset, 0), 1)", HALF, "slope=0.2, offset=0.5, name=None"),
-    "hard_swish": (
-        "x * min(max(x + offset, 0), threshold) / scale",
-        HALF,
-        "threshold=6.0, scale=6.0, offset=3.0, name=None",
-    ),
-    "leaky_relu": ("max(x, alpha * x)", HALF, "alpha=0.02, name=None"),
-    "log": ("natural logarithm of x", FLOATS, "name=None"),
-    "logsigmoid": ("log(1 / (1 + exp(-x)))", HALF, "name=None"),
-    "reciprocal": ("1 / x", HALF, "name=None"),
-    "relu": ("max(x, 0)", HALF, "name=None"),
-    "relu6": ("min(max(x, 0), threshold)", HALF, "threshold=6.0, name=None"),
-    "round": ("x rounded to the nearest integer, halves away from zero", HALF, "name=None"),
-    "rsqrt": ("1 / sqrt(x)", HALF, "name=None"),
-    "sigmoid": ("1 / (1 + exp(-x))", HALF, "name=None"),
-    "sign": ("-1, 0 or 1", HALF, ""),
-    "sin": ("sin(x)", HALF, "name=None"),
-    "soft_relu": ("log(1 + exp(min(max(x, -threshold), threshold)))", HALF, "threshold=40.0, name=None"),
-    "softplus": ("log(1 + exp(x))", HALF, "name=None"),
-    "softshrink": ("x - alpha above alpha (default 0.5), x + alpha below -alpha, else 0", HALF, "alpha=None"),
-    "softsign": ("x / (1 + |x|)", HALF, "name=None"),
-    "sqrt": ("square root of x", HALF, "name=None"),
-    "square": ("x * x", _NUMBERS, "name=None"),
-    "stanh": ("scale_b * tanh(scale_a * x)", HALF, "scale_a=0.67, scale_b=1.7159, name=None"),
-    "swish": ("x / (1 + exp(-beta * x))", HALF, "beta=1.0, name=None"),
-    "tanh": ("tanh(x)", HALF, "name=None"),
-    "tanh_shrink": ("x - tanh(x)", HALF, "name=None"),
-    "thresholded_relu": ("x where x > threshold (default 1), else 0", HALF, "threshold=None"),
-}
-_ATTRS: dict[str, dict[str, str]] = {"softshrink": {"alpha": "lambda"}}
 
 
-def _elementwise(kind: str, formula: str, dtypes: tuple[str, ...], parameters: str) -> Callable[..., Variable]:
-    renamed = _ATTRS.get(kind, {})
-
-    def layer(*args: Any, **kwargs: Any) -> Variable:
-        # binding takes longer than all the rest, and nearly every call is relu(x)
-        given = {"x": args[0]} if len(args) == 1 and not kwargs else signature.bind(*args, **kwargs).arguments
-        values = {**defaults, **given}
-        x = variable(values.pop("x"), "x", kind, dtypes)
-        helper = LayerHelper(kind, name=values.pop("name", None))
-        attrs = {renamed.get(n, n): v for n, v in values.items()}
-        return append(helper, {"X": x}, {"Out": x.dtype}, attrs)
-
-    doc = f"Element by element: {formula}."
-    if dtypes:
-        doc += f"\n\nx: {', '.join(dtypes)}; anything else raises FluidTypeError."
-    named(layer, kind, doc, f"x, {parameters}".rstrip(", "))
-    layer.__module__ = __name__
-    signature = layer.__signature__  # type: ignore[attr-defined]
-    defaults = {p.name: p.default for p in signature.parameters.values() if p.default is not p.empty}
-    return layer
+@located
+def abs(x: Variable, name: str | None = None) -> Variable:
+    """Element by element: |x|. x: float16 to float64, int32, int64."""
+    return unary("abs", x, _NUMBERS, name)
 
 
-for _kind, _row in _TABLE.items():
-    globals()[_kind] = _elementwise(_kind, *_row)
+@located
+def acos(x: Variable, name: str | None = None) -> Variable:
+    """Element by element: arccos(x). x: float16 to float64."""
+    return unary("acos", x, HALF, name)
 
 
+@located
+def asin(x: Variable, name: str | None = None) -> Variable:
+    """Element by element: arcsin(x). x: float16 to float64."""
+    return unary("asin", x, HALF, name)
+
+
+@located
+def atan(x: Variable, name: str | None = None) -> Variable:
+    """Element by element: arctan(x). x: float16 to float64."""
+    return unary("atan", x, HALF, name)
+
+
+@located
+def brelu(x: Variable, t_min: float = 0.0, t_max: float = 24.0, name: str | None = None) -> Variable:
+    """Element by element: min(max(x, t_min), t_max). x: float16 to float64."""
+    return unary("brelu", x, HALF, name, {"t_min": t_min, "t_max": t_max})
+
+
+@located
+def ceil(x: Variable, name: str | None = None) -> Variable:
+    """Element by element: x rounded up. x: float16 to float64."""
+    return unary("ceil", x, HALF, name)
+
+
+@located
+def cos(x: Variable, name: str | None = None) -> Variable:
+    """Element by element: cos(x). x: float16 to float64."""
+    return unary("cos", x, HALF, name)
+
+
+@located
+def elu(x: Variable, alpha: float = 1.0, name: str | None = None) -> Variable:
+    """Element by element: x where x > 0, else alpha * (exp(x) - 1). x: float16 to float64."""
+    return unary("elu", x, HALF, name, {"alpha": alpha})
+
+
+@located
+def erf(x: Variable) -> Variable:
+    """Element by element: 2 / sqrt(pi) * integral of exp(-t^2) from 0 to x."""
+    return unary("erf", x, ())
+
+
+@located
+def exp(x: Variable, name: str | None = None) -> Variable:
+    """Element by element: exp(x). x: float16 to float64, int32, int64."""
+    return unary("exp", x, _NUMBERS, name)
+
+
+@located
+def floor(x: Variable, name: str | None = None) -> Variable:
+    """Element by element: x rounded down. x: float16 to float64."""
+    return unary("floor", x, HALF, name)
+
+
+@located
+def gelu(x: Variable, approximate: bool = False) -> Variable:
+    """Element by element: x * Phi(x), Phi the normal distribution function; approximate: by tanh."""
+    return unary("gelu", x, (), None, {"approximate": approximate})
+
+
+@located
+def hard_shrink(x: Variable, threshold: float | None = None) -> Variable:
+    """Element by element: x where |x| > threshold (default 0.5), else 0. x: float16 to float64."""
+    return unary("hard_shrink", x, HALF, None, {"threshold": threshold})
+
+
+@located
+def hard_sigmoid(x: Variable, slope: float = 0.2, offset: float = 0.5, name: str | None = None) -> Variable:
+    """Element by element: min(max(slope * x + offset, 0), 1). x: float16 to float64."""
+    return unary("hard_sigmoid", x, HALF, name, {"slope": slope, "offset": offset})
+
+
+@located
+def hard_swish(
+    x: Variable, threshold: float = 6.0, scale: float = 6.0, offset: float = 3.0, name: str | None = None
+) -> Variable:
+    """Element by element: x * min(max(x + offset, 0), threshold) / scale. x: float16 to float64."""
+    return unary("hard_swish", x, HALF, name, {"threshold": threshold, "scale": scale, "offset": offset})
+
+
+@located
+def leaky_relu(x: Variable, alpha: float = 0.02, name: str | None = None) -> Variable:
+    """Element by element: max(x, alpha * x). x: float16 to float64."""
+    return unary("leaky_relu", x, HALF, name, {"alpha": alpha})
+
+
+@located
+def log(x: Variable, name: str | None = None) -> Variable:
+    """Element by element: natural logarithm of x. x: float32 or float64."""
+    return unary("log", x, FLOATS, name)
+
+
+@located
+def logsigmoid(x: Variable, name: str | None = None) -> Variable:
+    """Element by element: log(1 / (1 + exp(-x))). x: float16 to float64."""
+    return unary("logsigmoid", x, HALF, name)
+
+
+@located
+def reciprocal(x: Variable, name: str | None = None) -> Variable:
+    """Element by element: 1 / x. x: float16 to float64."""
+    return unary("reciprocal", x, HALF, name)
+
+
+@located
+def relu(x: Variable, name: str | None = None) -> Variable:
+    """Element by element: max(x, 0). x: float16 to float64."""
+    return unary("relu", x, HALF, name)
+
+
+@located
+def relu6(x: Variable, threshold: float = 6.0, name: str | None = None) -> Variable:
+    """Element by element: min(max(x, 0), threshold). x: float16 to float64."""
+    return unary("relu6", x, HALF, name, {"threshold": threshold})
+
+
+@located
+def round(x: Variable, name: str | None = None) -> Variable:
+    """Element by element: x rounded to the nearest integer, halves away from zero. x: float16 to float64."""
+    return unary("round", x, HALF, name)
+
+
+@located
+def rsqrt(x: Variable, name: str | None = None) -> Variable:
+    """Element by element: 1 / sqrt(x). x: float16 to float64."""
+    return unary("rsqrt", x, HALF, name)
+
+
+@located
+def sigmoid(x: Variable, name: str | None = None) -> Variable:
+    """Element by element: 1 / (1 + exp(-x)). x: float16 to float64."""
+    return unary("sigmoid", x, HALF, name)
+
+
+@located
+def sign(x: Variable) -> Variable:
+    """Element by element: -1, 0 or 1. x: float16 to float64."""
+    return unary("sign", x, HALF)
+
+
+@located
+def sin(x: Variable, name: str | None = None) -> Variable:
+    """Element by element: sin(x). x: float16 to float64."""
+    return unary("sin", x, HALF, name)
+
+
+@located
+def soft_relu(x: Variable, threshold: float = 40.0, name: str | None = None) -> Variable:
+    """Element by element: log(1 + exp(min(max(x, -threshold), threshold))). x: float16 to float64."""
+    return unary("soft_relu", x, HALF, name, {"threshold": threshold})
+
+
+@located
+def softplus(x: Variable, name: str | None = None) -> Variable:
+    """Element by element: log(1 + exp(x)). x: float16 to float64."""
+    return unary("softplus", x, HALF, name)
+
+
+@located
+def softshrink(x: Variable, alpha: float | None = None) -> Variable:
+    """Element by element: x - alpha above alpha (default 0.5), x + alpha below -alpha, else 0. x: float16 to float64."""
+    return unary("softshrink", x, HALF, None, {"lambda": alpha})
+
+
+@located
+def softsign(x: Variable, name: str | None = None) -> Variable:
+    """Element by element: x / (1 + |x|). x: float16 to float64."""
+    return unary("softsign", x, HALF, name)
+
+
+@located
+def sqrt(x: Variable, name: str | None = None) -> Variable:
+    """Element by element: square root of x. x: float16 to float64."""
+    return unary("sqrt", x, HALF, name)
+
+
+@located
+def square(x: Variable, name: str | None = None) -> Variable:
+    """Element by element: x * x. x: float16 to float64, int32, int64."""
+    return unary("square", x, _NUMBERS, name)
+
+
+@located
+def stanh(x: Variable, scale_a: float = 0.67, scale_b: float = 1.7159, name: str | None = None) -> Variable:
+    """Element by element: scale_b * tanh(scale_a * x). x: float16 to float64."""
+    return unary("stanh", x, HALF, name, {"scale_a": scale_a, "scale_b": scale_b})
+
+
+@located
+def swish(x: Variable, beta: float = 1.0, name: str | None = None) -> Variable:
+    """Element by element: x / (1 + exp(-beta * x)). x: float16 to float64."""
+    return unary("swish", x, HALF, name, {"beta": beta})
+
+
+@located
+def tanh(x: Variable, name: str | None = None) -> Variable:
+    """Element by element: tanh(x). x: float16 to float64."""
+    return unary("tanh", x, HALF, name)
+
+
+@located
+def tanh_shrink(x: Variable, name: str | None = None) -> Variable:
+    """Element by element: x - tanh(x). x: float16 to float64."""
+    return unary("tanh_shrink", x, HALF, name)
+
+
+@located
+def thresholded_relu(x: Variable, threshold: float | None = None) -> Variable:
+    """Element by element: x where x > threshold (default 1), else 0. x: float16 to float64."""
+    return unary("thresholded_relu", x, HALF, None, {"threshold": threshold})
+
+
+@located
 def softmax(input: Variable, use_cudnn: bool = False, name: str | None = None, axis: int = -1) -> Variable:
     """exp(x) / sum(exp(x), axis), shifted by the maximum. use_cudnn is a hint without meaning here."""
     variable(input, "input", "softmax", HALF)
@@ -90,6 +244,7 @@ def softmax(input: Variable, use_cudnn: bool = False, name: str | None = None, a
     return append(helper, {"X": input}, {"Out": input.dtype}, {"axis": axis, "use_cudnn": use_cudnn})
 
 
+@located
 def log_softmax(input: Variable, axis: int | None = None, dtype: Any = None, name: str | None = None) -> Variable:
     """log(softmax(input, axis)), axis None meaning -1; dtype casts the input first."""
     from ..dtypes import enum_of
@@ -105,18 +260,21 @@ def log_softmax(input: Variable, axis: int | None = None, dtype: Any = None, nam
     return append(helper, {"X": probability}, {"Out": probability.dtype}, kind="log")
 
 
+@located
 def log1p(x: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
     """log(1 + x), accurate for small x. out: a variable to write instead of a new one."""
     variable(x, "x", "log1p", FLOATS)
     return append(LayerHelper("log1p", name=name), {"X": x}, {"Out": x.dtype if out is None else out})
 
 
+@located
 def selu(x: Variable, scale: float | None = None, alpha: float | None = None, name: str | None = None) -> Variable:
     """scale * (x where x > 0, else alpha * (exp(x) - 1)); the defaults keep mean 0 and variance 1 through layers."""
     variable(x, "x", "selu", FLOATS)
     return append(LayerHelper("selu", name=name), {"X": x}, {"Out": x.dtype}, {"scale": scale, "alpha": alpha})
 
 
+@located
 def mish(x: Variable, threshold: int = 20, name: str | None = None) -> Variable:
     """x * tanh(softplus(x)); softplus is x above `threshold` and exp(x) below its negative."""
     variable(x, "x", "mish", FLOATS)
@@ -124,6 +282,7 @@ def mish(x: Variable, threshold: int = 20, name: str | None = None) -> Variable:
     return append(LayerHelper("mish", name=name), {"X": x}, {"Out": x.dtype}, {"threshold": threshold})
 
 
+@located
 def pow(x: Variable, factor: Any = 1.0, name: str | None = None) -> Variable:
     """x ** factor; factor: a number or a variable of one element."""
     variable(x, "x", "pow", (*FLOATS, *INTS))
@@ -134,6 +293,7 @@ def pow(x: Variable, factor: Any = 1.0, name: str | None = None) -> Variable:
     return append(helper, {"X": x}, {"Out": x.dtype}, {"factor": factor})
 
 
+@located
 def cumsum(
     x: Variable, axis: int | None = None, exclusive: bool | None = None, reverse: bool | None = None
 ) -> Variable:
@@ -143,6 +303,7 @@ def cumsum(
     return append(LayerHelper("cumsum"), {"X": x}, {"Out": x.dtype}, attrs)
 
 
+@located
 def prelu(x: Variable, mode: str, param_attr: Any = None, name: str | None = None) -> Variable:
     """max(x, 0) + alpha * min(x, 0) with a learned alpha: one ("all"), one a channel, or one an element of an image.
 
@@ -158,6 +319,7 @@ def prelu(x: Variable, mode: str, param_attr: Any = None, name: str | None = Non
     return append(helper, {"X": x, "Alpha": alpha}, {"Out": x.dtype}, {"mode": mode})
 
 
+@located
 def maxout(x: Variable, groups: int, name: str | None = None, axis: int = 1) -> Variable:
     """Maximum over each group of `groups` neighbouring channels: [N, C, H, W] gives [N, C / groups, H, W]; axis 1, 3
     or -1.
@@ -168,4 +330,51 @@ def maxout(x: Variable, groups: int, name: str | None = None, axis: int = 1) -> 
     return append(helper, {"X": x}, {"Out": x.dtype}, {"groups": groups, "axis": 3 if axis == -1 else axis})
 
 
-__all__ = [*_TABLE, "cumsum", "log1p", "log_softmax", "maxout", "mish", "pow", "prelu", "selu", "softmax"]
+__all__ = [
+    "abs",
+    "acos",
+    "asin",
+    "atan",
+    "brelu",
+    "ceil",
+    "cos",
+    "cumsum",
+    "elu",
+    "erf",
+    "exp",
+    "floor",
+    "gelu",
+    "hard_shrink",
+    "hard_sigmoid",
+    "hard_swish",
+    "leaky_relu",
+    "log",
+    "log1p",
+    "log_softmax",
+    "logsigmoid",
+    "maxout",
+    "mish",
+    "pow",
+    "prelu",
+    "reciprocal",
+    "relu",
+    "relu6",
+    "round",
+    "rsqrt",
+    "selu",
+    "sigmoid",
+    "sign",
+    "sin",
+    "soft_relu",
+    "softmax",
+    "softplus",
+    "softshrink",
+    "softsign",
+    "sqrt",
+    "square",
+    "stanh",
+    "swish",
+    "tanh",
+    "tanh_shrink",
+    "thresholded_relu",
+]

@@ -10,21 +10,15 @@ from ..errors import FluidTypeError, FluidValueError
 from ..initializer import ConstantInitializer
 from ..ir.desc import EMPTY
 from ..layer_helper import LayerHelper
+from ..loc import located
 from ..program import Block
 from ..variable import Variable
 from ._build import BOOL, FLOATS, INTS, append, typed, variable
-from .elementwise import (  # type: ignore[attr-defined]
-    equal,
-    greater_equal,
-    greater_than,
-    less_equal,
-    less_than,
-    logical_and,
-    logical_not,
-    not_equal,
-)
+from .compare import equal, greater_equal, greater_than, less_equal, less_than, not_equal
+from .elementwise import logical_and, logical_not
 
 
+@located
 def increment(x: Variable, value: float = 1.0, in_place: bool = True) -> Variable:
     """x + value for a variable of one element; in_place writes x itself."""
     variable(x, "x", "increment", (*FLOATS, *INTS))
@@ -36,6 +30,7 @@ def increment(x: Variable, value: float = 1.0, in_place: bool = True) -> Variabl
     return append(helper, {"X": [x]}, {"Out": x if in_place else x.dtype}, {"step": step})
 
 
+@located
 def is_empty(x: Variable, cond: Variable | None = None) -> Variable:
     """Whether x has no elements: one bool. cond: a variable to write instead of a new one."""
     variable(x, "x", "is_empty", (*FLOATS, *INTS))
@@ -46,6 +41,7 @@ def is_empty(x: Variable, cond: Variable | None = None) -> Variable:
     return out
 
 
+@located
 def autoincreased_step_counter(counter_name: str | None = None, begin: int = 1, step: int = 1) -> Variable:
     """A persistable int64 counter that is `begin` in the first run and grows by `step` at the start of each run.
 
@@ -178,16 +174,6 @@ class Switch:
 
 
 __all__ = [
-    "ConditionalBlock",
-    "ConditionalBlockGuard",
-    "Switch",
-    "autoincreased_step_counter",
-    "equal",
-    "greater_equal",
-    "greater_than",
-    "increment",
-    "is_empty",
-    "less_equal",
-    "less_than",
-    "not_equal",
-]
+    "Switch", "autoincreased_step_counter", "equal", "greater_equal", "greater_than", "increment", "is_empty",
+    "less_equal", "less_than", "not_equal",
+]  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..initializer import NormalInitializer
 from ..layer_helper import LayerHelper
+from ..loc import located
 from ..variable import Variable
 from ._build import HALF, append, one_of, require, size_list, variable
 
@@ -109,6 +110,7 @@ def _conv(
     return _finish(helper, out, last, n)
 
 
+@located
 def conv2d(
     input: Variable,
     num_filters: int,
@@ -136,6 +138,7 @@ def conv2d(
                  param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)  # fmt: skip
 
 
+@located
 def conv3d(
     input: Variable,
     num_filters: int,
@@ -207,6 +210,7 @@ def _conv_transpose(
     return _finish(helper, out, last, n)
 
 
+@located
 def conv2d_transpose(
     input: Variable,
     num_filters: int,
@@ -248,6 +252,7 @@ def conv2d_transpose(
     )
 
 
+@located
 def conv3d_transpose(
     input: Variable,
     num_filters: int,

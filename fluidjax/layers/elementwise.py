@@ -1,105 +1,129 @@
-"""Arithmetic, comparison and logic on variables, and sums, scales and clips."""
+"""Arithmetic and logic on variables, and sums, scales and clips."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from ..layer_helper import LayerHelper
+from ..loc import located
 from ..variable import Variable
-from ._build import BOOL, FLOATS, HALF, INTS, append, named, require, typed, variable
+from ._build import BOOL, FLOATS, HALF, INTS, append, require, typed, variable
 
 _NUMBERS = (*HALF, *INTS)
-_ARITHMETIC = {
-    "elementwise_add": ("x + y", _NUMBERS),
-    "elementwise_sub": ("x - y", _NUMBERS),
-    "elementwise_mul": ("x * y", _NUMBERS),
-    "elementwise_div": ("x / y, rounded towards zero for integers", _NUMBERS),
-    "elementwise_max": ("max(x, y)", _NUMBERS),
-    "elementwise_min": ("min(x, y)", _NUMBERS),
-    "elementwise_pow": ("x ** y", _NUMBERS),
-    "elementwise_mod": ("x mod y, with the sign of y", _NUMBERS),
-    "elementwise_floordiv": ("x / y rounded down", _NUMBERS),
-}
-_COMPARE = {
-    "equal": "x == y", "not_equal": "x != y", "less_than": "x < y", "less_equal": "x <= y", "greater_than": "x > y",
-    "greater_equal": "x >= y",
-}  # fmt: skip
-_LOGIC = {"logical_and": "x and y", "logical_or": "x or y", "logical_xor": "one of x and y", "logical_not": "not x"}
 
 
-def _arithmetic(kind: str, formula: str, dtypes: tuple[str, ...]) -> Callable[..., Variable]:
-    def layer(x: Variable, y: Variable, axis: int = -1, act: str | None = None, name: str | None = None) -> Variable:
-        helper = LayerHelper(kind, act=act, name=name)
-        variable(x, "x", kind, dtypes)
-        variable(y, "y", kind, dtypes)
-        return helper.append_activation(append(helper, {"X": x, "Y": y}, {"Out": x.dtype}, {"axis": axis}))
-
-    doc = (
-        f"act({formula}), element by element; y's dimensions are matched with those of x from `axis` on (-1: the last "
-        f"ones) and broadcast over the others.\n\nx, y: {', '.join(dtypes)}; anything else raises FluidTypeError."
-    )
-    layer.__module__ = __name__
-    return named(layer, kind, doc, "x, y, axis=-1, act=None, name=None")
+def _arithmetic(kind: str, x: Variable, y: Variable, axis: int, act: str | None, name: str | None) -> Variable:
+    helper = LayerHelper(kind, act=act, name=name)
+    variable(x, "x", kind, _NUMBERS)
+    variable(y, "y", kind, _NUMBERS)
+    return helper.append_activation(append(helper, {"X": x, "Y": y}, {"Out": x.dtype}, {"axis": axis}))
 
 
-def _compare(kind: str, formula: str) -> Callable[..., Variable]:
-    def run(x: Variable, y: Variable, cond: Variable | None, attrs: dict[str, Any]) -> Variable:
-        variable(x, "x", kind, (*FLOATS, *INTS))
-        variable(y, "y", kind, (*FLOATS, *INTS))
-        typed(cond, "cond", (Variable, type(None)), kind)
-        out = append(LayerHelper(kind), {"X": [x], "Y": [y]}, {"Out": "bool" if cond is None else cond}, attrs)
-        if cond is None:
-            out.stop_gradient = True
-        return out
-
-    if kind == "less_than":
-
-        def layer(x: Variable, y: Variable, force_cpu: bool | None = None, cond: Variable | None = None) -> Variable:
-            return run(x, y, cond, {"force_cpu": force_cpu})
-
-    else:
-
-        def layer(x: Variable, y: Variable, cond: Variable | None = None) -> Variable:  # type: ignore[misc]
-            return run(x, y, cond, {})
-
-    doc = f"{formula}, element by element, y broadcast to x: bool. cond: a variable to write instead of a new one."
-    parameters = "x, y, force_cpu=None, cond=None" if kind == "less_than" else "x, y, cond=None"
-    layer.__module__ = __name__
-    return named(layer, kind, doc + (" force_cpu: an attribute of the op." if kind == "less_than" else ""), parameters)
+def _logical(kind: str, inputs: dict[str, Variable], out: Variable | None, name: str | None) -> Variable:
+    for slot, v in inputs.items():
+        variable(v, slot.lower(), kind, BOOL)
+    typed(out, "out", (Variable, type(None)), kind)
+    return append(LayerHelper(kind, name=name), inputs, {"Out": "bool" if out is None else out})
 
 
-def _logical(kind: str, formula: str) -> Callable[..., Variable]:
-    def run(inputs: dict[str, Variable], out: Variable | None, name: str | None) -> Variable:
-        for slot, v in inputs.items():
-            variable(v, slot.lower(), kind, BOOL)
-        typed(out, "out", (Variable, type(None)), kind)
-        return append(LayerHelper(kind, name=name), inputs, {"Out": "bool" if out is None else out})
-
-    if kind == "logical_not":
-
-        def layer(x: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
-            return run({"X": x}, out, name)
-
-    else:
-
-        def layer(x: Variable, y: Variable, out: Variable | None = None, name: str | None = None) -> Variable:  # type: ignore[misc]
-            return run({"X": x, "Y": y}, out, name)
-
-    doc = f"{formula}, element by element, for bool variables. out: a variable to write instead of a new one."
-    layer.__module__ = __name__
-    return named(layer, kind, doc, "x, out=None, name=None" if kind == "logical_not" else "x, y, out=None, name=None")
+@located
+def elementwise_add(
+    x: Variable, y: Variable, axis: int = -1, act: str | None = None, name: str | None = None
+) -> Variable:
+    """act(x + y), element by element; y lies on the dimensions of x from `axis` on (-1: the last)."""
+    return _arithmetic("elementwise_add", x, y, axis, act, name)
 
 
-for _kind, (_formula, _dtypes) in _ARITHMETIC.items():
-    globals()[_kind] = _arithmetic(_kind, _formula, _dtypes)
-for _kind, _formula in _COMPARE.items():
-    globals()[_kind] = _compare(_kind, _formula)
-for _kind, _formula in _LOGIC.items():
-    globals()[_kind] = _logical(_kind, _formula)
+@located
+def elementwise_sub(
+    x: Variable, y: Variable, axis: int = -1, act: str | None = None, name: str | None = None
+) -> Variable:
+    """act(x - y), element by element; y lies on the dimensions of x from `axis` on (-1: the last)."""
+    return _arithmetic("elementwise_sub", x, y, axis, act, name)
 
 
+@located
+def elementwise_mul(
+    x: Variable, y: Variable, axis: int = -1, act: str | None = None, name: str | None = None
+) -> Variable:
+    """act(x * y), element by element; y lies on the dimensions of x from `axis` on (-1: the last)."""
+    return _arithmetic("elementwise_mul", x, y, axis, act, name)
+
+
+@located
+def elementwise_div(
+    x: Variable, y: Variable, axis: int = -1, act: str | None = None, name: str | None = None
+) -> Variable:
+    """act(x / y, rounded towards zero for integers), element by element; y lies on the dimensions of x from `axis` on (-1: the last)."""
+    return _arithmetic("elementwise_div", x, y, axis, act, name)
+
+
+@located
+def elementwise_max(
+    x: Variable, y: Variable, axis: int = -1, act: str | None = None, name: str | None = None
+) -> Variable:
+    """act(max(x, y)), element by element; y lies on the dimensions of x from `axis` on (-1: the last)."""
+    return _arithmetic("elementwise_max", x, y, axis, act, name)
+
+
+@located
+def elementwise_min(
+    x: Variable, y: Variable, axis: int = -1, act: str | None = None, name: str | None = None
+) -> Variable:
+    """act(min(x, y)), element by element; y lies on the dimensions of x from `axis` on (-1: the last)."""
+    return _arithmetic("elementwise_min", x, y, axis, act, name)
+
+
+@located
+def elementwise_pow(
+    x: Variable, y: Variable, axis: int = -1, act: str | None = None, name: str | None = None
+) -> Variable:
+    """act(x ** y), element by element; y lies on the dimensions of x from `axis` on (-1: the last)."""
+    return _arithmetic("elementwise_pow", x, y, axis, act, name)
+
+
+@located
+def elementwise_mod(
+    x: Variable, y: Variable, axis: int = -1, act: str | None = None, name: str | None = None
+) -> Variable:
+    """act(x mod y, with the sign of y), element by element; y lies on the dimensions of x from `axis` on (-1: the last)."""
+    return _arithmetic("elementwise_mod", x, y, axis, act, name)
+
+
+@located
+def elementwise_floordiv(
+    x: Variable, y: Variable, axis: int = -1, act: str | None = None, name: str | None = None
+) -> Variable:
+    """act(x / y rounded down), element by element; y lies on the dimensions of x from `axis` on (-1: the last)."""
+    return _arithmetic("elementwise_floordiv", x, y, axis, act, name)
+
+
+@located
+def logical_and(x: Variable, y: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
+    """x and y, element by element, for bool variables. out: a variable to write instead of a new one."""
+    return _logical("logical_and", {"X": x, "Y": y}, out, name)
+
+
+@located
+def logical_or(x: Variable, y: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
+    """x or y, element by element, for bool variables. out: a variable to write instead of a new one."""
+    return _logical("logical_or", {"X": x, "Y": y}, out, name)
+
+
+@located
+def logical_xor(x: Variable, y: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
+    """one of x and y, element by element, for bool variables. out: a variable to write instead of a new one."""
+    return _logical("logical_xor", {"X": x, "Y": y}, out, name)
+
+
+@located
+def logical_not(x: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
+    """not x, element by element, for bool variables. out: a variable to write instead of a new one."""
+    return _logical("logical_not", {"X": x}, out, name)
+
+
+@located
 def elementwise_equal(x: Variable, y: Variable, name: str | None = None) -> Variable:
     """x == y, element by element: bool."""
     helper = LayerHelper("elementwise_equal", name=name)
@@ -108,6 +132,7 @@ def elementwise_equal(x: Variable, y: Variable, name: str | None = None) -> Vari
     return out
 
 
+@located
 def scale(
     x: Variable,
     scale: Any = 1.0,
@@ -127,12 +152,14 @@ def scale(
     return helper.append_activation(append(helper, inputs, {"Out": x.dtype}, attrs))
 
 
+@located
 def clip(x: Variable, min: float, max: float, name: str | None = None) -> Variable:
     """min(max(x, min), max), element by element."""
     variable(x, "x", "clip", HALF)
     return append(LayerHelper("clip", name=name), {"X": x}, {"Out": x.dtype}, {"min": min, "max": max})
 
 
+@located
 def clamp(
     input: Variable, min: Any = None, max: Any = None, output: Variable | None = None, name: str | None = None
 ) -> Variable:
@@ -151,6 +178,7 @@ def clamp(
     return append(helper, inputs, {"Out": input.dtype if output is None else output}, attrs, kind="clip")
 
 
+@located
 def clip_by_norm(x: Variable, max_norm: float, name: str | None = None) -> Variable:
     """x * max_norm / |x| where the Euclidean norm |x| exceeds max_norm, else x."""
     variable(x, "x", "clip_by_norm", ("float32",))
@@ -158,6 +186,7 @@ def clip_by_norm(x: Variable, max_norm: float, name: str | None = None) -> Varia
     return append(LayerHelper("clip_by_norm", name=name), {"X": x}, {"Out": x.dtype}, {"max_norm": max_norm})
 
 
+@located
 def sum(x: Any) -> Variable:
     """The sum of a list of variables of one shape, element by element."""
     typed(x, "x", (Variable, tuple, list), "sum")
@@ -167,6 +196,7 @@ def sum(x: Any) -> Variable:
     return append(helper, {"X": x}, {"Out": helper.input_dtype("x")}, {"use_mkldnn": False})
 
 
+@located
 def sums(input: Any, out: Variable | None = None) -> Variable:
     """The sum of a list of variables, as sum. out: a variable to write instead of a new one."""
     typed(input, "input", (Variable, tuple, list), "sums")
@@ -176,6 +206,7 @@ def sums(input: Any, out: Variable | None = None) -> Variable:
     return append(helper, {"X": input}, {"Out": helper.input_dtype() if out is None else out}, {"use_mkldnn": False})
 
 
+@located
 def allclose(
     input: Variable,
     other: Variable,
@@ -191,6 +222,7 @@ def allclose(
     return append(LayerHelper("allclose", name=name), {"Input": input, "Other": other}, {"Out": "bool"}, attrs)
 
 
+@located
 def dist(x: Variable, y: Variable, p: float = 2) -> Variable:
     """(sum |x - y| ** p) ** (1 / p); p may be 0 (how many differ), inf or -inf."""
     for what, v in (("x", x), ("y", y)):
@@ -198,6 +230,7 @@ def dist(x: Variable, y: Variable, p: float = 2) -> Variable:
     return append(LayerHelper("dist"), {"X": [x], "Y": [y]}, {"Out": x.dtype}, {"p": float(p)})
 
 
+@located
 def kron(x: Variable, y: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
     """Kronecker product: every element of x times the whole of y. out: a variable to write."""
     for what, v in (("x", x), ("y", y)):
@@ -205,6 +238,7 @@ def kron(x: Variable, y: Variable, out: Variable | None = None, name: str | None
     return append(LayerHelper("kron", name=name), {"X": x, "Y": y}, {"Out": x.dtype if out is None else out})
 
 
+@located
 def cross(input: Variable, other: Variable, dim: int | None = None) -> Variable:
     """Cross products of the vectors along `dim` (default: the first dimension of size 3)."""
     for what, v in (("input", input), ("other", other)):
@@ -212,18 +246,21 @@ def cross(input: Variable, other: Variable, dim: int | None = None) -> Variable:
     return append(LayerHelper("cross"), {"X": input, "Y": other}, {"Out": input.dtype}, {"dim": dim})
 
 
+@located
 def has_inf(x: Variable) -> Variable:
     """Whether x holds an infinity: shape [1], of x's dtype."""
     typed(x, "x", Variable, "has_inf")
     return append(LayerHelper("isinf"), {"X": x}, {"Out": x.dtype})
 
 
+@located
 def has_nan(x: Variable) -> Variable:
     """Whether x holds a NaN: shape [1], of x's dtype."""
     typed(x, "x", Variable, "has_nan")
     return append(LayerHelper("isnan"), {"X": x}, {"Out": x.dtype})
 
 
+@located
 def isfinite(x: Variable) -> Variable:
     """Whether x holds neither NaN nor infinity: one bool."""
     variable(x, "x", "isfinite", (*FLOATS, *INTS))
@@ -231,20 +268,30 @@ def isfinite(x: Variable) -> Variable:
 
 
 __all__ = [
-    *_ARITHMETIC,
-    *_COMPARE,
-    *_LOGIC,
     "allclose",
     "clamp",
     "clip",
     "clip_by_norm",
     "cross",
     "dist",
+    "elementwise_add",
+    "elementwise_div",
     "elementwise_equal",
+    "elementwise_floordiv",
+    "elementwise_max",
+    "elementwise_min",
+    "elementwise_mod",
+    "elementwise_mul",
+    "elementwise_pow",
+    "elementwise_sub",
     "has_inf",
     "has_nan",
     "isfinite",
     "kron",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
     "scale",
     "sum",
     "sums",

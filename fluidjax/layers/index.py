@@ -8,10 +8,12 @@ import numpy as np
 
 from ..dtypes import enum_of
 from ..layer_helper import LayerHelper
+from ..loc import located
 from ..variable import Variable
 from ._build import FLOATS, INTS, append, require, typed, variable
 
 
+@located
 def gather(input: Variable, index: Variable, overwrite: bool = True) -> Variable:
     """Rows input[index]. overwrite: how the gradient treats repeated rows, an attribute of the op."""
     helper = LayerHelper("gather", input=input)
@@ -20,6 +22,7 @@ def gather(input: Variable, index: Variable, overwrite: bool = True) -> Variable
     return append(helper, {"X": input, "Index": index}, {"Out": dtype}, {"overwrite": overwrite})
 
 
+@located
 def gather_nd(input: Variable, index: Variable, name: str | None = None) -> Variable:
     """Out[i...] = input[index[i..., 0], index[i..., 1], ...]: the last dimension of `index` holds places."""
     helper = LayerHelper("gather_nd", name=name)
@@ -28,6 +31,7 @@ def gather_nd(input: Variable, index: Variable, name: str | None = None) -> Vari
     return append(helper, {"X": input, "Index": index}, {"Out": input.dtype})
 
 
+@located
 def scatter(
     input: Variable, index: Variable, updates: Variable, name: str | None = None, overwrite: bool = True
 ) -> Variable:
@@ -39,6 +43,7 @@ def scatter(
     return append(helper, {"X": input, "Ids": index, "Updates": updates}, {"Out": dtype}, {"overwrite": overwrite})
 
 
+@located
 def scatter_nd_add(ref: Variable, index: Variable, updates: Variable, name: str | None = None) -> Variable:
     """ref plus `updates` at the places that the last dimension of `index` names; repeated places add up."""
     for what, v in (("ref", ref), ("index", index), ("updates", updates)):
@@ -52,6 +57,7 @@ def scatter_nd_add(ref: Variable, index: Variable, updates: Variable, name: str 
     return append(helper, {"X": ref, "Index": index, "Updates": updates}, {"Out": ref.dtype})
 
 
+@located
 def scatter_nd(index: Variable, updates: Variable, shape: Any, name: str | None = None) -> Variable:
     """scatter_nd_add to zeros of this shape."""
     from .tensor import zeros
@@ -60,6 +66,7 @@ def scatter_nd(index: Variable, updates: Variable, shape: Any, name: str | None 
     return scatter_nd_add(zeros(shape, updates.dtype), index, updates, name)
 
 
+@located
 def index_select(input: Variable, index: Variable, dim: int = 0) -> Variable:
     """The entries `index` (a vector) along dimension `dim`."""
     variable(input, "input", "index_select", (*FLOATS, *INTS))
@@ -67,6 +74,7 @@ def index_select(input: Variable, index: Variable, dim: int = 0) -> Variable:
     return append(LayerHelper("index_select"), {"X": input, "Index": index}, {"Out": input.dtype}, {"dim": dim})
 
 
+@located
 def index_sample(x: Variable, index: Variable) -> Variable:
     """Out[i, j] = x[i, index[i, j]]."""
     variable(x, "x", "index_sample", (*FLOATS, *INTS))
@@ -74,6 +82,7 @@ def index_sample(x: Variable, index: Variable) -> Variable:
     return append(LayerHelper("index_sample"), {"X": x, "Index": index}, {"Out": x.dtype})
 
 
+@located
 def multiplex(inputs: Any, index: Variable) -> Variable:
     """Out[i] = inputs[index[i]][i]: each row from one of the variables; index: int32 [N, 1]."""
     helper = LayerHelper("multiplex")
@@ -85,6 +94,7 @@ def multiplex(inputs: Any, index: Variable) -> Variable:
     return append(helper, {"X": inputs, "Ids": index}, {"Out": inputs[0].dtype})
 
 
+@located
 def shard_index(input: Variable, index_num: int, nshards: int, shard_id: int, ignore_value: int = -1) -> Variable:
     """Ids within one of `nshards` equal ranges of index_num, from 0; ids of other shards become ignore_value."""
     variable(input, "input", "shard_index", ("int64",))
@@ -94,6 +104,7 @@ def shard_index(input: Variable, index_num: int, nshards: int, shard_id: int, ig
     return append(helper, {"X": [input]}, {"Out": input.dtype}, attrs)
 
 
+@located
 def sequence_mask(x: Variable, maxlen: Any = None, dtype: Any = "int64", name: str | None = None) -> Variable:
     """Out[..., j] = 1 where j < x[...]; the last dimension is maxlen, or max(x) where that is None."""
     helper = LayerHelper("sequence_mask", name=name)
@@ -109,6 +120,7 @@ def sequence_mask(x: Variable, maxlen: Any = None, dtype: Any = "int64", name: s
     return out
 
 
+@located
 def gather_tree(ids: Variable, parents: Variable) -> Variable:
     """Whole sequences [T, N, beams] out of the ids and parents of each step of a beam search, from the last step back."""
     variable(ids, "ids", "gather_tree", INTS)
@@ -116,12 +128,14 @@ def gather_tree(ids: Variable, parents: Variable) -> Variable:
     return append(LayerHelper("gather_tree"), {"Ids": ids, "Parents": parents}, {"Out": ids.dtype})
 
 
+@located
 def shape(input: Variable) -> Variable:
     """The shape of `input` when the program runs: int32 [rank]."""
     variable(input, "input", "shape", (*FLOATS, *INTS))
     return append(LayerHelper("shape"), {"Input": input}, {"Out": "int32"})
 
 
+@located
 def rank(input: Variable) -> Variable:
     """The number of dimensions: an int32 scalar."""
     from .tensor import assign
@@ -130,6 +144,7 @@ def rank(input: Variable) -> Variable:
     return assign(np.array(input.ndim, "int32"))
 
 
+@located
 def size(input: Variable) -> Variable:
     """The number of elements when the program runs: int64 [1]."""
     typed(input, "input", Variable, "size")

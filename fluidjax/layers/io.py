@@ -7,10 +7,12 @@ from typing import Any
 
 from ..dtypes import VarType
 from ..layer_helper import LayerHelper
+from ..loc import located
 from ..variable import Variable
 from ._build import typed
 
 
+@located
 def data(
     name: str,
     shape: Sequence[int | None],

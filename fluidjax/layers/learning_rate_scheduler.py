@@ -8,18 +8,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar
 
+from ..loc import located
 from ..program import default_main_program
 from ..variable import Variable
 from ._build import require
-from .activation import ceil, cos, exp, floor  # type: ignore[attr-defined]
+from .activation import ceil, cos, exp, floor
 from .control_flow import Switch, autoincreased_step_counter
-from .elementwise import elementwise_min  # type: ignore[attr-defined]
+from .elementwise import elementwise_min
 from .tensor import assign, cast, create_global_var, fill_constant
 
+_Layer = TypeVar("_Layer", bound=Callable[..., Variable])
 
-def _schedule(fn: Callable[..., Variable]) -> Callable[..., Variable]:
+
+def _schedule(fn: _Layer) -> _Layer:
     """Mark the ops that `fn` appends as a learning-rate schedule's."""
 
     @wraps(fn)
@@ -27,7 +30,7 @@ def _schedule(fn: Callable[..., Variable]) -> Callable[..., Variable]:
         with default_main_program()._lr_schedule_guard():
             return fn(*args, **kwargs)
 
-    return run
+    return run  # type: ignore[return-value]
 
 
 def _step(begin: int = 0) -> Any:
@@ -40,6 +43,7 @@ def _periods(decay_steps: float, staircase: bool) -> Any:
     return floor(periods) if staircase else periods
 
 
+@located
 @_schedule
 def noam_decay(d_model: float, warmup_steps: float, learning_rate: float = 1.0) -> Variable:
     """learning_rate * d_model ** -0.5 * min(step ** -0.5, step * warmup_steps ** -1.5), steps counted from 1."""
@@ -49,18 +53,21 @@ def noam_decay(d_model: float, warmup_steps: float, learning_rate: float = 1.0) 
     return learning_rate * (d_model**-0.5) * elementwise_min(falling, rising)
 
 
+@located
 @_schedule
 def exponential_decay(learning_rate: float, decay_steps: float, decay_rate: float, staircase: bool = False) -> Variable:
     """learning_rate * decay_rate ** (step / decay_steps); staircase rounds the quotient down."""
     return learning_rate * (decay_rate ** _periods(decay_steps, staircase))
 
 
+@located
 @_schedule
 def natural_exp_decay(learning_rate: float, decay_steps: float, decay_rate: float, staircase: bool = False) -> Variable:
     """learning_rate * exp(-decay_rate * step / decay_steps); staircase rounds the quotient down."""
     return learning_rate * exp(-1 * decay_rate * _periods(decay_steps, staircase))
 
 
+@located
 @_schedule
 def inverse_time_decay(
     learning_rate: float, decay_steps: float, decay_rate: float, staircase: bool = False
@@ -69,6 +76,7 @@ def inverse_time_decay(
     return learning_rate / (1 + decay_rate * _periods(decay_steps, staircase))
 
 
+@located
 @_schedule
 def polynomial_decay(
     learning_rate: float, decay_steps: float, end_learning_rate: float = 0.0001, power: float = 1.0, cycle: bool = False
@@ -93,6 +101,7 @@ def polynomial_decay(
     return (learning_rate - end_learning_rate) * ((1 - step / decay_steps) ** power) + end_learning_rate
 
 
+@located
 @_schedule
 def piecewise_decay(boundaries: Sequence[float], values: Sequence[float]) -> Variable:
     """values[i] while step < boundaries[i], after the last boundary the last value; one value more than boundaries."""
@@ -114,6 +123,7 @@ def piecewise_decay(boundaries: Sequence[float], values: Sequence[float]) -> Var
     return rate
 
 
+@located
 @_schedule
 def cosine_decay(learning_rate: float, step_each_epoch: float, epochs: float) -> Variable:
     """learning_rate * 0.5 * (cos(pi * epoch / epochs) + 1), epoch = floor(step / step_each_epoch)."""
@@ -121,6 +131,7 @@ def cosine_decay(learning_rate: float, step_each_epoch: float, epochs: float) ->
     return learning_rate * 0.5 * (cos(epoch * math.pi / epochs) + 1)
 
 
+@located
 @_schedule
 def linear_lr_warmup(learning_rate: Any, warmup_steps: float, start_lr: float, end_lr: float) -> Variable:
     """start_lr + (end_lr - start_lr) * step / warmup_steps while step < warmup_steps, then learning_rate.

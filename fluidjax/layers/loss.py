@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from ..layer_helper import LayerHelper
+from ..loc import located
 from ..variable import Variable
 from ._build import FLOATS, HALF, append, one_of, require, typed, variable
 
 IGNORE = -100  # a label that no class has: rows with it cost nothing
 
 
+@located
 def cross_entropy(input: Variable, label: Variable, soft_label: bool = False, ignore_index: int = IGNORE) -> Variable:
     """-log(input[label]), or -sum(label * log(input)) with soft labels: [N, 1] from probabilities [N, C].
 
@@ -33,6 +35,7 @@ def _hard_cross_entropy(input: Variable, label: Variable, ignore_index: int) -> 
     return append(LayerHelper("cross_entropy2"), {"X": [input], "Label": [label]}, outs, attrs)[0]
 
 
+@located
 def square_error_cost(input: Variable, label: Variable) -> Variable:
     """(input - label) ** 2, element by element."""
     variable(input, "input", "square_error_cost", FLOATS)
@@ -42,6 +45,7 @@ def square_error_cost(input: Variable, label: Variable) -> Variable:
     return append(helper, {"X": [difference]}, {"Out": input.dtype}, kind="square")
 
 
+@located
 def softmax_with_cross_entropy(
     logits: Variable,
     label: Variable,
@@ -71,6 +75,7 @@ def softmax_with_cross_entropy(
     return (loss, softmax) if return_softmax else loss
 
 
+@located
 def sigmoid_cross_entropy_with_logits(
     x: Variable, label: Variable, ignore_index: int = IGNORE, name: str | None = None, normalize: bool = False
 ) -> Variable:
@@ -82,6 +87,7 @@ def sigmoid_cross_entropy_with_logits(
     return append(helper, {"X": x, "Label": label}, {"Out": x.dtype}, attrs)
 
 
+@located
 def huber_loss(input: Variable, label: Variable, delta: float) -> Variable:
     """0.5 r ** 2 where |r| <= delta, else delta * (|r| - 0.5 * delta), with r = label - input."""
     variable(input, "input", "huber_loss", FLOATS)
@@ -90,6 +96,7 @@ def huber_loss(input: Variable, label: Variable, delta: float) -> Variable:
     return append(LayerHelper("huber_loss"), {"X": input, "Y": label}, outs, {"delta": delta})[1]
 
 
+@located
 def smooth_l1(
     x: Variable,
     y: Variable,
@@ -108,6 +115,7 @@ def smooth_l1(
     return append(LayerHelper("smooth_l1_loss"), inputs, {"Diff": x.dtype, "Out": x.dtype}, attrs)[1]
 
 
+@located
 def log_loss(input: Variable, label: Variable, epsilon: float = 0.0001, name: str | None = None) -> Variable:
     """-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon), for probabilities [N, 1] (float32)."""
     variable(input, "input", "log_loss", ("float32",))
@@ -116,6 +124,7 @@ def log_loss(input: Variable, label: Variable, epsilon: float = 0.0001, name: st
     return append(helper, {"Predicted": [input], "Labels": [label]}, {"Loss": input.dtype}, {"epsilon": epsilon})
 
 
+@located
 def kldiv_loss(x: Variable, target: Variable, reduction: str = "mean", name: str | None = None) -> Variable:
     """target * (log(target) - x), 0 where target is 0; reduction: "mean", "sum", "batchmean" (sum / N) or "none"."""
     variable(x, "x", "kldiv_loss", FLOATS)
@@ -125,6 +134,7 @@ def kldiv_loss(x: Variable, target: Variable, reduction: str = "mean", name: str
     return append(helper, {"X": x, "Target": target}, {"Loss": x.dtype}, {"reduction": reduction})
 
 
+@located
 def bpr_loss(input: Variable, label: Variable, name: str | None = None) -> Variable:
     """Bayesian personalised ranking: mean over the other classes j of log(1 + exp(input[j] - input[label])), [N, 1]."""
     variable(input, "input", "bpr_loss", HALF)
@@ -132,6 +142,7 @@ def bpr_loss(input: Variable, label: Variable, name: str | None = None) -> Varia
     return append(LayerHelper("bpr_loss", name=name), {"X": [input], "Label": [label]}, {"Y": input.dtype})
 
 
+@located
 def rank_loss(label: Variable, left: Variable, right: Variable, name: str | None = None) -> Variable:
     """RankNet: log(1 + exp(o)) - label * o with o = left - right, all [N, 1]; label 1 ranks left higher."""
     for what, v in (("label", label), ("left", left), ("right", right)):
@@ -140,6 +151,7 @@ def rank_loss(label: Variable, left: Variable, right: Variable, name: str | None
     return append(helper, {"Label": label, "Left": left, "Right": right}, {"Out": "float32"})
 
 
+@located
 def margin_rank_loss(
     label: Variable, left: Variable, right: Variable, margin: float = 0.1, name: str | None = None
 ) -> Variable:
@@ -152,22 +164,24 @@ def margin_rank_loss(
     return append(helper, {"Label": label, "X1": left, "X2": right}, outs, {"margin": margin})[0]
 
 
+@located
 def mse_loss(input: Variable, label: Variable) -> Variable:
     """mean((input - label) ** 2): shape [1]."""
-    from .reduce import reduce_mean  # type: ignore[attr-defined]
+    from .reduce import reduce_mean
 
     variable(input, "input", "mse_loss", FLOATS)
     variable(label, "label", "mse_loss", FLOATS)
     return reduce_mean(square_error_cost(input, label))
 
 
+@located
 def dice_loss(input: Variable, label: Variable, epsilon: float = 1e-05, name: str | None = None) -> Variable:
     """mean(1 - 2 * intersection / (sizes + epsilon)) of probabilities [N, ..., C] and labels [N, ..., 1]: shape [1].
 
     name has no meaning in Fluid 1.8 either.
     """
     from .nn_dense import one_hot
-    from .reduce import reduce_mean, reduce_sum  # type: ignore[attr-defined]
+    from .reduce import reduce_mean, reduce_sum
 
     found: Any = input
     wanted = one_hot(label, depth=input.shape[-1])
@@ -177,16 +191,17 @@ def dice_loss(input: Variable, label: Variable, epsilon: float = 1e-05, name: st
     return reduce_mean(1 - inside * 2 / (both + epsilon))
 
 
+@located
 def npair_loss(anchor: Variable, positive: Variable, labels: Variable, l2_reg: float = 0.002) -> Variable:
     """N-pair loss: soft cross entropy of anchor @ positive^T against which labels are equal, plus l2_reg on both: [1].
 
     anchor, positive: [N, D]; labels: [N] numbers, which become [N, 1] in place.
     """
-    from .activation import square  # type: ignore[attr-defined]
-    from .elementwise import equal  # type: ignore[attr-defined]
+    from .activation import square
+    from .compare import equal
     from .manip import expand, reshape, transpose
     from .nn_dense import matmul
-    from .reduce import reduce_mean, reduce_sum  # type: ignore[attr-defined]
+    from .reduce import reduce_mean, reduce_sum
 
     variable(anchor, "anchor", "npair_loss", FLOATS)
     variable(positive, "positive", "npair_loss", FLOATS)
@@ -203,6 +218,7 @@ def npair_loss(anchor: Variable, positive: Variable, labels: Variable, l2_reg: f
     return penalty + reduce_mean(reduce_sum(targets * cost, 0))
 
 
+@located
 def teacher_student_sigmoid_loss(
     input: Variable, label: Variable, soft_max_up_bound: float = 15.0, soft_max_lower_bound: float = -15.0
 ) -> Variable:
@@ -219,6 +235,7 @@ def teacher_student_sigmoid_loss(
     return append(helper, {"X": [input], "Label": [label]}, {"Y": out}, attrs)
 
 
+@located
 def label_smooth(
     label: Variable,
     prior_dist: Variable | None = None,
@@ -236,6 +253,7 @@ def label_smooth(
     return append(helper, {"X": label, "PriorDist": prior_dist}, {"Out": dtype}, {"epsilon": float(epsilon)})
 
 
+@located
 def sigmoid_focal_loss(
     x: Variable, label: Variable, fg_num: Variable, gamma: float = 2.0, alpha: float = 0.25
 ) -> Variable:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..layer_helper import LayerHelper
+from ..loc import located
 from ..variable import Variable
 from ._build import (
     FLOATS,
@@ -22,6 +23,7 @@ from ._build import (
 )
 
 
+@located
 def reshape(
     x: Variable,
     shape: Any,
@@ -64,6 +66,7 @@ def _check_shape(x: Variable, shape: Sequence[Any]) -> None:
     require(len(unknown) <= 1, f"reshape's shape {known} has more than one -1")
 
 
+@located
 def transpose(x: Variable, perm: Sequence[int], name: str | None = None) -> Variable:
     """Dimension i of the result is dimension perm[i] of x."""
     variable(x, "x", "transpose", (*HALF, *INTS))
@@ -82,6 +85,7 @@ def transpose(x: Variable, perm: Sequence[int], name: str | None = None) -> Vari
     )[0]
 
 
+@located
 def t(input: Variable, name: str | None = None) -> Variable:
     """The transpose of a matrix; a vector is returned as it is."""
     variable(input, "input", "t", (*HALF, *INTS))
@@ -94,6 +98,7 @@ def t(input: Variable, name: str | None = None) -> Variable:
     )[0]
 
 
+@located
 def squeeze(input: Variable, axes: list[int], name: str | None = None) -> Variable:
     """Without these dimensions of size 1; without all of them for an empty list."""
     helper = LayerHelper("squeeze", name=name)
@@ -102,6 +107,7 @@ def squeeze(input: Variable, axes: list[int], name: str | None = None) -> Variab
     return append(helper, {"X": input}, {"Out": input.dtype, "XShape": input.dtype}, {"axes": axes}, kind="squeeze2")[0]
 
 
+@located
 def unsqueeze(input: Variable, axes: Any, name: str | None = None) -> Variable:
     """With dimensions of size 1 put in at these places of the result; axes: an integer, a list, or variables."""
     typed(axes, "axes", (int, list, tuple, Variable), "unsqueeze")
@@ -115,6 +121,7 @@ def unsqueeze(input: Variable, axes: Any, name: str | None = None) -> Variable:
     return append(helper, {"X": input, **inputs}, {"Out": input.dtype, "XShape": input.dtype}, attrs)[0]
 
 
+@located
 def flatten(x: Variable, axis: int = 1, name: str | None = None) -> Variable:
     """[prod(shape[:axis]), prod(shape[axis:])]. Raises FluidValueError for an axis outside [0, rank]."""
     helper = LayerHelper("flatten", name=name)
@@ -125,6 +132,7 @@ def flatten(x: Variable, axis: int = 1, name: str | None = None) -> Variable:
     return append(helper, {"X": x}, {"Out": x.dtype, "XShape": x.dtype}, {"axis": axis}, kind="flatten2")[0]
 
 
+@located
 def split(input: Variable, num_or_sections: Any, dim: Any = -1, name: str | None = None) -> list[Variable]:
     """`input` in pieces along `dim`: so many equal ones, or of these sizes (-1: what remains; variables allowed).
 
@@ -163,6 +171,7 @@ def split(input: Variable, num_or_sections: Any, dim: Any = -1, name: str | None
     return outs
 
 
+@located
 def stack(x: Any, axis: int = 0) -> Variable:
     """The variables of a list, all of one shape, along a new dimension."""
     inputs = list(x) if isinstance(x, list | tuple) else [x]
@@ -171,6 +180,7 @@ def stack(x: Any, axis: int = 0) -> Variable:
     return append(LayerHelper("stack"), {"X": inputs}, {"Y": inputs[0].dtype}, {"axis": axis or 0})
 
 
+@located
 def unstack(x: Variable, axis: int = 0, num: int | None = None) -> list[Variable]:
     """The slices along `axis`, without it. num: how many, where the size is unknown."""
     typed(x, "x", Variable, "unstack")
@@ -202,6 +212,7 @@ def _bounds(
     return inputs, attrs, flags
 
 
+@located
 def slice(input: Variable, axes: list[int], starts: Any, ends: Any) -> Variable:
     """input[starts[i]:ends[i]] along axes[i]; negative bounds count from the end, too large ones are cut.
 
@@ -217,6 +228,7 @@ def slice(input: Variable, axes: list[int], starts: Any, ends: Any) -> Variable:
     )
 
 
+@located
 def strided_slice(input: Variable, axes: Any, starts: Any, ends: Any, strides: Any) -> Variable:
     """slice with a step, which may be negative: input[starts[i]:ends[i]:strides[i]] along axes[i]."""
     helper = LayerHelper("strided_slice")
@@ -236,6 +248,7 @@ def strided_slice(input: Variable, axes: Any, starts: Any, ends: Any, strides: A
     )
 
 
+@located
 def expand(x: Variable, expand_times: Any, name: str | None = None) -> Variable:
     """x repeated expand_times[i] times along dimension i; integers and variables, or a variable."""
     variable(x, "x", "expand", ("bool", *FLOATS, *INTS))
@@ -249,6 +262,7 @@ def expand(x: Variable, expand_times: Any, name: str | None = None) -> Variable:
     return append(helper, {"X": x, **inputs}, {"Out": x.dtype}, attrs)
 
 
+@located
 def expand_as(x: Variable, target_tensor: Variable, name: str | None = None) -> Variable:
     """x repeated to the shape of target_tensor, whose sizes are multiples of x's."""
     variable(target_tensor, "target_tensor", "expand_as", ("bool", *FLOATS, *INTS))
@@ -257,6 +271,7 @@ def expand_as(x: Variable, target_tensor: Variable, name: str | None = None) -> 
     return append(helper, {"X": x, "target_tensor": target_tensor}, {"Out": x.dtype})
 
 
+@located
 def flip(input: Variable, dims: Any, name: str | None = None) -> Variable:
     """input backwards along these dimensions."""
     helper = LayerHelper("flip", name=name)
@@ -266,6 +281,7 @@ def flip(input: Variable, dims: Any, name: str | None = None) -> Variable:
     return append(helper, {"X": input}, {"Out": input.dtype}, {"dims": dims})
 
 
+@located
 def roll(input: Variable, shifts: Any, dims: Any = None) -> Variable:
     """input with each dimension of `dims` shifted round by `shifts`; dims None: as one long row."""
     helper = LayerHelper("roll")
@@ -281,6 +297,7 @@ def roll(input: Variable, shifts: Any, dims: Any = None) -> Variable:
     return reshape(out, shape, inplace=True)
 
 
+@located
 def meshgrid(input: Any, name: str | None = None) -> list[Variable]:
     """From vectors of lengths n1, n2, ...: as many tensors [n1, n2, ...], the i-th varying along dimension i."""
     helper = LayerHelper("meshgrid", name=name)

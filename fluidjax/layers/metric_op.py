@@ -6,11 +6,13 @@ from typing import Any
 
 from ..initializer import ConstantInitializer
 from ..layer_helper import LayerHelper
+from ..loc import located
 from ..variable import Variable
 from ._build import FLOATS, HALF, INTS, append, typed, variable
 from .reduce import topk
 
 
+@located
 def accuracy(
     input: Variable, label: Variable, k: int = 1, correct: Variable | None = None, total: Variable | None = None
 ) -> Variable:
@@ -27,6 +29,7 @@ def accuracy(
     return append(helper, {"Out": [values], "Indices": [indices], "Label": [label]}, outs)[0]
 
 
+@located
 def auc(
     input: Variable,
     label: Variable,
@@ -59,6 +62,7 @@ def auc(
     return overall, recent, states
 
 
+@located
 def mean_iou(input: Variable, label: Variable, num_classes: int) -> tuple[Variable, Variable, Variable]:
     """Mean over classes of intersection / union of prediction and label, and per class the wrong and the right
     counts.

@@ -16,8 +16,34 @@ from . import (
     resize,
     vision,
 )
+from .activation import *  # noqa: F403
 from .control_flow import autoincreased_step_counter
+from .conv import *  # noqa: F403
+from .elementwise import *  # noqa: F403
+from .index import *  # noqa: F403
+from .loss import *  # noqa: F403
+from .manip import *  # noqa: F403
+from .nn_dense import *  # noqa: F403
+from .norm import *  # noqa: F403
+from .pads import *  # noqa: F403
+from .pool import *  # noqa: F403
+from .random import *  # noqa: F403
+from .reduce import *  # noqa: F403
+from .resize import *  # noqa: F403
+from .vision import *  # noqa: F403
 
-_FAMILIES = (activation, conv, elementwise, index, loss, manip, nn_dense, norm, pads, pool, random, reduce, resize, vision)
-globals().update({name: getattr(family, name) for family in _FAMILIES for name in family.__all__})
-__all__ = ["autoincreased_step_counter", *(name for family in _FAMILIES for name in family.__all__)]
+__all__ = ["autoincreased_step_counter"]
+__all__ += activation.__all__
+__all__ += conv.__all__
+__all__ += elementwise.__all__
+__all__ += index.__all__
+__all__ += loss.__all__
+__all__ += manip.__all__
+__all__ += nn_dense.__all__
+__all__ += norm.__all__
+__all__ += pads.__all__
+__all__ += pool.__all__
+__all__ += random.__all__
+__all__ += reduce.__all__
+__all__ += resize.__all__
+__all__ += vision.__all__

@@ -8,10 +8,12 @@ from typing import Any
 
 from ..errors import FluidTypeError
 from ..layer_helper import LayerHelper
+from ..loc import located
 from ..variable import Variable
 from ._build import FLOATS, HALF, INTS, append, dtype_in, require, typed, variable
 
 
+@located
 def fc(
     input: Any,
     size: int,
@@ -63,6 +65,7 @@ def lookup(
     return out
 
 
+@located
 def embedding(
     input: Variable,
     size: Sequence[int],
@@ -81,6 +84,7 @@ def embedding(
     return lookup("lookup_table", "embedding", input, size, is_sparse, is_distributed, padding_idx, param_attr, dtype)
 
 
+@located
 def one_hot(input: Variable, depth: Any, allow_out_of_range: bool = False) -> Variable:
     """Out[..., k] = 1 where input[..., 0] == k, else 0: ids [..., 1] give float32 [..., depth].
 
@@ -105,6 +109,7 @@ def _one_hot(helper: LayerHelper, input: Variable, depth: Any, allow_out_of_rang
     return out
 
 
+@located
 def mul(
     x: Variable, y: Variable, x_num_col_dims: int = 1, y_num_col_dims: int = 1, name: str | None = None
 ) -> Variable:
@@ -115,6 +120,7 @@ def mul(
     return append(LayerHelper("mul", name=name), {"X": x, "Y": y}, {"Out": x.dtype}, attrs)
 
 
+@located
 def matmul(
     x: Variable,
     y: Variable,
@@ -148,6 +154,7 @@ def _check_matmul(x: list[int], y: list[int], transpose_x: bool, transpose_y: bo
             require(m == n or m < 0 or n < 0, f"matmul's batch dimensions differ: {x} and {y}")
 
 
+@located
 def bmm(x: Variable, y: Variable, name: str | None = None) -> Variable:
     """Out[b] = x[b] @ y[b] for x [B, M, K], y [B, K, N]. Raises FluidValueError where the shapes do not fit."""
     helper = LayerHelper("bmm", name=name)
@@ -158,6 +165,7 @@ def bmm(x: Variable, y: Variable, name: str | None = None) -> Variable:
     return append(helper, {"X": x, "Y": y}, {"Out": x.dtype})
 
 
+@located
 def dot(x: Variable, y: Variable, name: str | None = None) -> Variable:
     """Inner products over the last dimension, which stays with size 1."""
     for what, v in (("x", x), ("y", y)):
@@ -165,6 +173,7 @@ def dot(x: Variable, y: Variable, name: str | None = None) -> Variable:
     return append(LayerHelper("dot", name=name), {"X": x, "Y": y}, {"Out": x.dtype})
 
 
+@located
 def addmm(
     input: Variable, x: Variable, y: Variable, alpha: float = 1.0, beta: float = 1.0, name: str | None = None
 ) -> Variable:
@@ -176,6 +185,7 @@ def addmm(
     return append(LayerHelper("addmm", name=name), inputs, {"Out": x.dtype}, {"Alpha": alpha, "Beta": beta})
 
 
+@located
 def addcmul(
     input: Variable,
     tensor1: Variable,
@@ -185,7 +195,7 @@ def addcmul(
     name: str | None = None,
 ) -> Variable:
     """input + value * tensor1 * tensor2, elementwise. out: a variable to write (assign) instead of a new one."""
-    from .elementwise import elementwise_add, elementwise_mul  # type: ignore[attr-defined]
+    from .elementwise import elementwise_add, elementwise_mul
     from .tensor import assign
 
     variable(input, "input", "addcmul", FLOATS)
@@ -195,6 +205,7 @@ def addcmul(
     return result if out is None else assign(result, out)
 
 
+@located
 def cos_sim(X: Variable, Y: Variable) -> Variable:
     """Out[i] = X[i] . Y[i] / (|X[i]| |Y[i]|), shape [N, 1]; Y may have one row."""
     for what, v in (("X", X), ("Y", Y)):
@@ -203,6 +214,7 @@ def cos_sim(X: Variable, Y: Variable) -> Variable:
     return out
 
 
+@located
 def bilinear_tensor_product(
     x: Variable,
     y: Variable,
@@ -222,6 +234,7 @@ def bilinear_tensor_product(
     return helper.append_activation(append(helper, {"X": x, "Y": y, "Weight": w, "Bias": bias}, {"Out": out}))
 
 
+@located
 def dropout(
     x: Variable,
     dropout_prob: float,
@@ -253,12 +266,14 @@ def dropout(
     return out
 
 
+@located
 def merge_selected_rows(x: Variable, name: str | None = None) -> Variable:
     """Sparse rows (the gradient of an embedding with is_sparse) with equal rows added up, in ascending order."""
     _sparse(x, "merge_selected_rows")
     return append(LayerHelper("merge_selected_rows", name=name), {"X": x}, {"Out": x.dtype})
 
 
+@located
 def get_tensor_from_selected_rows(x: Variable, name: str | None = None) -> Variable:
     """The values of sparse rows as a plain [n, width], one line a row that is there; to add up equal ones, merge first."""
     _sparse(x, "get_tensor_from_selected_rows")

@@ -7,11 +7,13 @@ from typing import Any
 
 from ..initializer import ConstantInitializer, NormalInitializer
 from ..layer_helper import LayerHelper
+from ..loc import located
 from ..param_attr import ParamAttr
 from ..variable import Variable
 from ._build import FLOATS, HALF, append, one_of, require, typed, variable
 
 
+@located
 def batch_norm(
     input: Variable,
     act: str | None = None,
@@ -44,6 +46,7 @@ def batch_norm(
     return helper.append_activation(out)
 
 
+@located
 def inplace_abn(
     input: Variable,
     act: str | None = None,
@@ -110,6 +113,7 @@ def _batch_norm(
     return out
 
 
+@located
 def instance_norm(
     input: Variable, epsilon: float = 1e-05, param_attr: Any = None, bias_attr: Any = None, name: str | None = None
 ) -> Variable:
@@ -133,6 +137,7 @@ def instance_norm(
     return append(helper, inputs, outs, {"epsilon": epsilon}, stop="SavedMean SavedVariance")[2]
 
 
+@located
 def layer_norm(
     input: Variable,
     scale: bool = True,
@@ -168,6 +173,7 @@ def layer_norm(
     return helper.append_activation(append(helper, inputs, outs, attrs, stop="Mean Variance")[2])
 
 
+@located
 def group_norm(
     input: Variable,
     groups: int,
@@ -203,6 +209,7 @@ def group_norm(
     return helper.append_activation(out)
 
 
+@located
 def data_norm(
     input: Variable,
     act: str | None = None,
@@ -256,6 +263,7 @@ def data_norm(
     return helper.append_activation(out)
 
 
+@located
 def spectral_norm(
     weight: Variable, dim: int = 0, power_iters: int = 1, eps: float = 1e-12, name: str | None = None
 ) -> Variable:
@@ -280,6 +288,7 @@ def spectral_norm(
     return append(helper, inputs, {"Out": out}, {"dim": dim, "power_iters": power_iters, "eps": eps})
 
 
+@located
 def l2_normalize(x: Variable, axis: int, epsilon: float = 1e-12, name: str | None = None) -> Variable:
     """x / sqrt(sum(x ** 2, axis) + epsilon). axis None means 1; a vector has only axis 0."""
     variable(x, "x", "l2_normalize", FLOATS)
@@ -291,6 +300,7 @@ def l2_normalize(x: Variable, axis: int, epsilon: float = 1e-12, name: str | Non
     return out
 
 
+@located
 def lrn(
     input: Variable,
     n: int = 5,
@@ -309,6 +319,7 @@ def lrn(
     return append(helper, {"X": input}, {"MidOut": input.dtype, "Out": input.dtype}, attrs, stop="MidOut")[1]
 
 
+@located
 def affine_channel(
     x: Variable,
     scale: Any = None,

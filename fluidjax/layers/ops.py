@@ -1,7 +1,8 @@
 """Fluid's module name for the activations and the uniform sampler."""
 
 from . import activation
+from .activation import *  # noqa: F403
 from .random import uniform_random
 
-globals().update({name: getattr(activation, name) for name in activation.__all__})
-__all__ = ["uniform_random", *activation.__all__]
+__all__ = ["uniform_random"]
+__all__ += activation.__all__

@@ -6,10 +6,12 @@ from typing import Any
 
 from ..errors import FluidTypeError
 from ..layer_helper import LayerHelper
+from ..loc import located
 from ..variable import Variable
 from ._build import FLOATS, HALF, INTS, append, int_argument, require, typed, variable
 
 
+@located
 def pad(x: Variable, paddings: list[int], pad_value: float = 0.0, name: str | None = None) -> Variable:
     """paddings[2i] elements of pad_value before dimension i and paddings[2i + 1] after it."""
     variable(x, "x", "pad", (*HALF, *INTS))
@@ -17,6 +19,7 @@ def pad(x: Variable, paddings: list[int], pad_value: float = 0.0, name: str | No
     return append(helper, {"X": x}, {"Out": x.dtype}, {"paddings": list(paddings), "pad_value": float(pad_value)})
 
 
+@located
 def pad2d(
     input: Variable,
     paddings: Any = (0, 0, 0, 0),
@@ -39,6 +42,7 @@ def pad2d(
     return append(helper, inputs, {"Out": input.dtype}, attrs)
 
 
+@located
 def pad_constant_like(x: Variable, y: Variable, pad_value: float = 0.0, name: str | None = None) -> Variable:
     """y with pad_value after every dimension, up to the shape of x."""
     typed(x, "x", Variable, "pad_constant_like")
@@ -47,6 +51,7 @@ def pad_constant_like(x: Variable, y: Variable, pad_value: float = 0.0, name: st
     return append(helper, {"X": x, "Y": y}, {"Out": y.dtype}, {"pad_value": float(pad_value)})
 
 
+@located
 def crop(x: Variable, shape: Any = None, offsets: Any = None, name: str | None = None) -> Variable:
     """The part of x of this shape (integers, or a variable whose shape counts) that begins at `offsets`."""
     helper = LayerHelper("crop", name=name)
@@ -64,6 +69,7 @@ def crop(x: Variable, shape: Any = None, offsets: Any = None, name: str | None =
     return append(helper, inputs, {"Out": x.dtype}, attrs)
 
 
+@located
 def crop_tensor(x: Variable, shape: Any = None, offsets: Any = None, name: str | None = None) -> Variable:
     """The part of x that begins at `offsets` and has this shape, -1 meaning the rest; integers and variables, or
     variables.

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..errors import FluidTypeError
 from ..layer_helper import LayerHelper
+from ..loc import located
 from ..variable import Variable
 from ._build import HALF, INTS, append, one_of, require, size_list, variable
 from .conv import FORMATS, window_padding
@@ -51,6 +52,7 @@ def _pool(
     return append(LayerHelper(layer, name=name), {"X": input}, {"Out": input.dtype}, attrs)
 
 
+@located
 def pool2d(
     input: Variable,
     pool_size: Any = -1,
@@ -74,6 +76,7 @@ def pool2d(
                  exclusive, data_format)  # fmt: skip
 
 
+@located
 def pool3d(
     input: Variable,
     pool_size: Any = -1,
@@ -106,6 +109,7 @@ def _adaptive(n: int, input: Any, pool_size: Any, pool_type: str, require_index:
     return (out, mask) if require_index else out
 
 
+@located
 def adaptive_pool2d(
     input: Variable, pool_size: Any, pool_type: str = "max", require_index: bool = False, name: str | None = None
 ) -> Any:
@@ -113,6 +117,7 @@ def adaptive_pool2d(
     return _adaptive(2, input, pool_size, pool_type, require_index, name)
 
 
+@located
 def adaptive_pool3d(
     input: Variable, pool_size: Any, pool_type: str = "max", require_index: bool = False, name: str | None = None
 ) -> Any:

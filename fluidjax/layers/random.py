@@ -9,11 +9,13 @@ from .. import unique_name
 from ..dtypes import enum_of
 from ..initializer import ConstantInitializer
 from ..layer_helper import LayerHelper
+from ..loc import located
 from ..variable import Variable
 from ._build import FLOATS, append, dtype_in, int_argument, require, typed, variable
 from .tensor import _device, _shape_argument
 
 
+@located
 def uniform_random(shape: Any, dtype: Any = "float32", min: float = -1.0, max: float = 1.0, seed: int = 0) -> Variable:
     """Uniform on [min, max). shape: integers and variables, or a variable."""
     dtype_in(dtype, "dtype", "uniform_random", FLOATS)
@@ -23,6 +25,7 @@ def uniform_random(shape: Any, dtype: Any = "float32", min: float = -1.0, max: f
     return append(helper, inputs, {"Out": dtype}, attrs)
 
 
+@located
 def gaussian_random(shape: Any, mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: Any = "float32") -> Variable:
     """Normal with this mean and deviation. shape: integers and variables, or a variable."""
     typed(shape, "shape", (list, tuple, Variable), "gaussian_random")
@@ -34,6 +37,7 @@ def gaussian_random(shape: Any, mean: float = 0.0, std: float = 1.0, seed: int =
     return append(helper, inputs, {"Out": dtype}, attrs)
 
 
+@located
 def uniform_random_batch_size_like(
     input: Variable, shape: Sequence[int], dtype: Any = "float32", input_dim_idx: int = 0, output_dim_idx: int = 0,
     min: float = -1.0, max: float = 1.0, seed: int = 0,
@@ -47,6 +51,7 @@ def uniform_random_batch_size_like(
     )
 
 
+@located
 def gaussian_random_batch_size_like(
     input: Variable,
     shape: Sequence[int],
@@ -82,12 +87,14 @@ def _batch_size_like(
     return append(LayerHelper(layer), {"Input": input}, {"Out": dtype}, attrs)
 
 
+@located
 def sampling_id(x: Variable, min: float = 0.0, max: float = 1.0, seed: int = 0, dtype: Any = "float32") -> Variable:
     """One class index for each row of probabilities [N, C], drawn by them; min and max bound the draws."""
     typed(x, "x", Variable, "sampling_id")
     return append(LayerHelper("sampling_id"), {"X": x}, {"Out": dtype}, {"min": min, "max": max, "seed": seed})
 
 
+@located
 def random_crop(x: Variable, shape: Any, seed: Any = None) -> Variable:
     """A box of `shape` out of x's last dimensions, at a place drawn anew for each index of the first ones and each step.
 
@@ -105,6 +112,7 @@ def random_crop(x: Variable, shape: Any, seed: Any = None) -> Variable:
     return append(helper, {"X": x, "Seed": seed}, {"Out": x.dtype, "SeedOut": seed}, attrs)[0]
 
 
+@located
 def randint(
     low: int,
     high: int | None = None,
@@ -130,6 +138,7 @@ def randint(
     return result
 
 
+@located
 def randn(
     shape: Any,
     out: Variable | None = None,
@@ -156,6 +165,7 @@ def randn(
     return result
 
 
+@located
 def randperm(
     n: int,
     out: Variable | None = None,

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import FluidTypeError
 from ..layer_helper import LayerHelper
+from ..loc import located
 from ..variable import Variable
 from ._build import append, int_argument, one_of, require, typed, variable
 from .conv import FORMATS
@@ -65,6 +66,7 @@ def _resize(
     return append(helper, {"X": input, **inputs}, {"Out": input.dtype}, attrs)
 
 
+@located
 def image_resize(
     input: Variable, out_shape: Any = None, scale: Any = None, name: str | None = None, resample: str = "BILINEAR",
     actual_shape: Variable | None = None, align_corners: bool = True, align_mode: int = 1, data_format: str = "NCHW",
@@ -81,6 +83,7 @@ def image_resize(
                    align_corners, align_mode, data_format)  # fmt: skip
 
 
+@located
 def interpolate(
     input: Variable, out_shape: Any = None, scale: Any = None, name: str | None = None, resample: str = "BILINEAR",
     actual_shape: Variable | None = None, align_corners: bool = True, align_mode: int = 1, data_format: str = "NCHW",
@@ -90,6 +93,7 @@ def interpolate(
                    align_mode, data_format)  # fmt: skip
 
 
+@located
 def resize_bilinear(
     input: Variable, out_shape: Any = None, scale: Any = None, name: str | None = None, actual_shape: Variable | None = None,
     align_corners: bool = True, align_mode: int = 1, data_format: str = "NCHW",
@@ -98,6 +102,7 @@ def resize_bilinear(
     return image_resize(input, out_shape, scale, name, "BILINEAR", actual_shape, align_corners, align_mode, data_format)
 
 
+@located
 def resize_trilinear(
     input: Variable, out_shape: Any = None, scale: Any = None, name: str | None = None, actual_shape: Variable | None = None,
     align_corners: bool = True, align_mode: int = 1, data_format: str = "NCDHW",
@@ -106,6 +111,7 @@ def resize_trilinear(
     return image_resize(input, out_shape, scale, name, "TRILINEAR", actual_shape, align_corners, align_mode, data_format)
 
 
+@located
 def resize_nearest(
     input: Variable, out_shape: Any = None, scale: Any = None, name: str | None = None, actual_shape: Variable | None = None,
     align_corners: bool = True, data_format: str = "NCHW",
@@ -114,6 +120,7 @@ def resize_nearest(
     return image_resize(input, out_shape, scale, name, "NEAREST", actual_shape, align_corners, 1, data_format)
 
 
+@located
 def image_resize_short(input: Variable, out_short_len: int, resample: str = "BILINEAR") -> Variable:
     """Resize [N, C, H, W] so that the shorter side becomes `out_short_len`, and the other one in proportion, rounded.
 

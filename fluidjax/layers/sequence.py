@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..layer_helper import LayerHelper
+from ..loc import located
 from ..param_attr import ParamAttr
 from ..variable import Variable
 from ._build import FLOATS, INTS, append, require, typed, variable
@@ -22,6 +23,7 @@ def _state(value: Any, what: str, layer: str, width: int) -> Variable | None:
     return value
 
 
+@located
 def dynamic_gru(
     input: Variable,
     size: int,
@@ -52,6 +54,7 @@ def dynamic_gru(
     return append(helper, {"Input": input, "Weight": weight, "Bias": bias, "H0": h_0}, outs, attrs)[0]
 
 
+@located
 def dynamic_lstm(
     input: Variable,
     size: int,
@@ -89,6 +92,7 @@ def dynamic_lstm(
     return made[0], made[1]
 
 
+@located
 def linear_chain_crf(
     input: Variable, label: Variable, param_attr: Any = None, length: Variable | None = None
 ) -> Variable:
@@ -108,6 +112,7 @@ def linear_chain_crf(
     return append(helper, inputs, outs)[3]
 
 
+@located
 def crf_decoding(
     input: Variable, param_attr: ParamAttr, label: Variable | None = None, length: Variable | None = None
 ) -> Variable:
@@ -123,6 +128,7 @@ def crf_decoding(
     return append(helper, inputs, {"ViterbiPath": "int64"})
 
 
+@located
 def sequence_pool(input: Variable, pool_type: str, is_test: bool = False, pad_value: float = 0.0) -> Variable:
     """A row for each sequence: the "sum", "average", "sqrt" (sum / sqrt(length)), "max", "last" or "first" of its rows.
 
@@ -135,18 +141,21 @@ def sequence_pool(input: Variable, pool_type: str, is_test: bool = False, pad_va
     return append(helper, {"X": input}, {"Out": dtype, "MaxIndex": dtype}, attrs, stop="MaxIndex" if pool_type == "max" else "")[0]
 
 
+@located
 def sequence_first_step(input: Variable) -> Variable:
     """The first row of each sequence."""
     variable(input, "input", "sequence_first_step", FLOATS)
     return sequence_pool(input, "first")
 
 
+@located
 def sequence_last_step(input: Variable) -> Variable:
     """The last row of each sequence."""
     variable(input, "input", "sequence_last_step", FLOATS)
     return sequence_pool(input, "last")
 
 
+@located
 def sequence_softmax(input: Variable, use_cudnn: bool = False, name: str | None = None) -> Variable:
     """softmax over the rows of each sequence, which hold one number each."""
     variable(input, "input", "sequence_softmax", FLOATS)
@@ -154,6 +163,7 @@ def sequence_softmax(input: Variable, use_cudnn: bool = False, name: str | None 
     return append(helper, {"X": input}, {"Out": helper.input_dtype()}, {"use_cudnn": use_cudnn})
 
 
+@located
 def sequence_expand(x: Variable, y: Variable, ref_level: int = -1, name: str | None = None) -> Variable:
     """Row n of x as often as sequence n of level ref_level of y is long. x has no LoD of its own."""
     variable(x, "x", "sequence_expand", NUMBERS)
@@ -162,6 +172,7 @@ def sequence_expand(x: Variable, y: Variable, ref_level: int = -1, name: str | N
     return append(helper, {"X": x, "Y": y}, {"Out": x.dtype}, {"ref_level": ref_level})
 
 
+@located
 def sequence_expand_as(x: Variable, y: Variable, name: str | None = None) -> Variable:
     """Row n of x as often as sequence n of y is long, with y's LoD."""
     variable(x, "x", "sequence_expand_as", NUMBERS)
@@ -169,12 +180,14 @@ def sequence_expand_as(x: Variable, y: Variable, name: str | None = None) -> Var
     return append(LayerHelper("sequence_expand_as", name=name), {"X": x, "Y": y}, {"Out": x.dtype})
 
 
+@located
 def sequence_reverse(x: Variable, name: str | None = None) -> Variable:
     """The rows of each sequence in reverse order."""
     variable(x, "x", "sequence_reverse", (*FLOATS, "int8", *INTS))
     return append(LayerHelper("sequence_reverse", name=name), {"X": x}, {"Y": x.dtype})
 
 
+@located
 def sequence_concat(input: list[Variable], name: str | None = None) -> Variable:
     """Sequence n of each input, one behind the other, for each n."""
     typed(input, "input", list, "sequence_concat")
@@ -184,6 +197,7 @@ def sequence_concat(input: list[Variable], name: str | None = None) -> Variable:
     return append(helper, {"X": input}, {"Out": helper.input_dtype()})
 
 
+@located
 def sequence_pad(
     x: Variable, pad_value: Variable, maxlen: int | None = None, name: str | None = None
 ) -> tuple[Variable, Variable]:
@@ -201,6 +215,7 @@ def sequence_pad(
     return append(helper, {"X": x, "PadValue": pad_value}, outs, attrs, stop="Length")
 
 
+@located
 def lod_reset(x: Variable, y: Variable | None = None, target_lod: Sequence[int] | None = None) -> Variable:
     """x with other offsets: those of y, or target_lod (one level of offsets). Raises FluidValueError if both are missing."""
     variable(x, "x", "lod_reset", NUMBERS)
@@ -211,6 +226,7 @@ def lod_reset(x: Variable, y: Variable | None = None, target_lod: Sequence[int] 
     return append(LayerHelper("lod_reset"), {"X": x, "Y": y}, {"Out": x.dtype}, attrs)
 
 
+@located
 def lod_append(x: Variable, level: Any) -> Variable:
     """x with one more LoD level below its own: offsets, or a variable that holds them."""
     require(x is not None, "Input(x) can't be None.")

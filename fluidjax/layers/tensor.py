@@ -11,6 +11,7 @@ from ..dtypes import enum_of, name_of
 from ..errors import FluidTypeError
 from ..initializer import ConstantInitializer
 from ..layer_helper import LayerHelper
+from ..loc import located
 from ..param_attr import ParamAttr
 from ..variable import Variable
 from ._build import FLOATS, HALF, INTS, append, dtype_in, require, typed, variable
@@ -18,12 +19,14 @@ from ._build import FLOATS, HALF, INTS, append, dtype_in, require, typed, variab
 _FILLABLE = ("bool", "float16", "float32", "float64", "int32", "int64")
 
 
+@located
 def create_tensor(dtype: Any, name: str | None = None, persistable: bool = False) -> Variable:
     """A variable of the current block without a shape yet, for an op to write."""
     helper = LayerHelper("create_tensor", name=name)
     return helper.create_variable(name=helper.name, dtype=name_of(dtype), persistable=persistable)
 
 
+@located
 def create_parameter(
     shape: Sequence[int],
     dtype: Any,
@@ -39,6 +42,7 @@ def create_parameter(
     return helper.create_parameter(attr, [int(n) for n in shape], name_of(dtype), is_bias, default_initializer)
 
 
+@located
 def create_global_var(
     shape: Sequence[int],
     value: float,
@@ -57,6 +61,7 @@ def create_global_var(
     return var
 
 
+@located
 def cast(x: Variable, dtype: Any) -> Variable:
     """x as another dtype."""
     helper = LayerHelper("cast")
@@ -65,6 +70,7 @@ def cast(x: Variable, dtype: Any) -> Variable:
     return append(helper, {"X": [x]}, {"Out": to}, {"in_dtype": int(x.dtype), "out_dtype": int(to)})
 
 
+@located
 def concat(input: Any, axis: Any = 0, name: str | None = None) -> Variable:
     """The variables of a list one after the other along `axis` (an integer, or a variable of one)."""
     inputs = list(input) if isinstance(input, list | tuple) else [input]
@@ -82,6 +88,7 @@ def concat(input: Any, axis: Any = 0, name: str | None = None) -> Variable:
 _VALUES = {"bool": "bool_values", "float32": "fp32_values", "int32": "int32_values", "int64": "int64_values"}
 
 
+@located
 def assign(input: Any, output: Variable | None = None) -> Variable:
     """A copy of a variable, or of a NumPy array (bool, float32, int32, int64) that the op carries.
 
@@ -104,6 +111,7 @@ def assign(input: Any, output: Variable | None = None) -> Variable:
     return append(helper, {}, {"Out": name if output is None else output}, attrs, kind="assign_value")
 
 
+@located
 def fill_constant(shape: Any, dtype: Any, value: Any, force_cpu: bool = False, out: Variable | None = None) -> Variable:
     """A tensor full of `value`, through which no gradient flows.
 
@@ -140,6 +148,7 @@ def _shape_argument(shape: Any, layer: str, inputs: dict[str, Any], attrs: dict[
         ]
 
 
+@located
 def fill_constant_batch_size_like(
     input: Variable,
     shape: Sequence[int],
@@ -167,16 +176,19 @@ def fill_constant_batch_size_like(
     return out
 
 
+@located
 def zeros(shape: Any, dtype: Any, force_cpu: bool = False) -> Variable:
     """fill_constant with 0."""
     return fill_constant(shape, dtype, 0.0, force_cpu)
 
 
+@located
 def ones(shape: Any, dtype: Any, force_cpu: bool = False) -> Variable:
     """fill_constant with 1."""
     return fill_constant(shape, dtype, 1.0, force_cpu)
 
 
+@located
 def zeros_like(x: Variable, out: Variable | None = None) -> Variable:
     """Zeros of x's shape and dtype. out: a variable to write instead of a new one."""
     variable(x, "x", "zeros_like", ("bool", *FLOATS, *INTS))
@@ -187,6 +199,7 @@ def zeros_like(x: Variable, out: Variable | None = None) -> Variable:
     return result
 
 
+@located
 def ones_like(x: Variable, out: Variable | None = None) -> Variable:
     """Ones of x's shape and dtype. out: a variable to write instead of a new one."""
     variable(x, "x", "ones_like", ("bool", *FLOATS, *INTS))
@@ -194,6 +207,7 @@ def ones_like(x: Variable, out: Variable | None = None) -> Variable:
     return append(helper, {"X": [x]}, {"Out": x.dtype if out is None else out}, {"value": 1.0}, kind="fill_any_like")
 
 
+@located
 def full(
     shape: Any, fill_value: Any, out: Variable | None = None, dtype: Any = None, device: str | None = None,
     stop_gradient: bool = True, name: str | None = None,
@@ -209,6 +223,7 @@ def full(
     return fill_constant(shape, dtype, fill_value, out=out)
 
 
+@located
 def full_like(
     input: Variable, fill_value: float, out: Variable | None = None, dtype: Any = None, device: str | None = None,
     stop_gradient: bool = True, name: str | None = None,
@@ -237,6 +252,7 @@ def _scalar(value: Any, dtype: Any, what: str, layer: str) -> Variable:
     return value if value.desc.dtype == name_of(dtype) else cast(value, dtype)
 
 
+@located
 def range(start: Any, end: Any, step: Any, dtype: Any) -> Variable:
     """start, start + step, ... below end: a vector of unknown length. Each a number, or a variable of one."""
     bounds = {w.title(): _scalar(v, dtype, w, "range") for w, v in (("start", start), ("end", end), ("step", step))}
@@ -245,11 +261,13 @@ def range(start: Any, end: Any, step: Any, dtype: Any) -> Variable:
     return out
 
 
+@located
 def arange(start: Any, end: Any, step: Any = 1, dtype: Any = None, name: str | None = None) -> Variable:
     """range with dtype float32 by default. name has no meaning in Fluid 1.8 either."""
     return range(start, end, step, "float32" if dtype is None else dtype)
 
 
+@located
 def linspace(start: Any, stop: Any, num: Any, dtype: Any) -> Variable:
     """`num` values evenly from start to stop, both included. Each a number, or a variable of one."""
     for what, v, dtypes in (("start", start, FLOATS), ("stop", stop, FLOATS), ("num", num, ("int32",))):
@@ -262,6 +280,7 @@ def linspace(start: Any, stop: Any, num: Any, dtype: Any) -> Variable:
     return append(LayerHelper("linspace"), bounds, {"Out": dtype})
 
 
+@located
 def diag(diagonal: Any) -> Variable:
     """The square matrix with this diagonal (a variable or a NumPy array) and zeros elsewhere."""
     typed(diagonal, "diagonal", (Variable, np.ndarray), "diag")
@@ -274,6 +293,7 @@ def diag(diagonal: Any) -> Variable:
     return out
 
 
+@located
 def diag_embed(input: Variable, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Variable:
     """Matrices over dim1 and dim2 of the result whose diagonals (moved by `offset`) are input's last dimension."""
     variable(input, "input", "diag_embed", (*HALF, *INTS))
@@ -283,6 +303,7 @@ def diag_embed(input: Variable, offset: int = 0, dim1: int = -2, dim2: int = -1)
     return out
 
 
+@located
 def eye(
     num_rows: int, num_columns: int | None = None, batch_shape: list[int] | None = None, dtype: Any = "float32"
 ) -> Variable:
@@ -309,11 +330,13 @@ def eye(
     return out
 
 
+@located
 def tril(input: Variable, diagonal: int = 0, name: str | None = None) -> Variable:
     """The lower triangle of each matrix: elements up to `diagonal` right of the main one; zeros above."""
     return _triangle("tril", input, diagonal, name)
 
 
+@located
 def triu(input: Variable, diagonal: int = 0, name: str | None = None) -> Variable:
     """The upper triangle of each matrix: elements from `diagonal` right of the main one on; zeros below."""
     return _triangle("triu", input, diagonal, name)
@@ -333,6 +356,7 @@ def _triangle(layer: str, input: Variable, diagonal: int, name: str | None) -> V
     )
 
 
+@located
 def trace(
     input: Variable, offset: int = 0, dim1: int = 0, dim2: int = 1, out: Variable | None = None, name: str | None = None
 ) -> Variable:
@@ -346,6 +370,7 @@ def trace(
     return append(helper, {"Input": [input]}, {"Out": input.dtype if out is None else out}, attrs)
 
 
+@located
 def reverse(x: Variable, axis: Any) -> Variable:
     """x backwards along `axis`, an integer or a list of them."""
     typed(x, "x", Variable, "reverse")
@@ -354,28 +379,7 @@ def reverse(x: Variable, axis: Any) -> Variable:
 
 
 __all__ = [
-    "arange",
-    "assign",
-    "cast",
-    "concat",
-    "create_global_var",
-    "create_parameter",
-    "create_tensor",
-    "diag",
-    "diag_embed",
-    "eye",
-    "fill_constant",
-    "fill_constant_batch_size_like",
-    "full",
-    "full_like",
-    "linspace",
-    "ones",
-    "ones_like",
-    "range",
-    "reverse",
-    "trace",
-    "tril",
-    "triu",
-    "zeros",
-    "zeros_like",
-]
+    "arange", "assign", "cast", "concat", "create_global_var", "create_parameter", "create_tensor", "diag",
+    "diag_embed", "eye", "fill_constant", "fill_constant_batch_size_like", "full", "full_like", "linspace", "ones",
+    "ones_like", "range", "reverse", "trace", "tril", "triu", "zeros", "zeros_like",
+]  # fmt: skip

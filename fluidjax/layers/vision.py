@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ..layer_helper import LayerHelper
+from ..loc import located
 from ..variable import Variable
 from ._build import FLOATS, HALF, INTS, append, require, size_list, typed, variable
 
 
+@located
 def pixel_shuffle(x: Variable, upscale_factor: int) -> Variable:
     """[N, C * r * r, H, W] to [N, C, H * r, W * r]: channels become pixels."""
     variable(x, "x", "pixel_shuffle", FLOATS)
@@ -16,6 +18,7 @@ def pixel_shuffle(x: Variable, upscale_factor: int) -> Variable:
     return append(LayerHelper("pixel_shuffle"), {"X": x}, {"Out": x.dtype}, {"upscale_factor": upscale_factor})
 
 
+@located
 def space_to_depth(x: Variable, blocksize: int, name: str | None = None) -> Variable:
     """[N, C, H, W] to [N, C * b * b, H / b, W / b]: blocks of pixels become channels."""
     variable(x, "x", "space_to_depth", (*HALF, *INTS))
@@ -26,6 +29,7 @@ def space_to_depth(x: Variable, blocksize: int, name: str | None = None) -> Vari
     return append(LayerHelper("space_to_depth", name=name), {"X": x}, {"Out": x.dtype}, {"blocksize": blocksize})
 
 
+@located
 def shuffle_channel(x: Variable, group: int, name: str | None = None) -> Variable:
     """Channels, seen as [group, C / group], transposed."""
     typed(x, "x", Variable, "shuffle_channel")
@@ -33,6 +37,7 @@ def shuffle_channel(x: Variable, group: int, name: str | None = None) -> Variabl
     return append(LayerHelper("shuffle_channel", name=name), {"X": x}, {"Out": x.dtype}, {"group": group})
 
 
+@located
 def temporal_shift(x: Variable, seg_num: int, shift_ratio: float = 0.25, name: str | None = None) -> Variable:
     """Of [N * seg_num, C, H, W], the first C * shift_ratio channels move one step back in time, as many next ones
     forward.
@@ -43,6 +48,7 @@ def temporal_shift(x: Variable, seg_num: int, shift_ratio: float = 0.25, name: s
     return append(LayerHelper("temporal_shift", name=name), {"X": x}, {"Out": x.dtype}, attrs)
 
 
+@located
 def unfold(
     x: Variable, kernel_sizes: Any, strides: Any = 1, paddings: Any = 0, dilations: Any = 1, name: str | None = None
 ) -> Variable:

@@ -62,7 +62,9 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    *creation.__all__, *tensor.__all__, "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "ParamAttr", "batch", "dataset",
-    "disable_static", "enable_static", "get_flags", "in_dynamic_mode", "install", "io", "is_compiled_with_cuda", "metric",
-    "nn", "optimizer", "reader", "regularizer", "seed", "set_flags", "static", "uninstall",
+    "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "ParamAttr", "batch", "dataset", "disable_static", "enable_static",
+    "get_flags", "in_dynamic_mode", "install", "io", "is_compiled_with_cuda", "metric", "nn", "optimizer", "reader",
+    "regularizer", "seed", "set_flags", "static", "uninstall",
 ]  # fmt: skip
+__all__ += creation.__all__
+__all__ += tensor.__all__

@@ -6,19 +6,49 @@ from typing import Any
 
 from .. import layers
 from ..variable import Variable
-from .adapt import table
 
-_ROWS = {
-    "eye": ("eye", "num_rows, num_columns=None, dtype='float32', name=None", ""),
-    "linspace": ("linspace", "start, stop, num, dtype='float32', name=None", ""),
-    "ones_like": ("ones_like", "x, name=None", ""),
-    "randint": ("randint", "low=0, high=None, shape=[1], dtype='int64', name=None", ""),
-    "randperm": ("randperm", "n, dtype='int64', name=None", ""),
-    "uniform": ("uniform_random", "shape, dtype='float32', min=-1.0, max=1.0, seed=0, name=None", ""),
-    "zeros_like": ("zeros_like", "x, name=None", ""),
-}
-_FUNCTIONS = table(_ROWS, __name__)
-globals().update(_FUNCTIONS)
+
+def eye(num_rows: int, num_columns: int | None = None, dtype: Any = "float32", name: str | None = None) -> Variable:
+    """Ones on the diagonal, zeros elsewhere. Raises FluidTypeError for negative sizes."""
+    return layers.eye(num_rows, num_columns, dtype=dtype)
+
+
+def linspace(start: Any, stop: Any, num: Any, dtype: Any = "float32", name: str | None = None) -> Variable:
+    """`num` values evenly from start to stop, both included. Each a number, or a variable of one."""
+    return layers.linspace(start, stop, num, dtype)
+
+
+def ones_like(x: Variable, name: str | None = None) -> Variable:
+    """Ones of x's shape and dtype."""
+    return layers.ones_like(x)
+
+
+def randint(
+    low: int = 0,
+    high: int | None = None,
+    shape: Any = [1],  # noqa: B006 - Paddle's default
+    dtype: Any = "int64",
+    name: str | None = None,
+) -> Variable:
+    """Integers of [low, high), or of [0, low) without high."""
+    return layers.randint(low, high, shape, dtype=dtype, name=name)
+
+
+def randperm(n: int, dtype: Any = "int64", name: str | None = None) -> Variable:
+    """0 to n - 1 in random order."""
+    return layers.randperm(n, dtype=dtype)
+
+
+def uniform(
+    shape: Any, dtype: Any = "float32", min: float = -1.0, max: float = 1.0, seed: int = 0, name: str | None = None
+) -> Variable:
+    """Uniform on [min, max). shape: integers and variables, or a variable."""
+    return layers.uniform_random(shape, dtype, min, max, seed)
+
+
+def zeros_like(x: Variable, name: str | None = None) -> Variable:
+    """Zeros of x's shape and dtype."""
+    return layers.zeros_like(x)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, name: str | None = None) -> Variable:
@@ -63,4 +93,7 @@ def rand(shape: Any, dtype: Any = None, name: str | None = None) -> Variable:
     return layers.uniform_random(shape, dtype or "float32", 0.0, 1.0)
 
 
-__all__ = sorted([*_FUNCTIONS, "arange", "full", "full_like", "normal", "ones", "rand", "randn", "zeros"])
+__all__ = [
+    "arange", "eye", "full", "full_like", "linspace", "normal", "ones", "ones_like", "rand", "randint", "randn",
+    "randperm", "uniform", "zeros", "zeros_like",
+]  # fmt: skip

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
-from ..layers import accuracy
-from .adapt import adapted
+from .. import layers
+from ..variable import Variable
 
-accuracy = adapted("accuracy", accuracy, "input, label, k=1, correct=None, total=None, name=None", module=__name__)
+
+def accuracy(
+    input: Variable,
+    label: Variable,
+    k: int = 1,
+    correct: Variable | None = None,
+    total: Variable | None = None,
+    name: str | None = None,
+) -> Variable:
+    """The share of rows whose label [N, 1] is among the k best classes of `input` [N, C]: float32 [1].
+
+    correct, total: int32 variables that receive the two counts.
+    """
+    return layers.accuracy(input, label, k, correct, total)
+
 
 __all__ = ["accuracy"]

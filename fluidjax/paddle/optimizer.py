@@ -1,4 +1,7 @@
-"""paddle.optimizer: Fluid's optimizers with the arguments of Paddle 2.0."""
+"""paddle.optimizer: Fluid's optimizers with the arguments of Paddle 2.0.
+
+parameters is Fluid's parameter_list, weight_decay (a number for L2Decay) its regularization.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +9,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .. import optimizer as fluid
+from ..clip import GradientClipBase
 from ..errors import FluidTypeError
 from ..program import Operator, Parameter, Program, Variable
 from ..regularizer import L2Decay, WeightDecayRegularizer
-from .adapt import signature_of
-
-_COMMON = "parameters=None, weight_decay=None, grad_clip=None, name=None"
-_ROWS = {
-    "SGD": (fluid.SGD, f"learning_rate=0.001, {_COMMON}"),
-    "Momentum": (
-        fluid.Momentum,
-        "learning_rate=0.001, momentum=0.9, parameters=None, use_nesterov=False, weight_decay=None, grad_clip=None, name=None",
-    ),
-    "Adagrad": (fluid.Adagrad, f"learning_rate, epsilon=1e-06, {_COMMON}, initial_accumulator_value=0.0"),
-    "Adadelta": (fluid.Adadelta, f"learning_rate=0.001, epsilon=1e-06, rho=0.95, {_COMMON}"),
-    "RMSProp": (fluid.RMSProp, f"learning_rate, rho=0.95, epsilon=1e-06, momentum=0.0, centered=False, {_COMMON}"),
-    "Adam": (fluid.Adam, f"learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-08, {_COMMON}, lazy_mode=False"),
-    "Adamax": (fluid.Adamax, f"learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-08, {_COMMON}"),
-    "Lamb": (
-        fluid.Lamb,
-        "learning_rate=0.001, lamb_weight_decay=0.01, beta1=0.9, beta2=0.999, epsilon=1e-06, parameters=None, grad_clip=None, "
-        "name=None, exclude_from_weight_decay_fn=None",
-    ),
-}
 
 
 def _decay(weight_decay: Any) -> Any:
@@ -63,27 +47,206 @@ class Static:
         return self.current_step_lr()  # type: ignore[attr-defined]
 
 
-def _made(name: str, base: type, parameters: str) -> type:
-    """A class with the parameters of Paddle 2.0 over one of Fluid's optimizers."""
-    signature = signature_of(parameters)
+class SGD(Static, fluid.SGDOptimizer):
+    """``param -= lr * grad``: fluid.optimizer.SGD."""
 
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        given = signature.bind(*args, **kwargs)
-        given.apply_defaults()
-        values = dict(given.arguments)
-        values["parameter_list"] = values.pop("parameters")
-        if "weight_decay" in values:
-            values["regularization"] = _decay(values.pop("weight_decay"))
-        base.__init__(self, **values)  # type: ignore[misc]
-
-    doc = (
-        f"{(base.__doc__ or name).strip()}\n\n    This is fluid.optimizer.{name}, where parameters is parameter_list and "
-        "weight_decay (a number for L2Decay) is\n    regularization."
-    )
-    made = type(name, (Static, base), {"__init__": init, "__doc__": doc, "__module__": __name__})
-    made.__signature__ = signature  # type: ignore[attr-defined]
-    return made
+    def __init__(
+        self,
+        learning_rate: float | Variable = 0.001,
+        parameters: Sequence[Any] | None = None,
+        weight_decay: Any = None,
+        grad_clip: GradientClipBase | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            learning_rate=learning_rate,
+            parameter_list=parameters,
+            regularization=_decay(weight_decay),
+            grad_clip=grad_clip,
+            name=name,
+        )
 
 
-globals().update({name: _made(name, *row) for name, row in _ROWS.items()})
-__all__ = sorted(_ROWS)
+class Momentum(Static, fluid.MomentumOptimizer):
+    """``velocity = momentum * velocity + grad``, then ``param -= lr * velocity``: fluid.optimizer.Momentum."""
+
+    def __init__(
+        self,
+        learning_rate: float | Variable = 0.001,
+        momentum: float = 0.9,
+        parameters: Sequence[Any] | None = None,
+        use_nesterov: bool = False,
+        weight_decay: Any = None,
+        grad_clip: GradientClipBase | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            learning_rate=learning_rate,
+            momentum=momentum,
+            parameter_list=parameters,
+            use_nesterov=use_nesterov,
+            regularization=_decay(weight_decay),
+            grad_clip=grad_clip,
+            name=name,
+        )
+
+
+class Adagrad(Static, fluid.AdagradOptimizer):
+    """``moment += grad ** 2``; ``param -= lr * grad / (sqrt(moment) + epsilon)``: fluid.optimizer.Adagrad."""
+
+    def __init__(
+        self,
+        learning_rate: float | Variable,
+        epsilon: float = 1e-06,
+        parameters: Sequence[Any] | None = None,
+        weight_decay: Any = None,
+        grad_clip: GradientClipBase | None = None,
+        name: str | None = None,
+        initial_accumulator_value: float = 0.0,
+    ) -> None:
+        super().__init__(
+            learning_rate=learning_rate,
+            epsilon=epsilon,
+            parameter_list=parameters,
+            regularization=_decay(weight_decay),
+            grad_clip=grad_clip,
+            name=name,
+            initial_accumulator_value=initial_accumulator_value,
+        )
+
+
+class Adadelta(Static, fluid.AdadeltaOptimizer):
+    """Steps from running squares of gradients and of updates, without a learning rate: fluid.optimizer.Adadelta."""
+
+    def __init__(
+        self,
+        learning_rate: float | Variable = 0.001,
+        epsilon: float = 1e-06,
+        rho: float = 0.95,
+        parameters: Sequence[Any] | None = None,
+        weight_decay: Any = None,
+        grad_clip: GradientClipBase | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            learning_rate=learning_rate,
+            epsilon=epsilon,
+            rho=rho,
+            parameter_list=parameters,
+            regularization=_decay(weight_decay),
+            grad_clip=grad_clip,
+            name=name,
+        )
+
+
+class RMSProp(Static, fluid.RMSPropOptimizer):
+    """``ms = rho * ms + (1 - rho) * grad ** 2``; ``mom = momentum * mom + lr * grad / sqrt(ms + epsilon)``: fluid.optimizer.RMSProp."""
+
+    def __init__(
+        self,
+        learning_rate: float | Variable,
+        rho: float = 0.95,
+        epsilon: float = 1e-06,
+        momentum: float = 0.0,
+        centered: bool = False,
+        parameters: Sequence[Any] | None = None,
+        weight_decay: Any = None,
+        grad_clip: GradientClipBase | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            learning_rate=learning_rate,
+            rho=rho,
+            epsilon=epsilon,
+            momentum=momentum,
+            centered=centered,
+            parameter_list=parameters,
+            regularization=_decay(weight_decay),
+            grad_clip=grad_clip,
+            name=name,
+        )
+
+
+class Adam(Static, fluid.AdamOptimizer):
+    """Steps from running averages of the gradient and of its square: fluid.optimizer.Adam."""
+
+    def __init__(
+        self,
+        learning_rate: float | Variable = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        parameters: Sequence[Any] | None = None,
+        weight_decay: Any = None,
+        grad_clip: GradientClipBase | None = None,
+        name: str | None = None,
+        lazy_mode: bool = False,
+    ) -> None:
+        super().__init__(
+            learning_rate=learning_rate,
+            beta1=beta1,
+            beta2=beta2,
+            epsilon=epsilon,
+            parameter_list=parameters,
+            regularization=_decay(weight_decay),
+            grad_clip=grad_clip,
+            name=name,
+            lazy_mode=lazy_mode,
+        )
+
+
+class Adamax(Static, fluid.AdamaxOptimizer):
+    """Adam with a running maximum in place of the average square: fluid.optimizer.Adamax."""
+
+    def __init__(
+        self,
+        learning_rate: float | Variable = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        parameters: Sequence[Any] | None = None,
+        weight_decay: Any = None,
+        grad_clip: GradientClipBase | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            learning_rate=learning_rate,
+            beta1=beta1,
+            beta2=beta2,
+            epsilon=epsilon,
+            parameter_list=parameters,
+            regularization=_decay(weight_decay),
+            grad_clip=grad_clip,
+            name=name,
+        )
+
+
+class Lamb(Static, fluid.LambOptimizer):
+    """Adam's direction plus weight decay, scaled to the parameter's norm: fluid.optimizer.Lamb."""
+
+    def __init__(
+        self,
+        learning_rate: float | Variable = 0.001,
+        lamb_weight_decay: float = 0.01,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-06,
+        parameters: Sequence[Any] | None = None,
+        grad_clip: GradientClipBase | None = None,
+        name: str | None = None,
+        exclude_from_weight_decay_fn: Any = None,
+    ) -> None:
+        super().__init__(
+            learning_rate=learning_rate,
+            lamb_weight_decay=lamb_weight_decay,
+            beta1=beta1,
+            beta2=beta2,
+            epsilon=epsilon,
+            parameter_list=parameters,
+            grad_clip=grad_clip,
+            name=name,
+            exclude_from_weight_decay_fn=exclude_from_weight_decay_fn,
+        )
+
+
+__all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "Adamax", "Lamb", "Momentum", "RMSProp"]

@@ -1,4 +1,4 @@
-"""paddle.add, paddle.mean, paddle.reshape ...: functions of Paddle 2.0 on static variables, over Fluid's layers."""
+"""paddle.reshape, paddle.gather, paddle.split ...: shapes and indices of Paddle 2.0 on static variables, over Fluid's layers."""
 
 from __future__ import annotations
 
@@ -8,92 +8,113 @@ from typing import Any
 from .. import layers
 from ..errors import FluidValueError, UnsupportedError
 from ..layer_helper import LayerHelper
+from ..layers import cast, diag_embed, index_sample, rank, scatter_nd, shape, shard_index, slice, t, transpose, unstack
 from ..layers._build import append
 from ..variable import Variable
-from .adapt import table
-
-_ONE = "abs acos asin atan ceil cos erf exp floor log log1p reciprocal round rsqrt sigmoid sign sin sqrt square tanh"
-_TWO = {
-    "add": "elementwise_add", "subtract": "elementwise_sub", "multiply": "elementwise_mul", "divide": "elementwise_div",
-    "maximum": "elementwise_max", "minimum": "elementwise_min", "mod": "elementwise_mod", "remainder": "elementwise_mod",
-    "floor_divide": "elementwise_floordiv",
-}  # fmt: skip
-_COMPARE = "equal not_equal less_than less_equal greater_than greater_equal"
-_REDUCE = "x, axis=None, keepdim=False, name=None"
-_REDUCED = "input=x dim=axis keep_dim=keepdim"
-
-_ROWS = {
-    **{n: (n, "x, name=None", "") for n in _ONE.split()},
-    **{n: (layer, "x, y, name=None", "") for n, layer in _TWO.items()},
-    **{n: (n, "x, y, name=None", "") for n in _COMPARE.split()},
-    **{n: (n, "x, y, out=None, name=None", "") for n in ("logical_and", "logical_or", "logical_xor")},
-    **{n: (f"reduce_{n}", _REDUCE, _REDUCED) for n in ("mean", "max", "min", "all", "any")},
-    "logical_not": ("logical_not", "x, out=None, name=None", ""),
-    "add_n": ("sum", "inputs, name=None", "x=inputs"),
-    "addmm": ("addmm", "input, x, y, beta=1.0, alpha=1.0, name=None", ""),
-    "allclose": ("allclose", "x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None", "input=x other=y"),
-    "assign": ("assign", "x, output=None", "input=x"),
-    "bmm": ("bmm", "x, y, name=None", ""),
-    "cast": ("cast", "x, dtype", ""),
-    "clip": ("clamp", "x, min=None, max=None, name=None", "input=x"),
-    "concat": ("concat", "x, axis=0, name=None", "input=x"),
-    "cross": ("cross", "x, y, axis=None, name=None", "input=x other=y dim=axis"),
-    "diag_embed": ("diag_embed", "input, offset=0, dim1=-2, dim2=-1", ""),
-    "dist": ("dist", "x, y, p=2, name=None", ""),
-    "dot": ("dot", "x, y, name=None", ""),
-    "expand_as": ("expand_as", "x, y, name=None", "target_tensor=y"),
-    "flip": ("flip", "x, axis, name=None", "input=x dims=axis"),
-    "gather_nd": ("gather_nd", "x, index, name=None", "input=x"),
-    "increment": ("increment", "x, value=1.0, name=None", ""),
-    "index_sample": ("index_sample", "x, index", ""),
-    "index_select": ("index_select", "x, index, axis=0, name=None", "input=x dim=axis"),
-    "is_empty": ("is_empty", "x, name=None", ""),
-    "kron": ("kron", "x, y, name=None", ""),
-    "logsumexp": ("logsumexp", _REDUCE, "dim=axis"),
-    "matmul": ("matmul", "x, y, transpose_x=False, transpose_y=False, name=None", ""),
-    "mm": ("matmul", "input, mat2, name=None", "x=input y=mat2"),
-    "multiplex": ("multiplex", "inputs, index, name=None", ""),
-    "numel": ("size", "x, name=None", "input=x"),
-    "rank": ("rank", "input", ""),
-    "reshape": ("reshape", "x, shape, name=None", ""),
-    "scale": ("scale", "x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None", ""),
-    "scatter": ("scatter", "x, index, updates, overwrite=True, name=None", "input=x"),
-    "scatter_nd": ("scatter_nd", "index, updates, shape, name=None", ""),
-    "scatter_nd_add": ("scatter_nd_add", "x, index, updates, name=None", "ref=x"),
-    "shape": ("shape", "input", ""),
-    "shard_index": ("shard_index", "input, index_num, nshards, shard_id, ignore_value=-1", ""),
-    "slice": ("slice", "input, axes, starts, ends", ""),
-    "split": ("split", "x, num_or_sections, axis=0, name=None", "input=x dim=axis"),
-    "stack": ("stack", "x, axis=0, name=None", ""),
-    "stanh": ("stanh", "x, scale_a=0.67, scale_b=1.7159, name=None", ""),
-    "strided_slice": ("strided_slice", "x, axes, starts, ends, strides, name=None", "input=x"),
-    "t": ("t", "input, name=None", ""),
-    "tile": ("expand", "x, repeat_times, name=None", "expand_times=repeat_times"),
-    "trace": ("trace", "x, offset=0, axis1=0, axis2=1, name=None", "input=x dim1=axis1 dim2=axis2"),
-    "transpose": ("transpose", "x, perm, name=None", ""),
-    "tril": ("tril", "x, diagonal=0, name=None", "input=x"),
-    "triu": ("triu", "x, diagonal=0, name=None", "input=x"),
-    "unsqueeze": ("unsqueeze", "x, axis, name=None", "input=x axes=axis"),
-    "unstack": ("unstack", "x, axis=0, num=None", ""),
-}  # fmt: skip
-
-_FUNCTIONS = table(_ROWS, __name__)
-globals().update(_FUNCTIONS)
+from . import logic, math
+from .logic import *  # noqa: F403
+from .math import *  # noqa: F403
 
 
-def sum(x: Variable, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None) -> Variable:
-    """The sum over `axis` (an integer or a list; None: over everything, shape [1]); dtype casts x first."""
-    return layers.reduce_sum(x if dtype is None else layers.cast(x, dtype), axis, keepdim, name)
+def assign(x: Any, output: Variable | None = None) -> Variable:
+    """A copy of a variable, or of a NumPy array (bool, float32, int32, int64) that the op carries.
+
+    output: a variable to write instead of a new one. Raises FluidTypeError for anything else.
+    """
+    return layers.assign(x, output)
 
 
-def prod(x: Variable, axis: Any = None, keepdim: bool = False, dtype: Any = None, name: str | None = None) -> Variable:
-    """The product over `axis` (an integer or a list; None: over everything, shape [1]); dtype casts x first."""
-    return layers.reduce_prod(x if dtype is None else layers.cast(x, dtype), axis, keepdim, name)
+def concat(x: Any, axis: Any = 0, name: str | None = None) -> Variable:
+    """The variables of a list one after the other along `axis` (an integer, or a variable of one)."""
+    return layers.concat(x, axis, name)
 
 
-def pow(x: Variable, y: Any, name: str | None = None) -> Variable:
-    """x ** y; y: a number or a variable."""
-    return layers.elementwise_pow(x, y, name=name) if isinstance(y, Variable) else layers.pow(x, y, name)
+def expand_as(x: Variable, y: Variable, name: str | None = None) -> Variable:
+    """x repeated to the shape of y, whose sizes are multiples of x's."""
+    return layers.expand_as(x, y, name)
+
+
+def flip(x: Variable, axis: Any, name: str | None = None) -> Variable:
+    """x backwards along these dimensions."""
+    return layers.flip(x, axis, name)
+
+
+def gather_nd(x: Variable, index: Variable, name: str | None = None) -> Variable:
+    """Out[i...] = x[index[i..., 0], index[i..., 1], ...]: the last dimension of `index` holds places."""
+    return layers.gather_nd(x, index, name)
+
+
+def index_select(x: Variable, index: Variable, axis: int = 0, name: str | None = None) -> Variable:
+    """The entries `index` (a vector) along dimension `axis`."""
+    return layers.index_select(x, index, axis)
+
+
+def multiplex(inputs: Any, index: Variable, name: str | None = None) -> Variable:
+    """Out[i] = inputs[index[i]][i]: each row from one of the variables; index: int32 [N, 1]."""
+    return layers.multiplex(inputs, index)
+
+
+def numel(x: Variable, name: str | None = None) -> Variable:
+    """The number of elements when the program runs: int64 [1]."""
+    return layers.size(x)
+
+
+def reshape(x: Variable, shape: Any, name: str | None = None) -> Variable:
+    """x in another shape. shape: integers (-1: what remains, once; 0: as in x) and variables, or a variable.
+
+    Raises FluidTypeError for another shape, FluidValueError for a shape with two -1 or a 0 beyond x's dimensions.
+    """
+    return layers.reshape(x, shape, name=name)
+
+
+def scatter(
+    x: Variable, index: Variable, updates: Variable, overwrite: bool = True, name: str | None = None
+) -> Variable:
+    """x with rows `index` replaced by `updates`; without overwrite these rows are the sums of their updates."""
+    return layers.scatter(x, index, updates, overwrite=overwrite, name=name)
+
+
+def scatter_nd_add(x: Variable, index: Variable, updates: Variable, name: str | None = None) -> Variable:
+    """x plus `updates` at the places that the last dimension of `index` names; repeated places add up."""
+    return layers.scatter_nd_add(x, index, updates, name)
+
+
+def split(x: Variable, num_or_sections: Any, axis: Any = 0, name: str | None = None) -> list[Variable]:
+    """`x` in pieces along `axis`: so many equal ones, or of these sizes (-1: what remains; variables allowed).
+
+    Raises FluidTypeError for other arguments, FluidValueError where the size does not divide.
+    """
+    return layers.split(x, num_or_sections, axis, name)
+
+
+def stack(x: Any, axis: int = 0, name: str | None = None) -> Variable:
+    """The variables of a list, all of one shape, along a new dimension."""
+    return layers.stack(x, axis)
+
+
+def strided_slice(x: Variable, axes: Any, starts: Any, ends: Any, strides: Any, name: str | None = None) -> Variable:
+    """slice with a step, which may be negative: x[starts[i]:ends[i]:strides[i]] along axes[i]."""
+    return layers.strided_slice(x, axes, starts, ends, strides)
+
+
+def tile(x: Variable, repeat_times: Any, name: str | None = None) -> Variable:
+    """x repeated repeat_times[i] times along dimension i; integers and variables, or a variable."""
+    return layers.expand(x, repeat_times, name)
+
+
+def tril(x: Variable, diagonal: int = 0, name: str | None = None) -> Variable:
+    """The lower triangle of each matrix: elements up to `diagonal` right of the main one; zeros above."""
+    return layers.tril(x, diagonal, name)
+
+
+def triu(x: Variable, diagonal: int = 0, name: str | None = None) -> Variable:
+    """The upper triangle of each matrix: elements from `diagonal` right of the main one on; zeros below."""
+    return layers.triu(x, diagonal, name)
+
+
+def unsqueeze(x: Variable, axis: Any, name: str | None = None) -> Variable:
+    """With dimensions of size 1 put in at these places of the result; axis: an integer, a list, or variables."""
+    return layers.unsqueeze(x, axis, name)
 
 
 def squeeze(x: Variable, axis: Any = None, name: str | None = None) -> Variable:
@@ -205,12 +226,6 @@ def topk(
     return layers.topk(x, k, name)
 
 
-def cumsum(x: Variable, axis: int | None = None, dtype: Any = None, name: str | None = None) -> Variable:
-    """Sums of everything up to each element along `axis` (None: of x flattened); dtype casts x first."""
-    x = x if dtype is None else layers.cast(x, dtype)
-    return layers.cumsum(layers.reshape(x, [-1]), 0) if axis is None else layers.cumsum(x, axis)
-
-
 def roll(x: Variable, shifts: Any, axis: Any = None, name: str | None = None) -> Variable:
     """x with its elements moved by `shifts` along `axis`, those that leave coming in again (None: x flattened)."""
     return layers.roll(x, shifts, axis)
@@ -223,7 +238,12 @@ def meshgrid(*args: Any, **kwargs: Any) -> Any:
     )
 
 
-_OWN = (
-    "argmax argmin argsort broadcast_to cumsum expand flatten gather meshgrid pow prod roll sort squeeze sum topk where"
-)
-__all__ = sorted([*_FUNCTIONS, *_OWN.split()])
+__all__ = [
+    "argmax", "argmin", "argsort", "assign", "broadcast_to", "cast", "concat", "diag_embed", "expand", "expand_as",
+    "flatten", "flip", "gather", "gather_nd", "index_sample", "index_select", "meshgrid", "multiplex", "numel",
+    "rank", "reshape", "roll", "scatter", "scatter_nd", "scatter_nd_add", "shape", "shard_index", "slice", "sort",
+    "split", "squeeze", "stack", "strided_slice", "t", "tile", "topk", "transpose", "tril", "triu", "unsqueeze",
+    "unstack", "where",
+]  # fmt: skip
+__all__ += logic.__all__
+__all__ += math.__all__

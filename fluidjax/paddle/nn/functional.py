@@ -7,44 +7,100 @@ from typing import Any
 from ... import layers
 from ...errors import FluidValueError, UnsupportedError
 from ...input import one_hot as _one_hot
+from ...layers import (
+    elu,
+    log_loss,
+    relu,
+    sigmoid,
+    softmax_with_cross_entropy,
+    softsign,
+    square_error_cost,
+    tanh,
+    unfold,
+)
+from ...layers import logsigmoid as log_sigmoid
+from ...layers import tanh_shrink as tanhshrink
 from ...layers._build import size_list
 from ...variable import Variable
-from ..adapt import adapted, table
 
-_ROWS = {
-    **{n: (n, "x, name=None", "") for n in ("relu", "sigmoid", "tanh", "softsign")},
-    "elu": ("elu", "x, alpha=1.0, name=None", ""),
-    "gelu": ("gelu", "x, approximate=False, name=None", ""),
-    "hardshrink": ("hard_shrink", "x, threshold=0.5, name=None", ""),
-    "hardswish": ("hard_swish", "x, name=None", ""),
-    "label_smooth": ("label_smooth", "label, prior_dist=None, epsilon=0.1, name=None", ""),
-    "leaky_relu": ("leaky_relu", "x, negative_slope=0.01, name=None", "alpha=negative_slope"),
-    "log_loss": ("log_loss", "input, label, epsilon=0.0001, name=None", ""),
-    "log_sigmoid": ("logsigmoid", "x, name=None", ""),
-    "log_softmax": ("log_softmax", "x, axis=-1, dtype=None, name=None", "input=x"),
-    "maxout": ("maxout", "x, groups, axis=1, name=None", ""),
-    "pixel_shuffle": ("pixel_shuffle", "x, upscale_factor, name=None", ""),
-    "relu6": ("relu6", "x, name=None", ""),
-    "selu": ("selu", "x, scale=1.0507009873554805, alpha=1.6732632423543772, name=None", ""),
-    "softshrink": ("softshrink", "x, threshold=0.5, name=None", "alpha=threshold"),
-    "softmax_with_cross_entropy": (
-        "softmax_with_cross_entropy",
-        "logits, label, soft_label=False, ignore_index=-100, numeric_stable_mode=True, return_softmax=False, axis=-1",
-        "",
-    ),
-    "square_error_cost": ("square_error_cost", "input, label", ""),
-    "swish": ("swish", "x, name=None", ""),
-    "tanhshrink": ("tanh_shrink", "x, name=None", ""),
-    "thresholded_relu": ("thresholded_relu", "x, threshold=1.0, name=None", ""),
-    "unfold": (
-        "unfold",
-        "x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None",
-        "",
-    ),
-}
-_FUNCTIONS = table(_ROWS, __name__)
-_FUNCTIONS["one_hot"] = adapted("one_hot", _one_hot, "x, num_classes, name=None", "input=x depth=num_classes", __name__)
-globals().update(_FUNCTIONS)
+
+def gelu(x: Variable, approximate: bool = False, name: str | None = None) -> Variable:
+    """Element by element: x * Phi(x), Phi the normal distribution function; approximate: by tanh."""
+    return layers.gelu(x, approximate)
+
+
+def hardshrink(x: Variable, threshold: float = 0.5, name: str | None = None) -> Variable:
+    """Element by element: x where |x| > threshold, else 0. x: float16 to float64."""
+    return layers.hard_shrink(x, threshold)
+
+
+def hardswish(x: Variable, name: str | None = None) -> Variable:
+    """Element by element: x * min(max(x + 3, 0), 6) / 6. x: float16 to float64."""
+    return layers.hard_swish(x, name=name)
+
+
+def label_smooth(
+    label: Variable, prior_dist: Variable | None = None, epsilon: float = 0.1, name: str | None = None
+) -> Variable:
+    """(1 - epsilon) * label + epsilon * prior, the prior being uniform over the classes where none is given.
+
+    Raises FluidValueError for an epsilon outside [0, 1].
+    """
+    return layers.label_smooth(label, prior_dist, epsilon, name=name)
+
+
+def leaky_relu(x: Variable, negative_slope: float = 0.01, name: str | None = None) -> Variable:
+    """Element by element: max(x, negative_slope * x). x: float16 to float64."""
+    return layers.leaky_relu(x, negative_slope, name)
+
+
+def log_softmax(x: Variable, axis: int = -1, dtype: Any = None, name: str | None = None) -> Variable:
+    """log(softmax(x, axis)); dtype casts x first."""
+    return layers.log_softmax(x, axis, dtype, name)
+
+
+def maxout(x: Variable, groups: int, axis: int = 1, name: str | None = None) -> Variable:
+    """Maximum over each group of `groups` neighbouring channels: [N, C, H, W] gives [N, C / groups, H, W]; axis 1, 3 or
+    -1.
+    """
+    return layers.maxout(x, groups, axis=axis, name=name)
+
+
+def pixel_shuffle(x: Variable, upscale_factor: int, name: str | None = None) -> Variable:
+    """[N, C * r * r, H, W] to [N, C, H * r, W * r]: channels become pixels."""
+    return layers.pixel_shuffle(x, upscale_factor)
+
+
+def relu6(x: Variable, name: str | None = None) -> Variable:
+    """Element by element: min(max(x, 0), 6). x: float16 to float64."""
+    return layers.relu6(x, name=name)
+
+
+def selu(
+    x: Variable, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772, name: str | None = None
+) -> Variable:
+    """scale * (x where x > 0, else alpha * (exp(x) - 1)); the defaults keep mean 0 and variance 1 through layers."""
+    return layers.selu(x, scale, alpha, name)
+
+
+def softshrink(x: Variable, threshold: float = 0.5, name: str | None = None) -> Variable:
+    """Element by element: x - threshold above threshold, x + threshold below -threshold, else 0. x: float16 to float64."""
+    return layers.softshrink(x, threshold)
+
+
+def swish(x: Variable, name: str | None = None) -> Variable:
+    """Element by element: x / (1 + exp(-x)). x: float16 to float64."""
+    return layers.swish(x, name=name)
+
+
+def thresholded_relu(x: Variable, threshold: float = 1.0, name: str | None = None) -> Variable:
+    """Element by element: x where x > threshold, else 0. x: float16 to float64."""
+    return layers.thresholded_relu(x, threshold)
+
+
+def one_hot(x: Variable, num_classes: int, name: str | None = None) -> Variable:
+    """Vectors of num_classes with a 1 where x says: the shape of x and one more dimension."""
+    return _one_hot(x, num_classes)
 
 
 def softmax(x: Variable, axis: int = -1, dtype: Any = None, name: str | None = None) -> Variable:
@@ -208,8 +264,10 @@ def normalize(x: Variable, p: float = 2, axis: int = 1, epsilon: float = 1e-12, 
     return layers.l2_normalize(x, axis, epsilon, name)
 
 
-_OWN = (
-    "adaptive_avg_pool2d avg_pool2d binary_cross_entropy_with_logits cross_entropy dropout kl_div l1_loss linear max_pool2d mse_loss "
-    "normalize softmax"
-)
-__all__ = sorted([*_FUNCTIONS, *_OWN.split()])
+__all__ = [
+    "adaptive_avg_pool2d", "avg_pool2d", "binary_cross_entropy_with_logits", "cross_entropy", "dropout", "elu",
+    "gelu", "hardshrink", "hardswish", "kl_div", "l1_loss", "label_smooth", "leaky_relu", "linear", "log_loss",
+    "log_sigmoid", "log_softmax", "max_pool2d", "maxout", "mse_loss", "normalize", "one_hot", "pixel_shuffle",
+    "relu", "relu6", "selu", "sigmoid", "softmax", "softmax_with_cross_entropy", "softshrink", "softsign",
+    "square_error_cost", "swish", "tanh", "tanhshrink", "thresholded_relu", "unfold",
+]  # fmt: skip

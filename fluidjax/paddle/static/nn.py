@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from ... import layers
 from ...input import embedding as embedding
 from ...layers import batch_norm as batch_norm
 from ...layers import bilinear_tensor_product as bilinear_tensor_product
@@ -11,21 +14,29 @@ from ...layers import conv3d as conv3d
 from ...layers import conv3d_transpose as conv3d_transpose
 from ...layers import create_parameter as create_parameter
 from ...layers import data_norm as data_norm
-from ...layers import fc as _fc
 from ...layers import group_norm as group_norm
 from ...layers import instance_norm as instance_norm
 from ...layers import layer_norm as layer_norm
 from ...layers import prelu as prelu
 from ...layers import spectral_norm as spectral_norm
-from ..adapt import adapted
+from ...variable import Variable
 
-fc = adapted(
-    "fc",
-    _fc,
-    "x, size, num_flatten_dims=1, weight_attr=None, bias_attr=None, activation=None, name=None",
-    "input=x param_attr=weight_attr act=activation",
-    __name__,
-)
+
+def fc(
+    x: Any,
+    size: int,
+    num_flatten_dims: int = 1,
+    weight_attr: Any = None,
+    bias_attr: Any = None,
+    activation: str | None = None,
+    name: str | None = None,
+) -> Variable:
+    """activation(sum_i flatten(x_i) @ w_i + b): fluid's layers.fc.
+
+    x: a variable or a list of them; the first num_flatten_dims dimensions stay, the others become one.
+    """
+    return layers.fc(x, size, num_flatten_dims, weight_attr, bias_attr, activation, name)
+
 
 __all__ = [
     "batch_norm", "bilinear_tensor_product", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose", "create_parameter",

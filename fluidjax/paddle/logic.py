@@ -1,0 +1,55 @@
+"""paddle.equal, paddle.logical_and ...: comparisons and logic of Paddle 2.0, over Fluid's layers."""
+
+from __future__ import annotations
+
+from .. import layers
+from ..layers import logical_and, logical_not, logical_or, logical_xor
+from ..variable import Variable
+
+
+def allclose(
+    x: Variable, y: Variable, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, name: str | None = None
+) -> Variable:
+    """Whether |x - y| <= atol + rtol * |y| everywhere: one bool. equal_nan: NaN equals NaN."""
+    return layers.allclose(x, y, rtol, atol, equal_nan, name)
+
+
+def equal(x: Variable, y: Variable, name: str | None = None) -> Variable:
+    """x == y, element by element, y broadcast to x: bool."""
+    return layers.equal(x, y)
+
+
+def greater_equal(x: Variable, y: Variable, name: str | None = None) -> Variable:
+    """x >= y, element by element, y broadcast to x: bool."""
+    return layers.greater_equal(x, y)
+
+
+def greater_than(x: Variable, y: Variable, name: str | None = None) -> Variable:
+    """x > y, element by element, y broadcast to x: bool."""
+    return layers.greater_than(x, y)
+
+
+def is_empty(x: Variable, name: str | None = None) -> Variable:
+    """Whether x has no elements: one bool."""
+    return layers.is_empty(x)
+
+
+def less_equal(x: Variable, y: Variable, name: str | None = None) -> Variable:
+    """x <= y, element by element, y broadcast to x: bool."""
+    return layers.less_equal(x, y)
+
+
+def less_than(x: Variable, y: Variable, name: str | None = None) -> Variable:
+    """x < y, element by element, y broadcast to x: bool."""
+    return layers.less_than(x, y)
+
+
+def not_equal(x: Variable, y: Variable, name: str | None = None) -> Variable:
+    """x != y, element by element, y broadcast to x: bool."""
+    return layers.not_equal(x, y)
+
+
+__all__ = [
+    "allclose", "equal", "greater_equal", "greater_than", "is_empty", "less_equal", "less_than", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "not_equal",
+]  # fmt: skip
