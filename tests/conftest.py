@@ -1,5 +1,9 @@
 """What every test needs before jax starts: the CPU, unless JAX_PLATFORMS asks for something else, as four devices.
 
+How hard XLA tries (docs/testing.md): most of the suite's time would go to code that runs once, so it tries little, in
+sub-processes as well; where the tests are about what the compiler makes, @pytest.mark.optimized brings the ordinary effort
+back. With XLA_FLAGS in the environment, even if empty, these count, and everything is compiled with them.
+
 And which examples property tests run. A change is judged by the same ones wherever its tests run, so that none fails by
 chance; new ones are searched for apart (`make search`), and what a search finds becomes an `@example` or a test of its own.
 """
@@ -7,13 +11,34 @@ chance; new ones are searched for apart (`make search`), and what a search finds
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import jax
+import jaxlib
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
 jax.config.update("jax_platforms", os.environ.setdefault("JAX_PLATFORMS", "cpu"))
 jax.config.update("jax_num_cpu_devices", 4)
+
+# What takes a compilation's time, and its ordinary value. XLA ends a process over a flag that it does not know, so a newer one
+# than these were tried with compiles as it always does.
+EFFORT = {
+    "xla_backend_optimization_level": (0, 3), "xla_llvm_disable_expensive_passes": (True, False),
+    "xla_cpu_use_fusion_emitters": (False, True), "xla_cpu_parallel_codegen_split_count": (1, 32),
+}  # fmt: skip
+if jaxlib.__version__.startswith("0.10."):
+    os.environ.setdefault("XLA_FLAGS", " ".join(f"--{name}={little}" for name, (little, _) in EFFORT.items()))
+ORDINARY = {name: ordinary for name, (_, ordinary) in EFFORT.items()}
+_jit = jax.jit
+
+
+def ordinary_jit(fun: Callable[..., Any], *, compiler_options: dict[str, Any] | None = None, **options: Any) -> Any:
+    """jax.jit that compiles as it does where nothing is said."""
+    return _jit(fun, compiler_options={**ORDINARY, **(compiler_options or {})}, **options)
+
 
 ANY_SPEED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None, print_blob=True)
 settings.register_profile("fixed", ANY_SPEED, derandomize=True, max_examples=100)
@@ -23,3 +48,13 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 # Hypothesis also draws constants from the source of whatever has been imported so far: that depends on which tests ran before.
 _none, _found = providers._local_constants, providers._get_local_constants
 providers._get_local_constants = lambda: _none if settings.default.derandomize else _found()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """A test that is marked so, and its fixtures, compile with ordinary effort."""
+    with pytest.MonkeyPatch.context() as patch:
+        if item.get_closest_marker("optimized") is not None and os.environ.get("XLA_FLAGS"):
+            patch.setattr(jax, "jit", ordinary_jit)
+            patch.delenv("XLA_FLAGS")
+        return (yield)

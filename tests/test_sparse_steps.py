@@ -179,6 +179,7 @@ def lowered(optimizer, height):
         return jax.jit(lambda s, f: step(s, f)[0], donate_argnums=0).lower(state, feed).compile()
 
 
+@pytest.mark.optimized
 @pytest.mark.parametrize("optimizer", ["SGD", "Adagrad", "Adam lazy"])
 def test_only_the_rows_of_the_batch_are_touched(optimizer):
     """The step's own memory does not grow with the table, which is written where it lies; so nothing copies it."""

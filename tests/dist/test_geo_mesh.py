@@ -96,6 +96,7 @@ def test_every_rank_trains_alone_and_takes_in_what_the_others_moved(ranks: int, 
         assert every == 1 or scope.get("@GEO_STEP@").item() == count % every
 
 
+@pytest.mark.optimized
 def test_nothing_is_sent_in_steps_that_do_not_exchange() -> None:
     """The only all-reduce of the compiled step stands in a branch of its conditional."""
     program, startup, loss = fit(2, 4)

@@ -123,6 +123,7 @@ def test_programs_in_turn_on_one_scope(tmp_path):
         np.testing.assert_allclose(a.scope.get(variable), value, rtol=1e-4, atol=1e-6, err_msg=variable)
 
 
+@pytest.mark.optimized
 def test_collective_bytes_are_those_of_the_parameters():
     """One reduce-scatter of the gradients, one all-gather of the parameters, nothing more."""
     net = Net(OPTIMIZERS["adam"](), bias=False)

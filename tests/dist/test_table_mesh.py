@@ -126,6 +126,7 @@ def kinds(mesh: MeshJob) -> list[str]:
 HEIGHT, WIDTH, RANKS = 40_003, 16, 4
 
 
+@pytest.mark.optimized
 @pytest.mark.parametrize("distributed", [False, True])
 def test_no_device_has_more_than_its_share(distributed: bool) -> None:
     """Neither after the startup program nor after steps; and nothing of the table's height is in the compiled programs."""

@@ -44,6 +44,7 @@ def feed(batch: int = 32) -> dict[str, np.ndarray]:
     return {"x": rng.normal(size=(batch, 8)).astype("float32"), "label": rng.integers(0, 4, (batch, 1))}
 
 
+@pytest.mark.optimized
 @on_cpu
 def test_the_figures_are_those_of_the_step_that_runs(trained):
     main, loss, report = trained
