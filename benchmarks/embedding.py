@@ -11,8 +11,8 @@ import jax
 import numpy as np
 
 import fluidjax as fluid
-from fluidjax.dist.pserver_mesh import PserverJob, startup_on_mesh
-from fluidjax.ranks import Mesh
+from fluidjax.dist.spmd.pserver import PserverJob, startup_on_mesh
+from fluidjax.runtime.placement import Mesh
 
 from .timing import seconds
 

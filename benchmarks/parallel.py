@@ -13,9 +13,9 @@ import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
 import fluidjax as fluid
-from fluidjax.dist.pserver_mesh import PserverJob
-from fluidjax.ranks import IN_FLIGHT
-from fluidjax.ranks import Mesh as RankMesh
+from fluidjax.dist.spmd.pserver import PserverJob
+from fluidjax.runtime.placement import IN_FLIGHT
+from fluidjax.runtime.placement import Mesh as RankMesh
 
 from . import flax_models
 from .cases import CASES, Case, Ours

@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterable
 
 import fluidjax as fluid
+from fluidjax.graph.program import Program
 from fluidjax.ir import edit
 from fluidjax.ir.desc import BlockDesc, FrozenMap, OpDesc, ProgramDesc, VarDesc
-from fluidjax.program import Program
 from fluidjax.transpiler.making import Maker
 
 SIZES = (1_000, 2_000, 5_000, 10_000)

@@ -13,13 +13,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import unique_name
-from .dtypes import enum_of
+from .base.dtypes import enum_of
+from .base.roles import OP_ROLE, OP_ROLE_VAR, OpRole
 from .errors import FluidTypeError, FluidValueError, UnsupportedError
+from .graph.block import Block
+from .graph.operator import Operator
+from .graph.program import Program
+from .graph.variable import Parameter, Variable
 from .ir.desc import EMPTY, FrozenMap, OpDesc, VarDesc
 from .ops.registry import GRAD, Reuse, lookup
 from .ops.selected import kind_of_output
-from .program import Block, Operator, Parameter, Program, Variable
-from .roles import OP_ROLE, OP_ROLE_VAR, OpRole
 
 _BOOKKEEPING = (OP_ROLE, OP_ROLE_VAR, "op_callstack")
 

@@ -13,10 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, SupportsFloat
 
 from . import layers
+from .base.roles import OP_NAMESCOPE, OP_ROLE, OP_ROLE_VAR, OpRole
 from .errors import FluidTypeError, FluidValueError
-from .program import Block, Parameter, Program, Variable, as_program, name_scope
+from .graph.block import Block
+from .graph.name_scope import name_scope
+from .graph.program import Program, as_program
+from .graph.variable import Parameter, Variable
 from .regularizer import Pair
-from .roles import OP_NAMESCOPE, OP_ROLE, OP_ROLE_VAR, OpRole
 
 
 class BaseErrorClipAttr:

@@ -8,19 +8,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .dist.across import check_trainers, places_across
-from .dist.data_parallel import DataParallel
-from .dist.parallel import Parallel
-from .dist.places import ranks_on
-from .dist.shard_optimizer import ShardOptimizer
+from .dist.spmd.data_parallel import DataParallel
+from .dist.spmd.multiprocess import check_trainers, places_across
+from .dist.spmd.parallel import Parallel
+from .dist.spmd.places import ranks_on
+from .dist.spmd.shard_optimizer import ShardOptimizer
 from .errors import FluidTypeError, FluidValueError
 from .executor import Executor
+from .graph.program import Program, as_program
 from .ir import edit, show
 from .passes.base import Pass
-from .place import Place, as_place, cpu_places, cuda_places, is_compiled_with_cuda
-from .program import Program, as_program
-from .scope import Scope
-from .strategy import BuildStrategy, ExecutionStrategy, checked
+from .runtime.place import Place, as_place, cpu_places, cuda_places, is_compiled_with_cuda
+from .runtime.scope import Scope
+from .runtime.strategy import BuildStrategy, ExecutionStrategy, checked
 
 
 class CompiledProgram:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from .dtypes import VarType
+from .base.dtypes import VarType
+from .base.roles import OpRole
 from .errors import EnforceNotMet as EnforceNotMet
 from .lod_tensor import LoDTensor as LoDTensor
-from .place import CPUPlace as CPUPlace
-from .place import CUDAPinnedPlace as CUDAPinnedPlace
-from .place import CUDAPlace as CUDAPlace
-from .place import is_compiled_with_cuda as is_compiled_with_cuda
-from .roles import OpRole
-from .scope import Scope as Scope
+from .runtime.place import CPUPlace as CPUPlace
+from .runtime.place import CUDAPinnedPlace as CUDAPinnedPlace
+from .runtime.place import CUDAPlace as CUDAPlace
+from .runtime.place import is_compiled_with_cuda as is_compiled_with_cuda
+from .runtime.scope import Scope as Scope
 
 
 class EOFException(Exception):
@@ -39,7 +39,7 @@ class op_proto_and_checker_maker:
 
 def get_cuda_device_count() -> int:
     """How many GPUs JAX sees."""
-    from .place import _gpus
+    from .runtime.place import _gpus
 
     return len(_gpus())
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from .errors import FeedError, FluidTypeError, FluidValueError
-from .feeding import FeedRule, rule_for
+from .graph.program import Program, default_main_program
+from .graph.variable import Variable
 from .lod_tensor import LoDTensor
-from .place import CUDAPlace, as_place, cpu_places, cuda_places
-from .program import Program, Variable, default_main_program
+from .runtime.feeding import FeedRule, rule_for
+from .runtime.place import CUDAPlace, as_place, cpu_places, cuda_places
 
 Batches = Callable[[], Iterator[Any]]
 Feed = dict[str, Any]

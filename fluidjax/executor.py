@@ -11,21 +11,22 @@ from weakref import WeakKeyDictionary
 import jax
 import numpy as np
 
-from .bank import Bank
-from .compiled import Compiled, Recompiles
-from .dist.across import before_step, job_seed, whole_job
-from .dist.parallel import Parallel
-from .dist.pserver_mesh import own_startup
-from .dist.runtime import current_job, served
+from .base.flags import flag
+from .base.interrupts import uninterrupted
+from .dist.jobs.process import current_job, served
+from .dist.spmd.multiprocess import before_step, job_seed, whole_job
+from .dist.spmd.parallel import Parallel
+from .dist.spmd.pserver import own_startup
 from .errors import FeedError, FetchError, FluidTypeError, FluidValueError, MixesRows, UnsupportedError
-from .fetched import refuse_lod, to_numpy, to_tensor
-from .flags import flag
-from .interrupts import uninterrupted
+from .graph.program import Program, default_main_program
+from .graph.variable import Variable
 from .lod_tensor import LoDTensor
-from .place import Place, as_place
-from .program import Program, Variable, default_main_program
-from .ranks import OneDevice
-from .scope import Scope, global_scope
+from .runtime.compiled import Compiled, Recompiles
+from .runtime.fetching import refuse_lod, to_numpy, to_tensor
+from .runtime.place import Place, as_place
+from .runtime.placement import OneDevice
+from .runtime.scope import Scope, global_scope
+from .runtime.state_buffers import StateBuffers
 
 if TYPE_CHECKING:
     from .compiler import CompiledProgram
@@ -231,7 +232,7 @@ class Executor:
         return result[2]
 
 
-def _advance(compiled: Compiled, fn: Any, bank: Bank, scope: Scope, args: tuple[Any, ...], numpy: bool) -> None:
+def _advance(compiled: Compiled, fn: Any, bank: StateBuffers, scope: Scope, args: tuple[Any, ...], numpy: bool) -> None:
     """Call the donating step so that its result is kept even if Ctrl-C arrives during the call.
 
     list.extend appends the result before the interpreter looks for signals, and the call itself runs in C once it is
@@ -262,7 +263,7 @@ def _refuse_lod(name: str | None) -> None:
         raise refuse_lod(name)
 
 
-def _keep(bank: Bank, scope: Scope, created: Mapping[str, Any], compiled: Compiled) -> None:
+def _keep(bank: StateBuffers, scope: Scope, created: Mapping[str, Any], compiled: Compiled) -> None:
     """The bank and newly created variables become what the scope shows."""
     if scope._bank is not bank:
         bank.adopt()

@@ -21,8 +21,9 @@ from typing import Any
 import jax
 
 from .errors import FetchError, FluidTypeError, near
+from .graph.program import Program, default_main_program, default_startup_program
+from .graph.variable import Variable
 from .lower.step import Step
-from .program import Program, Variable, default_main_program, default_startup_program
 
 State = dict[str, Any]
 

@@ -15,8 +15,9 @@ import numpy as np
 
 from . import unique_name
 from .errors import FluidTypeError, FluidValueError
-from .program import Block, Operator
-from .variable import Variable
+from .graph.block import Block
+from .graph.operator import Operator
+from .graph.variable import Variable
 
 _FLOATS = ("float16", "float32", "float64")
 

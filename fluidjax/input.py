@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .graph.variable import Variable
 from .layer_helper import LayerHelper
 from .layers._build import typed
 from .layers.nn_dense import _one_hot, lookup
-from .variable import Variable
 
 
 def data(name: str, shape: Sequence[int | None], dtype: Any = "float32", lod_level: int = 0) -> Variable:

@@ -10,9 +10,7 @@ from .checkpoint.functions import (
     save_checkpoint,
     wait_checkpoint,
 )
-from .dataloader import DataLoader, PyReader
-from .position import Position, resumable
-from .reader import (
+from .loaders.decorators import (
     ComposeNotAligned,
     batch,
     buffered,
@@ -25,6 +23,8 @@ from .reader import (
     shuffle,
     xmap_readers,
 )
+from .loaders.loader import DataLoader, PyReader
+from .loaders.position import Position, resumable
 from .saved.model import load_inference_model, save_inference_model
 from .saved.programs import load, load_program_state, save, set_program_state
 from .saved.safe import load_safetensors, save_safetensors

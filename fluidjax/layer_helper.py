@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from . import unique_name
-from .dtypes import VarType, name_of
+from .base.dtypes import VarType, name_of
 from .errors import FluidTypeError, FluidValueError
+from .graph.block import Block
+from .graph.operator import Operator
+from .graph.program import Program, default_main_program, default_startup_program
+from .graph.variable import Parameter, Variable
 from .initializer import ConstantInitializer, XavierInitializer
 from .param_attr import ParamAttr, WeightNormParamAttr
-from .program import Block, Operator, Program, default_main_program, default_startup_program
-from .variable import Parameter, Variable
 
 
 class LayerHelper:

@@ -7,8 +7,8 @@ from typing import Any
 
 from . import layers
 from .errors import FluidTypeError, near
+from .graph.variable import Variable
 from .layers._build import require, typed, variable
-from .variable import Variable
 
 
 def simple_img_conv_pool(

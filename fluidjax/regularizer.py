@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .errors import FluidTypeError
-from .program import Block, Parameter, Variable, name_scope
+from .graph.block import Block
+from .graph.name_scope import name_scope
+from .graph.variable import Parameter, Variable
 
 _logger = logging.getLogger(__name__)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import unique_name
-from .variable import Variable
+from .graph.variable import Variable
 
 if TYPE_CHECKING:
+    from .graph.block import Block
     from .layer_helper import LayerHelper
     from .param_attr import WeightNormParamAttr
-    from .program import Block
 
 
 class _Writer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fluidjax.dtypes import VarType, name_of
+from fluidjax.base.dtypes import VarType, name_of
 from fluidjax.ir.desc import BlockDesc, BlockRef, FrozenMap, OpDesc, ProgramDesc, VarDesc, slots
 
 

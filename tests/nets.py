@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import fluidjax as fluid
+from fluidjax.graph.name_scope import fresh_name_scopes
 
 
 def dotted(name: str) -> Any:
@@ -32,10 +33,9 @@ def resolve(value: Any, env: dict[str, Any]) -> Any:
 @contextlib.contextmanager
 def fresh(seed: int = 0) -> Iterator[tuple[fluid.Program, fluid.Program]]:
     """New main and startup programs with names counted afresh."""
-    fluid.framework._name_scope = fluid.framework.NameScope()
     main, startup = fluid.Program(), fluid.Program()
     main.random_seed = startup.random_seed = seed
-    with fluid.unique_name.guard(), fluid.program_guard(main, startup):
+    with fresh_name_scopes(), fluid.unique_name.guard(), fluid.program_guard(main, startup):
         yield main, startup
 
 

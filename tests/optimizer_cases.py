@@ -13,11 +13,19 @@ import numpy as np
 @contextlib.contextmanager
 def fresh(fluid):
     """New programs, names and name scopes."""
-    scopes = getattr(fluid, "framework", None) or fluid.program  # where name scopes are counted
-    scopes._name_scope = scopes.NameScope()
     main, startup = fluid.Program(), fluid.Program()
-    with fluid.unique_name.guard(), fluid.program_guard(main, startup):
+    with fresh_name_scopes(fluid), fluid.unique_name.guard(), fluid.program_guard(main, startup):
         yield main, startup
+
+
+def fresh_name_scopes(fluid):
+    """Name scopes counted as in a new process: ours have a guard, Paddle has a global variable."""
+    if fluid.__name__ == "fluidjax":
+        from fluidjax.graph import name_scope
+
+        return name_scope.fresh_name_scopes()
+    fluid.framework._name_scope = fluid.framework.NameScope()
+    return contextlib.nullcontext()
 
 
 def constant(fluid, name, value=0.5, **more):

@@ -95,7 +95,7 @@ def test_run_gives_the_script_fluidjax_for_paddle(tmp_path, capsys):
     assert cli.main(["run", script, "--epochs", "3", "-v"]) == 0
     out = capsys.readouterr().out.split(maxsplit=1)
     assert out[0] == "__main__"
-    assert out[1] == "['--epochs', '3', '-v'] fluidjax.program fluidjax.layers.nn_dense beside the script\n"
+    assert out[1] == "['--epochs', '3', '-v'] fluidjax.graph.program fluidjax.layers.nn_dense beside the script\n"
     assert (sys.argv, sys.path, fluidjax.__spec__) == (argv, path, spec)
     assert not [n for n in sys.modules if n.split(".")[0] == "paddle"]
     sys.modules.pop("helper")

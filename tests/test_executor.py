@@ -158,13 +158,13 @@ def many_parameters(count=40):
 
 def test_packed_state_equals_unpacked(monkeypatch):
     """What the bank packs is what the program would have computed with an array for every variable."""
-    from fluidjax import bank
+    from fluidjax.runtime import state_buffers
 
     main, startup, loss = many_parameters()
     feed = {"x": np.ones((2, 4), np.float32)}
     results = []
-    for worthwhile in (bank.WORTHWHILE, 10**9):
-        monkeypatch.setattr(bank, "WORTHWHILE", worthwhile)
+    for worthwhile in (state_buffers.WORTHWHILE, 10**9):
+        monkeypatch.setattr(state_buffers, "WORTHWHILE", worthwhile)
         scope, exe = fluid.Scope(), fluid.Executor()
         startup.random_seed = 3
         exe.run(startup, scope=scope)

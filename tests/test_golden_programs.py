@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import fluidjax as fluid
-from fluidjax.dtypes import VarType, enum_of
+from fluidjax.base.dtypes import VarType, enum_of
 from fluidjax.ops.registry import HINTS
 
 from .nets import build_forward, fresh, resolve

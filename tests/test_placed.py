@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluidjax.placed import Placed, Span, arrays_of, dealt, even
+from fluidjax.runtime.shard_layout import ShardLayout, Span, arrays_of, dealt, even
 
 
 @given(st.lists(st.integers(1, 7), min_size=0, max_size=3), st.integers(1, 5))
@@ -25,7 +25,7 @@ def test_rows_dealt_in_turn(height, width, ranks):
     """Row r of a table to rank r mod n, as row r // n."""
     counts = [len(range(k, height, ranks)) for k in range(ranks)]
     spans = tuple(Span("t", k, 0, k * width, width, ranks * width, n) for k, n in enumerate(counts) if n)
-    placed = Placed((height, width), spans)
+    placed = ShardLayout((height, width), spans)
     value = np.random.default_rng(0).normal(size=(height, width))
     found = dealt({"t": placed}, {"t": value}, {"t": max(counts) * width}, ranks)["t"]
     for r in range(height):
@@ -34,8 +34,8 @@ def test_rows_dealt_in_turn(height, width, ranks):
 
 
 def test_several_variables_in_one_array_and_copies():
-    a = Placed((4,), (Span("x", 0, 0, 0, 3), Span("x", 1, 1, 3, 1)), copies=(Span("y", 1, 0, 0, 4),))
-    b = Placed((1,), (Span("x", 1, 0, 0, 1),))
+    a = ShardLayout((4,), (Span("x", 0, 0, 0, 3), Span("x", 1, 1, 3, 1)), copies=(Span("y", 1, 0, 0, 4),))
+    b = ShardLayout((1,), (Span("x", 1, 0, 0, 1),))
     values = {"a": np.array([1.0, 2, 3, 4]), "b": np.array([9.0])}
     found = dealt({"a": a, "b": b}, values, {"x": 3, "y": 4}, 2)
     assert found["x"].tolist() == [[1, 2, 3], [9, 4, 0]] and found["y"].tolist() == [[0, 0, 0, 0], [1, 2, 3, 4]]
@@ -45,6 +45,6 @@ def test_several_variables_in_one_array_and_copies():
 
 
 def test_one_array_has_one_dtype():
-    placed = {"a": Placed((1,), (Span("x", 0, 0, 0, 1),)), "b": Placed((1,), (Span("x", 0, 1, 0, 1),))}
+    placed = {"a": ShardLayout((1,), (Span("x", 0, 0, 0, 1),)), "b": ShardLayout((1,), (Span("x", 0, 1, 0, 1),))}
     with pytest.raises(ValueError, match="'b' is int32, but 'x', which holds it too, is float32"):
         dealt(placed, {"a": np.zeros(1, np.float32), "b": np.zeros(1, np.int32)}, {"x": 2}, 1)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import fluidjax as fluid
 from fluidjax import layers
 from fluidjax.errors import EnforceNotMet, FeedError, MixesRows, NanInfError, UnsupportedError
-from fluidjax.ragged import bucket
+from fluidjax.runtime.bucketing import bucket
 from tests.examples import examples
 
 CPU = fluid.CPUPlace()

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from fluidjax import reader as r
-from fluidjax.channel import Background
 from fluidjax.errors import FluidTypeError, FluidValueError, UnsupportedError
+from fluidjax.loaders import decorators as r
+from fluidjax.loaders.channel import Background
 
 RECORDED = json.loads((Path(__file__).parent / "data" / "feeding_1.8.5.json").read_text())["readers"]
 

@@ -14,13 +14,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..dist.runtime import same_checkpoint
+from ..dist.jobs.process import same_checkpoint
 from ..errors import FluidError, FluidTypeError, FluidValueError, LoadError, ParseError
 from ..executor import Executor
-from ..position import Position, Positioned
-from ..program import Program
+from ..graph.program import Program
+from ..loaders.position import Position, Positioned
+from ..runtime.scope import Scope, global_scope
 from ..saved.values import Difference, as_program
-from ..scope import Scope, global_scope
 from . import pending
 from .load import ALIKE, OWN, PIECES, contents, load, whole_of
 from .record import Random, Record, checked_args, lines

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..executor import Executor
-from ..position import Positioned
-from ..program import Program
-from ..scope import Scope
+from ..graph.program import Program
+from ..loaders.position import Positioned
+from ..runtime.scope import Scope
 from .folder import Checkpoint
 from .restore import Restored
 

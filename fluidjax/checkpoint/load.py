@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from ..errors import ParseError
-from ..placed import arrays_of
+from ..runtime.shard_layout import arrays_of
 from .record import Record
 from .restore import same_kind
 from .seal import STATE

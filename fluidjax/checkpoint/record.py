@@ -7,13 +7,13 @@ from dataclasses import astuple, dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from ..dist import same
+from ..dist.jobs import compare_programs
 from ..errors import FluidTypeError, ParseError
 from ..ir import edit
 from ..ir.desc import FrozenMap, OpDesc, ProgramDesc
+from ..loaders.position import Position
 from ..ops.registry import REGISTRY
-from ..placed import Placed, Span
-from ..position import Position
+from ..runtime.shard_layout import ShardLayout, Span
 
 FORMAT, VERSION = "fluidjax-checkpoint", 2
 DEEPEST = 16  # lists and dicts in each other in trainer_args
@@ -46,7 +46,7 @@ class Record:
     position: Position | None = None
     trainer_args: Mapping[str, Any] = field(default_factory=dict)
     empty: Mapping[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
-    placed: Mapping[str, Placed] = field(default_factory=dict)
+    placed: Mapping[str, ShardLayout] = field(default_factory=dict)
     lods: Mapping[str, Lod] = field(default_factory=dict)
 
 
@@ -64,7 +64,7 @@ def lines(desc: ProgramDesc) -> str:
         for op in block.ops
         if op.type in REGISTRY and REGISTRY[op.type].random
     ]
-    return "\n".join([same.program_lines(desc), *drawn])
+    return "\n".join([compare_programs.program_lines(desc), *drawn])
 
 
 def _without_place(op: OpDesc) -> OpDesc:
@@ -77,8 +77,8 @@ def to_json(record: Record) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         "step": record.step,
-        "fingerprint": same.fingerprint(record.program),
-        "program": same.pack(record.program),
+        "fingerprint": compare_programs.fingerprint(record.program),
+        "program": compare_programs.pack(record.program),
         "random": {"program_seed": record.random.program_seed, "seed": record.random.seed, "runs": record.random.runs},
         "position": None if record.position is None else {"epoch": record.position.epoch, "batches": record.position.batches},
         "trainer_args": dict(record.trainer_args),
@@ -95,8 +95,8 @@ def from_json(data: Any) -> Record:
     found = _object(data, "the record", {**kinds, "position": object})
     if found["format"] != FORMAT or found["version"] != VERSION:
         raise ParseError(f"the record is of format {found['format']!r:.50} version {found['version']}, not {FORMAT} version {VERSION}")
-    program = same.unpack(found["program"])
-    if same.fingerprint(program) != found["fingerprint"]:
+    program = compare_programs.unpack(found["program"])
+    if compare_programs.fingerprint(program) != found["fingerprint"]:
         raise ParseError("the record's program does not have the fingerprint that is told beside it")
     random = _object(found["random"], "random", {"program_seed": int, "seed": int, "runs": int})
     for what, number in (("step", found["step"]), ("random's runs", random["runs"])):
@@ -166,12 +166,12 @@ def _empty(value: Any, name: str) -> tuple[str, tuple[int, ...]]:
     return dtype, tuple(shape)
 
 
-def _placed(value: Any, where: str) -> Placed:
+def _placed(value: Any, where: str) -> ShardLayout:
     """A variable's shape and spans: as many elements, all within it."""
     pair = _list(value, lambda v: type(v) is list, where)
     if len(pair) != 2:
         raise ParseError(f"{where}: expected a shape and a list of spans")
-    placed = Placed(_list(pair[0], _size, where), tuple(_span(s, where) for s in pair[1]))
+    placed = ShardLayout(_list(pair[0], _size, where), tuple(_span(s, where) for s in pair[1]))
     if sum(s.size for s in placed.spans) != placed.size or any(s.end > placed.size for s in placed.spans):
         raise ParseError(f"{where}: the spans do not make up an array of the shape {list(placed.shape)}")
     return placed

@@ -10,14 +10,15 @@ import jax
 import numpy as np
 from jax.sharding import NamedSharding, Sharding
 
-from ..dist import geo_mesh, same
+from ..dist.jobs import compare_programs
+from ..dist.spmd import geo
 from ..errors import FluidValueError, LoadError
+from ..graph.program import Program
 from ..ir.desc import ProgramDesc, VarDesc
-from ..placed import Parts
-from ..position import Position
-from ..program import Program
+from ..loaders.position import Position
+from ..runtime.scope import Scope
+from ..runtime.shard_layout import ShardedValue
 from ..saved.values import STORED_KINDS, Difference, compare
-from ..scope import Scope
 from .record import Record, lines
 
 LONGEST = 300  # characters of an op that a message shows
@@ -53,20 +54,20 @@ def wanted(program: Program) -> dict[str, VarDesc]:
 def besides(program: Program) -> dict[str, VarDesc]:
     """What a geo job remembers besides. It is saved if it is there, and loaded if it was saved."""
     plan = program._pserver_plan
-    return geo_mesh.remembered(plan) if plan is not None and plan.mode == "geo" else {}
+    return geo.remembered(plan) if plan is not None and plan.mode == "geo" else {}
 
 
 def concerned(program: Program, stored: Mapping[str, Any]) -> tuple[dict[str, VarDesc], dict[str, Any]]:
     """What a program wants of a checkpoint, and what is there of it: what a geo job remembers is nothing to other programs."""
     names = wanted(program)
-    extra = {geo_mesh.COUNTER, *(n + geo_mesh.SNAPSHOT for n in names)} - names.keys()
+    extra = {geo.COUNTER, *(n + geo.SNAPSHOT for n in names)} - names.keys()
     names |= {n: v for n, v in besides(program).items() if n in stored}
     return names, {n: v for n, v in stored.items() if n in names or n not in extra}
 
 
 def program_difference(record: Record, desc: ProgramDesc, seed: int) -> str:
     """Where the checkpoint's program and this one first differ, in a sentence; "" if they agree."""
-    at, theirs, ours = same.first_difference(record.program, lines(desc))
+    at, theirs, ours = compare_programs.first_difference(record.program, lines(desc))
     if at >= 0:
         start = next((i for i, (a, b) in enumerate(zip(theirs, ours, strict=False)) if a != b), min(len(theirs), len(ours)))
         there, here = _around(theirs, start), _around(ours, start)
@@ -117,7 +118,7 @@ def shardings_of(names: list[str], stored: Mapping[str, Any], scope: Scope, aske
 
 def _present(name: str, stored: Any, scope: Scope) -> Sharding | None:
     var = scope.find_var(name)
-    value = None if var is None or isinstance(var._value, Parts) else var.value
+    value = None if var is None or isinstance(var._value, ShardedValue) else var.value
     if not isinstance(value, jax.Array) or value.is_fully_replicated or tuple(value.shape) != tuple(stored.shape):
         return None
     return value.sharding if isinstance(value.sharding, NamedSharding) else None

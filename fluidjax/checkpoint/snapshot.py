@@ -12,10 +12,10 @@ import numpy as np
 
 from ..errors import EnforceNotMet, UnsupportedError
 from ..ops.selected import SelectedRows
-from ..placed import Parts, Placed
-from ..ranks import Rows, rows
+from ..runtime.placement import PerRank, per_rank
+from ..runtime.scope import Scope, ScopeVar
+from ..runtime.shard_layout import ShardedValue, ShardLayout
 from ..saved.values import listed
-from ..scope import Scope, ScopeVar
 from .record import Lod
 
 
@@ -29,7 +29,7 @@ class Snapshot:
     alike: Mapping[str, Any] = field(default_factory=dict)
     own: Mapping[str, Any] = field(default_factory=dict)
     pieces: Mapping[str, Any] = field(default_factory=dict)
-    placed: Mapping[str, Placed] = field(default_factory=dict)
+    placed: Mapping[str, ShardLayout] = field(default_factory=dict)
     lods: Mapping[str, Lod] = field(default_factory=dict)
 
 
@@ -46,7 +46,7 @@ def take(names: list[str], scope: Scope) -> Snapshot:
     alike: dict[str, Any] = {}
     own: dict[str, Any] = {}
     pieces: dict[str, Any] = {}
-    placed: dict[str, Placed] = {}
+    placed: dict[str, ShardLayout] = {}
     with jax.enable_x64(True):
         for var in vars.values():
             _add(var, alike, own, pieces, placed)
@@ -60,11 +60,11 @@ def _add(var: ScopeVar, alike: Any, own: Any, pieces: Any, placed: Any) -> None:
         placed[name] = replace(bank.pieces[name], copies=())
         pieces.update({n: _kept(bank.every_rank(n)) for n in placed[name].arrays if n not in pieces})
         return
-    if isinstance(var._value, Parts):
+    if isinstance(var._value, ShardedValue):
         placed[name] = replace(var._value.placed, copies=())
         pieces.update({n: _kept(a) for n, a in var._value.arrays.items()})
         return
-    if isinstance(var._value, Rows) and var._value.partial:
+    if isinstance(var._value, PerRank) and var._value.partial:
         raise EnforceNotMet(
             f"each trainer has its own value of {name!r}, and the scope was written to since the last step, so this process no longer "
             "reaches the others'; run a step before you save"
@@ -73,7 +73,7 @@ def _add(var: ScopeVar, alike: Any, own: Any, pieces: Any, placed: Any) -> None:
     if isinstance(value, SelectedRows):
         raise UnsupportedError(f"{name!r} holds sparse rows (SELECTED_ROWS), which a checkpoint does not keep; save its table instead")
     alike[name] = _kept(value)
-    every = bank.every_rank(name) if bank is not None else np.asarray(var._value) if isinstance(var._value, Rows) else None
+    every = bank.every_rank(name) if bank is not None else np.asarray(var._value) if isinstance(var._value, PerRank) else None
     if every is not None:
         own[name] = _kept(every)
 
@@ -93,5 +93,5 @@ def put(snapshot: Snapshot, scope: Scope, ranks: int) -> None:
     for name, value in {**snapshot.alike, **whole}.items():
         var = scope.find_var(name) or scope.var(name)
         every = snapshot.own.get(name)
-        var.value = rows(every) if every is not None and len(every) == ranks else value
+        var.value = per_rank(every) if every is not None and len(every) == ranks else value
         var.lod = snapshot.lods.get(name, ())

@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
         if args.pservers or gpus or args.devices_per_proc is not None:
             raise FluidValueError("--pservers, --devices-per-proc and --gpus go with --nproc")
         return take_part(args)
-    from ..dist.launch import run_job
+    from ..dist.jobs.launch import run_job
 
     command = [sys.executable, "-m", "fluidjax", "launch", str(Path(args.script)), *args.args]
     return run_job(command, args.nproc, args.pservers, devices_per_proc=args.devices_per_proc, gpus=gpus)
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
 
 def take_part(args: argparse.Namespace) -> int:
     """Join the job that the environment describes, run the script, and tell the job if it fails."""
-    from ..dist.runtime import in_one_line, init_from_env
+    from ..dist.jobs.process import in_one_line, init_from_env
 
     job = init_from_env()
     try:

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import numpy_dtype
+from ..base.dtypes import numpy_dtype
 from ..errors import FluidValueError
-from ..program import Program, Variable
+from ..graph.program import Program
+from ..graph.variable import Variable
+from ..runtime.scope import Scope, scope_guard
 from ..saved.files import read_file
 from ..saved.model import load_values, locate, read_program
-from ..scope import Scope, scope_guard
 
 
 @dataclass

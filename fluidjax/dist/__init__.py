@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .local_job import LocalJob as LocalJob
-from .local_messages import Message as Message
-from .runtime import Job as Job
-from .runtime import current_job as current_job
-from .runtime import init_from_env as init_from_env
+from .jobs.process import Job as Job
+from .jobs.process import current_job as current_job
+from .jobs.process import init_from_env as init_from_env
+from .local.job import LocalJob as LocalJob
+from .local.messages import Message as Message

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from ..dtypes import KINDS
+from ..base.dtypes import KINDS
 from .desc import BlockRef, Long, VarDesc
 
 DTYPES = {

@@ -23,7 +23,7 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from ..dtypes import KINDS, VarType, enum_of, name_of
+from ..base.dtypes import KINDS, VarType, enum_of, name_of
 from ..errors import FluidError, FluidValueError, ParseError
 from . import framework_pb2
 from .desc import BlockDesc, BlockRef, FrozenMap, Long, OpDesc, ProgramDesc, VarDesc

@@ -32,17 +32,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from .desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
-from .lexis import (
-    DTYPE_OF,
-    KIND_OF,
-    QUIET,
-    attr_text,
-    base_of,
-    flags_text,
-    name_text,
-    type_text,
-    value_text,
-)
+from .lexis import DTYPE_OF, KIND_OF, QUIET, attr_text, base_of, flags_text, name_text, type_text, value_text
 from .parse import parse as parse
 
 Hints = Mapping[str, Mapping[str, Any]]  # op type ("*": all) -> attribute -> the usual value

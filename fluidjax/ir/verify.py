@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn, Protocol
 
-from ..dtypes import KINDS, NAMES
+from ..base.dtypes import KINDS, NAMES
 from ..errors import VerifyError, near
 from . import text, walk
 from .desc import EMPTY, BlockDesc, BlockRef, OpDesc, ProgramDesc, VarDesc

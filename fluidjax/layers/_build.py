@@ -6,10 +6,10 @@ import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..dtypes import name_of
+from ..base.dtypes import name_of
 from ..errors import FluidTypeError, FluidValueError
+from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
-from ..variable import Variable
 
 HALF = ("float16", "float32", "float64")
 FLOATS = ("float32", "float64")

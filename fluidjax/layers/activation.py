@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.loc import located
+from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
-from ..loc import located
-from ..variable import Variable
 from ._build import FLOATS, HALF, INTS, append, require, typed, unary, variable
 
 _NUMBERS = (*HALF, *INTS)
@@ -247,7 +247,7 @@ def softmax(input: Variable, use_cudnn: bool = False, name: str | None = None, a
 @located
 def log_softmax(input: Variable, axis: int | None = None, dtype: Any = None, name: str | None = None) -> Variable:
     """log(softmax(input, axis)), axis None meaning -1; dtype casts the input first."""
-    from ..dtypes import enum_of
+    from ..base.dtypes import enum_of
 
     variable(input, "input", "log_softmax", HALF if dtype is None else ())
     helper = LayerHelper("log_softmax", name=name)

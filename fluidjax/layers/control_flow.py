@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..dtypes import VarType
+from ..base.dtypes import VarType
+from ..base.loc import located
 from ..errors import FluidTypeError, FluidValueError
+from ..graph.block import Block
+from ..graph.variable import Variable
 from ..initializer import ConstantInitializer
 from ..ir.desc import EMPTY
 from ..layer_helper import LayerHelper
-from ..loc import located
-from ..program import Block
-from ..variable import Variable
 from ._build import BOOL, FLOATS, INTS, append, typed, variable
 from .compare import equal, greater_equal, greater_than, less_equal, less_than, not_equal
 from .elementwise import logical_and, logical_not

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..base.loc import located
+from ..graph.variable import Variable
 from ..initializer import NormalInitializer
 from ..layer_helper import LayerHelper
-from ..loc import located
-from ..variable import Variable
 from ._build import HALF, append, one_of, require, size_list, variable
 
 FORMATS = {2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import enum_of
+from ..base.dtypes import enum_of
+from ..base.loc import located
+from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
-from ..loc import located
-from ..variable import Variable
 from ._build import FLOATS, INTS, append, require, typed, variable
 
 

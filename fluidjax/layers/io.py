@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..dtypes import VarType
+from ..base.dtypes import VarType
+from ..base.loc import located
+from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
-from ..loc import located
-from ..variable import Variable
 from ._build import typed
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
-from ..loc import located
-from ..program import default_main_program
-from ..variable import Variable
+from ..base.loc import located
+from ..graph.program import default_main_program
+from ..graph.variable import Variable
 from ._build import require
 from .activation import ceil, cos, exp, floor
 from .control_flow import Switch, autoincreased_step_counter

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.loc import located
+from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
-from ..loc import located
-from ..variable import Variable
 from ._build import FLOATS, HALF, append, one_of, require, typed, variable
 
 IGNORE = -100  # a label that no class has: rows with it cost nothing

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.loc import located
 from ..errors import FluidTypeError
+from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
-from ..loc import located
-from ..variable import Variable
 from ._build import FLOATS, HALF, INTS, append, dtype_in, require, typed, variable
 
 

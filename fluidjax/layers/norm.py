@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..base.loc import located
+from ..graph.variable import Variable
 from ..initializer import ConstantInitializer, NormalInitializer
 from ..layer_helper import LayerHelper
-from ..loc import located
 from ..param_attr import ParamAttr
-from ..variable import Variable
 from ._build import FLOATS, HALF, append, one_of, require, typed, variable
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.loc import located
 from ..errors import FluidTypeError
+from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
-from ..loc import located
-from ..variable import Variable
 from ._build import HALF, INTS, append, one_of, require, size_list, variable
 from .conv import FORMATS, window_padding
 

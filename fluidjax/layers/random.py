@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import unique_name
-from ..dtypes import enum_of
+from ..base.dtypes import enum_of
+from ..base.loc import located
+from ..graph.variable import Variable
 from ..initializer import ConstantInitializer
 from ..layer_helper import LayerHelper
-from ..loc import located
-from ..variable import Variable
 from ._build import FLOATS, append, dtype_in, int_argument, require, typed, variable
 from .tensor import _device, _shape_argument
 

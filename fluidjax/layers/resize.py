@@ -5,10 +5,10 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
+from ..base.loc import located
 from ..errors import FluidTypeError
+from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
-from ..loc import located
-from ..variable import Variable
 from ._build import append, int_argument, one_of, require, typed, variable
 from .conv import FORMATS
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.loc import located
+from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
-from ..loc import located
 from ..param_attr import ParamAttr
-from ..variable import Variable
 from ._build import FLOATS, INTS, append, require, typed, variable
 
 NUMBERS = (*FLOATS, *INTS)

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import enum_of, name_of
+from ..base.dtypes import enum_of, name_of
+from ..base.loc import located
 from ..errors import FluidTypeError
+from ..graph.variable import Variable
 from ..initializer import ConstantInitializer
 from ..layer_helper import LayerHelper
-from ..loc import located
 from ..param_attr import ParamAttr
-from ..variable import Variable
 from ._build import FLOATS, HALF, INTS, append, dtype_in, require, typed, variable
 
 _FILLABLE = ("bool", "float16", "float32", "float64", "int32", "int64")

@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..dtypes import numpy_dtype
+from ..base.dtypes import numpy_dtype
 from ..errors import EnforceNotMet, FeedError, FetchError, FluidError, MixesRows, UnsupportedError, near, note
 from ..ir import text, walk
 from ..ir.desc import EMPTY, OpDesc, ProgramDesc, VarDesc

@@ -1,6 +1,6 @@
 """The memory report: what a program needs while it runs, before it runs. ``Program.memory_report`` is its entry."""
 
-from ..program import Program
+from ..graph.program import Program
 from .report import MemoryReport as MemoryReport
 from .report import memory_report as memory_report
 

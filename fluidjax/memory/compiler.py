@@ -8,10 +8,10 @@ from typing import Any
 
 import jax
 
-from ..bank import Layout, plan
-from ..compiled import MEMORY_OPTIMIZED, Compiled, Recompiles
 from ..ir.desc import ProgramDesc
-from ..ranks import OneDevice
+from ..runtime.compiled import MEMORY_OPTIMIZED, Compiled, Recompiles
+from ..runtime.placement import OneDevice
+from ..runtime.state_buffers import StateLayout, plan
 from .sizes import Arguments
 
 # "default" is what XLA does of itself; the other scheduler exists on the CPU alone.
@@ -44,7 +44,7 @@ def lower(desc: ProgramDesc, fetches: tuple[str, ...], types: Arguments, device:
         return compiled.function().lower(*groups, dict(types.feed), 0, 0)
 
 
-def _travelling(layout: Layout, types: Mapping[str, Any]) -> list[Any]:
+def _travelling(layout: StateLayout, types: Mapping[str, Any]) -> list[Any]:
     """The types of the arrays in which a layout passes state on."""
     packs = [jax.ShapeDtypeStruct((p.size,), types[p.names[0]].dtype) for p in layout.packs]
     return packs + [types[n] for n in layout.singles]

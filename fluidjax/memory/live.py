@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from ..base.roles import OpRole
 from ..ir import edit, walk
 from ..ir.desc import BlockDesc, OpDesc, ProgramDesc
 from ..lower.step import Step
-from ..roles import OpRole
 from .sizes import Sizes
 
 KINDS = ("parameters", "optimizer state", "feeds", "activations", "gradients")

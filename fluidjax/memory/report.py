@@ -9,9 +9,9 @@ from typing import Any
 import jax
 
 from ..errors import FetchError, FluidTypeError, FluidValueError, near
+from ..graph.program import Program
+from ..graph.variable import Variable
 from ..lower.step import Step
-from ..program import Program
-from ..variable import Variable
 from . import compiler, live, picture, tables
 from .figures import StepMemory
 from .sizes import Shapes, arguments, measure

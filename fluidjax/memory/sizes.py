@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from ..dtypes import numpy_dtype
+from ..base.dtypes import numpy_dtype
 from ..errors import FluidTypeError, FluidValueError, UnsupportedError, near
 from ..ir import walk
 from ..ir.desc import OpDesc, VarDesc

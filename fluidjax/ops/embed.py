@@ -10,7 +10,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from ..dtypes import name_of, numpy_dtype
+from ..base.dtypes import name_of, numpy_dtype
 from ..errors import ShapeError
 from .concrete import integers
 from .index import narrow, put, take

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..dtypes import name_of, numpy_dtype
+from ..base.dtypes import name_of, numpy_dtype
 from ..errors import EnforceNotMet, MixesRows, ShapeError
 from .concrete import SMALL, concrete, integers, known, shape_spec
 from .infer import Spec

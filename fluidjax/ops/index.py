@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..dtypes import name_of, numpy_dtype
+from ..base.dtypes import name_of, numpy_dtype
 from ..errors import ShapeError, UnsupportedError
 from .concrete import concrete, integers, known
 from .infer import Spec

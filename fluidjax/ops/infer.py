@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..dtypes import numpy_dtype
+from ..base.dtypes import numpy_dtype
 from ..errors import FluidError, ShapeError
 from ..ir.desc import FrozenMap
 from .registry import OpDef

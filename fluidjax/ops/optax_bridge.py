@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..dtypes import NAMES, numpy_dtype
+from ..base.dtypes import NAMES, numpy_dtype
 from ..errors import EnforceNotMet, FluidError, FluidTypeError, FluidValueError, near
 from . import optax_identity
 from .registry import Array, Floats, Strs, op

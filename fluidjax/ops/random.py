@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..dtypes import name_of, numpy_dtype
+from ..base.dtypes import name_of, numpy_dtype
 from ..errors import ShapeError
 from .concrete import integers, shape_spec
 from .fill import batch_shape

@@ -7,7 +7,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from ..dtypes import name_of, numpy_dtype
+from ..base.dtypes import name_of, numpy_dtype
 from .registry import Array, Ints, grad_of, op
 
 

@@ -28,7 +28,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..dtypes import VarType
+from ..base.dtypes import VarType
 from ..errors import FluidTypeError, UnknownOpError, UnsupportedError, near
 from ..ir.desc import BlockRef, FrozenMap, Long
 from .later import ANY, LATER

@@ -7,7 +7,9 @@ from typing import Any
 
 from ..clip import GradientClipBase
 from ..errors import FluidTypeError
-from ..program import Block, Parameter, Variable, name_scope
+from ..graph.block import Block
+from ..graph.name_scope import name_scope
+from ..graph.variable import Parameter, Variable
 from ..regularizer import Pair
 from .base import Accumulator, Optimizer
 from .checks import numbers

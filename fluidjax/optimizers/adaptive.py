@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..clip import GradientClipBase
-from ..program import Parameter, Variable
+from ..graph.variable import Parameter, Variable
 from .base import Accumulator, Optimizer
 from .checks import numbers
 

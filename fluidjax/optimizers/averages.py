@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from .. import layers, unique_name
-from ..dtypes import VarType
+from ..base.dtypes import VarType
 from ..errors import FluidTypeError
-from ..program import Block, Parameter, Program, Variable, default_main_program, name_scope, program_guard
-from ..scope import global_scope
+from ..graph.block import Block
+from ..graph.name_scope import name_scope
+from ..graph.program import Program, default_main_program, program_guard
+from ..graph.variable import Parameter, Variable
+from ..runtime.scope import global_scope
 from .base import Accumulator, Optimizer
 from .checks import numbers
 from .state import persistable

@@ -12,22 +12,16 @@ import numpy as np
 
 from .. import unique_name
 from ..backward import append_backward
+from ..base.dtypes import VarType
 from ..clip import GradientClipBase, append_gradient_clip_ops, error_clip_callback
-from ..dtypes import VarType
 from ..errors import FluidTypeError, FluidValueError, OneTableError
-from ..program import (
-    Block,
-    Operator,
-    Parameter,
-    Program,
-    Variable,
-    default_main_program,
-    default_startup_program,
-    name_scope,
-    program_guard,
-)
+from ..graph.block import Block
+from ..graph.name_scope import name_scope
+from ..graph.operator import Operator
+from ..graph.program import Program, default_main_program, default_startup_program, program_guard
+from ..graph.variable import Parameter, Variable
 from ..regularizer import Pair, append_regularization_ops
-from ..scope import global_scope
+from ..runtime.scope import global_scope
 from .state import persistable
 
 _logger = logging.getLogger(__name__)

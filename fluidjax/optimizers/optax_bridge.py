@@ -10,8 +10,11 @@ from typing import Any
 from .. import unique_name
 from ..clip import GradientClipBase
 from ..errors import FluidTypeError, FluidValueError, UnsupportedError
+from ..graph.name_scope import name_scope
+from ..graph.operator import Operator
+from ..graph.program import Program, default_main_program, default_startup_program
+from ..graph.variable import Parameter, Variable
 from ..ops.optax_bridge import TRANSFORMATIONS, Leaf, check, identify, register_transformation, state_leaves
-from ..program import Operator, Parameter, Program, Variable, default_main_program, default_startup_program, name_scope
 from ..regularizer import Pair
 from .base import Optimizer
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..dtypes import VarType
+from ..base.dtypes import VarType
+from ..graph.program import default_main_program, default_startup_program
+from ..graph.variable import Variable
 from ..initializer import Constant
-from ..program import Variable, default_main_program, default_startup_program
 
 
 def persistable(

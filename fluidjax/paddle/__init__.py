@@ -11,16 +11,16 @@ from typing import Any, NoReturn
 
 from .. import dataset as dataset
 from .. import reader as reader
+from ..base.flags import get_flags as get_flags
+from ..base.flags import set_flags as set_flags
 from ..errors import FluidTypeError, UnsupportedError
-from ..flags import get_flags as get_flags
-from ..flags import set_flags as set_flags
+from ..graph.program import default_main_program, default_startup_program
+from ..loaders.decorators import batch as batch
 from ..param_attr import ParamAttr as ParamAttr
-from ..place import CPUPlace as CPUPlace
-from ..place import CUDAPinnedPlace as CUDAPinnedPlace
-from ..place import CUDAPlace as CUDAPlace
-from ..place import is_compiled_with_cuda as is_compiled_with_cuda
-from ..program import default_main_program, default_startup_program
-from ..reader import batch as batch
+from ..runtime.place import CPUPlace as CPUPlace
+from ..runtime.place import CUDAPinnedPlace as CUDAPinnedPlace
+from ..runtime.place import CUDAPlace as CUDAPlace
+from ..runtime.place import is_compiled_with_cuda as is_compiled_with_cuda
 from . import creation, io, metric, names, nn, optimizer, regularizer, static, tensor
 from .creation import *  # noqa: F403
 from .names import install as install

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import layers
-from ..variable import Variable
+from ..graph.variable import Variable
 
 
 def eye(num_rows: int, num_columns: int | None = None, dtype: Any = "float32", name: str | None = None) -> Variable:

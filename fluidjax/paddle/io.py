@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ..dataloader import DataLoader as DataLoader
+from ..loaders.loader import DataLoader as DataLoader
 
 __all__ = ["DataLoader"]

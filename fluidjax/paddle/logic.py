@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .. import layers
+from ..graph.variable import Variable
 from ..layers import logical_and, logical_not, logical_or, logical_xor
-from ..variable import Variable
 
 
 def allclose(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import layers
+from ..graph.variable import Variable
 from ..layers import (
     abs,
     acos,
@@ -28,7 +29,6 @@ from ..layers import (
     stanh,
     tanh,
 )
-from ..variable import Variable
 
 
 def add(x: Variable, y: Variable, name: str | None = None) -> Variable:

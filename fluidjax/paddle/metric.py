@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import layers
-from ..variable import Variable
+from ..graph.variable import Variable
 
 
 def accuracy(

@@ -23,7 +23,6 @@ MOVED = {
     "paddle.reader": "fluidjax.reader",
     "paddle.reader.decorator": "fluidjax.reader",
     "paddle.dataset": "fluidjax.dataset",
-    "paddle.fluid.framework": "fluidjax.program",
     "paddle.fluid.reader": "fluidjax.dataloader",
     "paddle.fluid.param_attr": "fluidjax.param_attr",
     "paddle.fluid.parallel_executor": "fluidjax.compiler",

@@ -11,7 +11,9 @@ from typing import Any
 from .. import optimizer as fluid
 from ..clip import GradientClipBase
 from ..errors import FluidTypeError
-from ..program import Operator, Parameter, Program, Variable
+from ..graph.operator import Operator
+from ..graph.program import Program
+from ..graph.variable import Parameter, Variable
 from ..regularizer import L2Decay, WeightDecayRegularizer
 
 

@@ -7,10 +7,22 @@ from typing import Any
 
 from .. import layers
 from ..errors import FluidValueError, UnsupportedError
+from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
-from ..layers import cast, diag_embed, index_sample, rank, scatter_nd, shape, shard_index, slice, t, transpose, unstack
+from ..layers import (
+    cast,
+    diag_embed,
+    index_sample,
+    rank,
+    scatter_nd,
+    shape,
+    shard_index,
+    slice,
+    t,
+    transpose,
+    unstack,
+)
 from ..layers._build import append
-from ..variable import Variable
 from . import logic, math
 from .logic import *  # noqa: F403
 from .math import *  # noqa: F403

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import numpy_dtype
+from ..base.dtypes import numpy_dtype
 from ..ir import edit
 from ..ir.desc import FrozenMap, OpDesc, ProgramDesc, VarDesc, slots
 from ..ops.registry import lookup

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import jax
 import numpy as np
 
-from ..dtypes import numpy_dtype
+from ..base.dtypes import numpy_dtype
 from ..ir import edit, walk
 from ..ir.desc import EMPTY, OpDesc, ProgramDesc, VarDesc
 from ..lower.control import EFFECTS, HANDLERS, IGNORED

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from math import prod
 
-from ..dtypes import numpy_dtype
+from ..base.dtypes import numpy_dtype
 from ..ir import edit, walk
 from ..ir.desc import ProgramDesc, VarDesc
 from .base import Note, refused

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..dtypes import numpy_dtype
+from ..base.dtypes import numpy_dtype
 from ..ir import edit
 from ..ir.desc import BlockDesc, FrozenMap, OpDesc, ProgramDesc, VarDesc
 from ..lower.step import Step

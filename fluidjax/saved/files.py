@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
+from ..base.interrupts import uninterrupted
 from ..errors import FluidError, FluidValueError
-from ..interrupts import uninterrupted
 
 Pieces = Callable[[], Iterable[bytes | memoryview]]
 

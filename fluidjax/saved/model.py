@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from .. import layers
-from ..dtypes import is_float
+from ..base.dtypes import is_float
 from ..errors import FluidTypeError, FluidValueError, ParseError, near
+from ..graph.program import Program, program_guard
+from ..graph.variable import Variable
 from ..ir import edit
 from ..ir.desc import FrozenMap, OpDesc, ProgramDesc, VarDesc, slots
 from ..passes.inference import in_test_mode
-from ..program import Program, Variable, program_guard
 from .files import Pieces, read_file, write_files
 from .values import Difference, as_program, collect, descs, filename, is_persistable, store
 from .vars import files_of, read_arrays

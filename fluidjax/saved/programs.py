@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import EnforceNotMet, FluidTypeError, FluidValueError, LoadError
-from ..program import Program, Variable
-from ..scope import global_scope
+from ..graph.program import Program
+from ..graph.variable import Variable
+from ..runtime.scope import global_scope
 from . import pickled
 from .files import read_file, write_files
 from .values import (

@@ -9,10 +9,10 @@ import numpy as np
 import safetensors
 from safetensors.numpy import save as to_bytes
 
-from ..dtypes import numpy_dtype
+from ..base.dtypes import numpy_dtype
 from ..errors import ParseError
-from ..program import Program
-from ..scope import Scope
+from ..graph.program import Program
+from ..runtime.scope import Scope
 from .files import read_file, write_files
 from .values import Difference, as_program, collect, descs, is_persistable, store
 

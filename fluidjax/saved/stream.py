@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from ..dtypes import enum_of, name_of, numpy_dtype
+from ..base.dtypes import enum_of, name_of, numpy_dtype
 from ..errors import FluidError, ParseError
 from ..ir import framework_pb2
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import numpy_dtype
+from ..base.dtypes import numpy_dtype
 from ..errors import EnforceNotMet, FluidTypeError, FluidValueError, LoadError
+from ..graph.program import Program, default_main_program
+from ..graph.variable import Parameter, Variable
 from ..ir.desc import VarDesc
-from ..program import Parameter, Program, Variable, default_main_program
-from ..scope import Scope, global_scope
+from ..runtime.scope import Scope, global_scope
 
 STORED_KINDS = frozenset({"LOD_TENSOR", "SELECTED_ROWS"})
 SHOWN = 20  # names that one line of a difference lists

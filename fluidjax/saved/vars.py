@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import FluidTypeError, FluidValueError
+from ..graph.program import Program
+from ..graph.variable import Parameter, Variable
 from ..ir.desc import VarDesc
-from ..program import Parameter, Program, Variable
 from . import stream
 from .files import Pieces, reading, safe_name, write_files
 from .values import Difference, as_program, collect, descs, is_parameter, is_persistable, store

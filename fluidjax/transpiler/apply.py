@@ -7,9 +7,10 @@ from typing import Any
 
 from .. import passes
 from ..errors import FluidTypeError
+from ..graph.program import Program
+from ..graph.variable import Variable
 from ..passes import MemoryPlan, Pass, PassResult
-from ..program import Program, Variable
-from ..scope import Scope, global_scope
+from ..runtime.scope import Scope, global_scope
 
 
 class ScopeParams(Mapping[str, Any]):

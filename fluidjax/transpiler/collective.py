@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import unique_name
-from ..dist.waiting import wait_for
+from ..dist.jobs.waiting import wait_for
 from ..errors import FluidValueError, near
+from ..graph.program import Program
 from ..ir import edit
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
-from ..program import Program
 from .config import COLLECTIVE_MODES, DistributeTranspilerConfig
 from .making import Maker
 from .request import checked_endpoints, current_of, rank_of
@@ -26,7 +26,7 @@ SINGLE = "single_process_multi_thread"
 
 
 @dataclass(frozen=True)
-class Ring:
+class Trainers:
     """The trainers, this one's number and endpoint, and how many rings there are."""
 
     endpoints: tuple[str, ...]
@@ -57,7 +57,7 @@ def transpile_collective(
     current = current_of(current_endpoint, endpoints)
     rank = rank_of(trainer_id, len(endpoints))
     _refuse(startup.desc, main.desc)
-    ring = Ring(endpoints, rank, current, 1 if mode == SINGLE else config.nccl_comm_num)
+    ring = Trainers(endpoints, rank, current, 1 if mode == SINGLE else config.nccl_comm_num)
     begin, train = _MODES[mode]
     new_startup, new_main = begin(startup.desc, ring), train(main.desc, ring)
     if rank == 0 and config.wait_port and mode != SINGLE:
@@ -87,7 +87,7 @@ def _distributed(desc: ProgramDesc) -> set[str]:
     return {op.input("W")[0] for op in desc.blocks[0].ops if op.type in LOOKUPS and op.attrs.get("is_distributed")}
 
 
-def join(startup: ProgramDesc, ring: Ring) -> ProgramDesc:
+def join(startup: ProgramDesc, ring: Trainers) -> ProgramDesc:
     """`startup` that opens the rings, and takes the parameters of rank 0."""
     make = Maker(1 + edit.max_uid(startup))
     ops, ids = list(startup.blocks[0].ops), []
@@ -110,7 +110,7 @@ def _parameters(startup: ProgramDesc) -> list[str]:
     return [n for n, v in startup.blocks[0].vars.items() if v.is_parameter and n not in away]
 
 
-def join_and_remember(startup: ProgramDesc, ring: Ring) -> ProgramDesc:
+def join_and_remember(startup: ProgramDesc, ring: Trainers) -> ProgramDesc:
     """As join; local SGD also remembers the parameters."""
     joined = join(startup, ring)
     make = Maker(1 + edit.max_uid(joined))
@@ -123,13 +123,13 @@ def _snapshot(desc: ProgramDesc, name: str) -> VarDesc:
     return replace(desc.blocks[0].vars[name], name=name + SNAPSHOT, is_parameter=False, persistable=True, stop_gradient=True)
 
 
-def join_devices(startup: ProgramDesc, ring: Ring) -> ProgramDesc:
+def join_devices(startup: ProgramDesc, ring: Trainers) -> ProgramDesc:
     """`startup` that joins the devices of this process."""
     op = Maker(1 + edit.max_uid(startup)).op("c_comm_init_all", {}, {}, ring_id=0)
     return edit.replace_ops(startup, 0, [*startup.blocks[0].ops, op])
 
 
-def average_gradients(main: ProgramDesc, ring: Ring) -> ProgramDesc:
+def average_gradients(main: ProgramDesc, ring: Trainers) -> ProgramDesc:
     """`main` whose gradients are averages over the ranks."""
     make = Maker(1 + edit.max_uid(main))
     away = _distributed(main)
@@ -160,7 +160,7 @@ def _pairs(op: OpDesc) -> Iterable[tuple[str, str]]:
     return zip(named[::2], named[1::2], strict=False)
 
 
-def average_parameters(main: ProgramDesc, ring: Ring) -> ProgramDesc:
+def average_parameters(main: ProgramDesc, ring: Trainers) -> ProgramDesc:
     """`main` that after every update averages what the parameters changed by over the ranks."""
     make = Maker(1 + edit.max_uid(main))
     away = _distributed(main)
@@ -190,7 +190,7 @@ def average_parameters(main: ProgramDesc, ring: Ring) -> ProgramDesc:
     return edit.add_vars(edit.replace_ops(main, 0, ops), 0, (_snapshot(main, n) for n in updated))
 
 
-Rewrite = Callable[[ProgramDesc, Ring], ProgramDesc]
+Rewrite = Callable[[ProgramDesc, Trainers], ProgramDesc]
 _MODES: dict[str, tuple[Rewrite, Rewrite]] = {
     "grad_allreduce": (join, average_gradients),
     "local_sgd": (join_and_remember, average_parameters),

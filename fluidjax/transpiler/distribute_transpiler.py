@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ..dist.jobs.waiting import wait_for
 from ..dist.pserver_plan import PserverPlan
-from ..dist.waiting import wait_for
 from ..errors import FluidTypeError
-from ..program import Program, default_main_program, default_startup_program
+from ..graph.program import Program, default_main_program, default_startup_program
 from .collective import transpile_collective
 from .config import DistributeTranspilerConfig as DistributeTranspilerConfig
 from .config import split_class
-from .job import Job, transpile_job
+from .job import TranspiledJob, transpile_job
 from .nccl2 import transpile_nccl2
 from .refused import NotTranspiledError, TranspileAssertion
 from .request import Request, endpoints_of, rank_of, trainer_count
@@ -62,7 +62,7 @@ class DistributeTranspiler:
             config.split_method = config.dispatcher
         self.config = config
         self._programs: Programs | None = None
-        self._job: Job | None = None
+        self._job: TranspiledJob | None = None
 
     def transpile(
         self,
@@ -179,7 +179,7 @@ class DistributeTranspiler:
             raise NotTranspiledError(f"{what}: call transpile(...) first")
         return self._programs
 
-    def _made(self, what: str) -> Job:
+    def _made(self, what: str) -> TranspiledJob:
         self._rewritten(what)
         if self._job is None:
             raise NotTranspiledError(f"{what}: in {self.config.mode} mode there are no pservers; run the program that was transpiled")

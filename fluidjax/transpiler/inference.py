@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 
 from ..errors import FluidTypeError
+from ..graph.program import Program
 from ..passes import Certificate, PassResult
-from ..place import CPUPlace, CUDAPlace, Place
-from ..program import Program
-from ..scope import Scope
+from ..runtime.place import CPUPlace, CUDAPlace, Place
+from ..runtime.scope import Scope
 from .apply import apply_in_place
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..dist.pserver_plan import Descs, PserverPlan
+from ..graph.program import Program
 from ..ir import verify
 from ..ir.desc import ProgramDesc
 from ..ops.registry import lookup
-from ..program import Program
 from . import geo
 from .layout import Layout, analyse
 from .pserver import serve
@@ -44,7 +44,7 @@ PSERVER = Mode(
 GEO = Mode(geo.send_deltas, lambda layout, main, startup: (main, startup), geo.serve_deltas)
 
 
-class Job:
+class TranspiledJob:
     """What a transpile keeps. `original`: main and startup program as they were."""
 
     def __init__(self, layout: Layout, original: Descs) -> None:
@@ -90,10 +90,10 @@ class Job:
         if new_startup != startup.desc:
             startup._set_desc(new_startup)
 
-    def with_startup(self, startup: Program) -> Job:
+    def with_startup(self, startup: Program) -> TranspiledJob:
         """The same job, initialised by another program."""
         original = (self.original[0], startup.desc)
-        return Job(analyse(self.layout.request, *original), original)
+        return TranspiledJob(analyse(self.layout.request, *original), original)
 
     def summary(self) -> str:
         """A line for every block: its pserver, name, shape and place in the parameter."""
@@ -103,9 +103,9 @@ class Job:
         return "\n".join(lines)
 
 
-def transpile_job(request: Request, main: Program, startup: Program) -> Job:
+def transpile_job(request: Request, main: Program, startup: Program) -> TranspiledJob:
     """Transpile the programs in place. Raises what layout.analyse raises; the programs are then as they were."""
     original = (main.desc, startup.desc)
-    job = Job(analyse(request, *original), original)
+    job = TranspiledJob(analyse(request, *original), original)
     job.begin(main, startup)
     return job

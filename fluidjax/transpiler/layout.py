@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..dist.pserver_plan import ParamBlock, PlannedParam, PlannedTable
-from ..dist.updates import on_pservers
+from ..dist.spmd.updates import on_pservers
 from ..errors import FluidValueError, UnsupportedError, near
 from ..ir import edit, walk
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import FluidTypeError, FluidValueError, near
+from ..graph.program import Program
+from ..graph.variable import Variable
 from ..passes.memory_optimize import MemoryOptimize
 from ..passes.release_memory import ReleaseMemory
-from ..program import Program, Variable
 from .apply import apply_in_place
 
 

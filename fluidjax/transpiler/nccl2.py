@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..dist.waiting import wait_for
+from ..dist.jobs.waiting import wait_for
 from ..errors import FluidValueError
+from ..graph.program import Program
 from ..ir import edit
 from ..ir.desc import ProgramDesc, VarDesc
-from ..program import Program
 from .config import DistributeTranspilerConfig
 from .making import Maker
 from .refused import TranspileAssertion

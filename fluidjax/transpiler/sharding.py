@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..compiler import CompiledProgram
-from ..place import Place
-from ..program import Program
-from ..strategy import BuildStrategy
-from ..variable import Variable
+from ..graph.program import Program
+from ..graph.variable import Variable
+from ..runtime.place import Place
+from ..runtime.strategy import BuildStrategy
 
 
 def shard_optimizer(

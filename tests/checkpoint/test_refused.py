@@ -20,7 +20,7 @@ from fluidjax.checkpoint.record import from_json, to_json
 from fluidjax.checkpoint.seal import checksum
 from fluidjax.checkpoint.snapshot import take
 from fluidjax.errors import EnforceNotMet, FluidError, FluidTypeError, FluidValueError, LoadError, ParseError
-from fluidjax.ranks import rows
+from fluidjax.runtime.placement import rows
 
 from .model import Job
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import fluidjax as fluid
 from fluidjax import layers
-from fluidjax.dist.data_parallel import DataParallel
-from fluidjax.dist.parallel import DeviceCountError, sizes
+from fluidjax.dist.spmd.data_parallel import DataParallel
+from fluidjax.dist.spmd.parallel import DeviceCountError, sizes
 from fluidjax.errors import EnforceNotMet, FeedError, FluidTypeError, NanInfError, UnsupportedError
 from fluidjax.passes import run
 from tests import test_readme
@@ -275,7 +275,7 @@ def test_taking_turns_equals_running_at_once(monkeypatch):
     """More places than devices: a warning, and the same results."""
     nets = [Net({"bn": True, "opt": "momentum"}) for _ in range(2)]
     at_once = nets[0].parallel(4)
-    monkeypatch.setattr("fluidjax.dist.places.cpu_devices", lambda _: jax.local_devices(backend="cpu")[:1])
+    monkeypatch.setattr("fluidjax.dist.spmd.places.cpu_devices", lambda _: jax.local_devices(backend="cpu")[:1])
     with pytest.warns(RuntimeWarning, match=r"4 places share 1 cpu device\(s\), so they run one after another; set CPU_NUM=4"):
         in_turn = nets[1].parallel(4)._parallel and nets[1].parallel(4)
         for step in range(3):

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 import fluidjax as fluid
 from fluidjax import layers
 from fluidjax.dist import LocalJob
-from fluidjax.dist.bins import Dealt, bins, connected
-from fluidjax.dist.parallel import Parallel
-from fluidjax.dist.pserver_mesh import on_mesh
+from fluidjax.dist.spmd.parallel import Parallel
+from fluidjax.dist.spmd.pserver import on_mesh
+from fluidjax.dist.spmd.shard_buckets import OwnedBlock, bins, connected
 from fluidjax.errors import FetchError, UnsupportedError
-from fluidjax.ranks import Mesh
+from fluidjax.runtime.placement import Mesh
 from tests.dist.jobs import transpiled
 from tests.dist.test_pserver_mesh import OnMesh
 from tests.dist.test_shard_optimizer import OPTIMIZERS
@@ -36,7 +36,7 @@ SENT = [name for name in OPTIMIZERS if name != "optax"]  # DistributeTranspiler 
 
 @given(st.integers(1, 4), st.lists(st.tuples(st.integers(0, 3), st.sampled_from([1, 5, 8191, 8192, 20000])), max_size=20))
 def test_every_block_has_a_place_of_its_own(ranks, drawn):
-    blocks = [Dealt(f"v{i}", rank % ranks, 3 * i, size) for i, (rank, size) in enumerate(drawn)]
+    blocks = [OwnedBlock(f"v{i}", rank % ranks, 3 * i, size) for i, (rank, size) in enumerate(drawn)]
     found = bins(blocks, ranks)
     assert sorted(b.name for one in found for b, _ in one.blocks) == sorted(b.name for b in blocks)
     for one in found:
@@ -47,11 +47,11 @@ def test_every_block_has_a_place_of_its_own(ranks, drawn):
 
 
 def test_equal_blocks_of_large_arrays_share_bins():
-    blocks = [Dealt(name, k, k * 9000, 9000) for name in "ab" for k in range(3)]
-    found = bins([*blocks, Dealt("c", 1, 0, 10), Dealt("d", 1, 0, 20)], 3)
+    blocks = [OwnedBlock(name, k, k * 9000, 9000) for name in "ab" for k in range(3)]
+    found = bins([*blocks, OwnedBlock("c", 1, 0, 10), OwnedBlock("d", 1, 0, 20)], 3)
     assert [one.names for one in found] == [("a",), ("b",), ("c", "d")] and [one.width for one in found] == [9000, 9000, 30]
     assert connected(found) == [[0], [1], [2]]
-    assert connected(bins([Dealt("a", 0, 0, 9000), Dealt("a", 1, 9000, 10), Dealt("b", 1, 0, 9000)], 2)) == [[0, 1]]
+    assert connected(bins([OwnedBlock("a", 0, 0, 9000), OwnedBlock("a", 1, 9000, 10), OwnedBlock("b", 1, 0, 9000)], 2)) == [[0, 1]]
 
 
 # -- jobs ----------------------------------------------------------------------------------------------------------------

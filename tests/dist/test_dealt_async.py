@@ -11,10 +11,10 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax import layers
-from fluidjax.dist.parallel import Parallel
-from fluidjax.dist.pserver_mesh import on_mesh
+from fluidjax.dist.spmd.parallel import Parallel
+from fluidjax.dist.spmd.pserver import on_mesh
 from fluidjax.errors import UnsupportedError
-from fluidjax.ranks import Mesh
+from fluidjax.runtime.placement import Mesh
 from tests.dist.jobs import transpiled
 from tests.dist.test_local_digits import digits, network, share
 from tests.dist.test_pserver_mesh import OnMesh

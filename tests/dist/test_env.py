@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluidjax.dist.env import Endpoint, JobEnv, endpoint, read_env
+from fluidjax.dist.jobs.env import Endpoint, JobEnv, endpoint, read_env
 from fluidjax.errors import FluidValueError
 
 TWO = {"PADDLE_TRAINER_ENDPOINTS": "10.0.0.1:6170,10.0.0.2:6171", "PADDLE_TRAINERS_NUM": "2"}

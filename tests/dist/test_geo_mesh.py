@@ -13,9 +13,9 @@ import pytest
 import fluidjax as fluid
 from fluidjax import cli
 from fluidjax.dist import LocalJob
-from fluidjax.dist.pserver_mesh import PserverJob, trains
+from fluidjax.dist.spmd.pserver import PserverJob, trains
 from fluidjax.ir import text
-from fluidjax.ranks import Mesh
+from fluidjax.runtime.placement import Mesh
 from tests.dist.jobs import line_grads, transpiled
 from tests.dist.test_local_digits import digits, network, share
 from tests.nets import fresh

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from fluidjax import cli
-from fluidjax.dist.children import Spec
-from fluidjax.dist.env import Endpoint, read_env
-from fluidjax.dist.hub import Hub
-from fluidjax.dist.launch import Supervisor, job_specs
+from fluidjax.dist.jobs.children import Spec
+from fluidjax.dist.jobs.env import Endpoint, read_env
+from fluidjax.dist.jobs.hub import Hub
+from fluidjax.dist.jobs.launch import Supervisor, job_specs
 
 ROOT = Path(__file__).parents[2]
 TRAIN = '''
@@ -232,7 +232,7 @@ def test_a_long_line_and_bytes_that_are_no_text(capfd):
 
 
 def test_signals_have_names_and_what_a_process_left_behind_holds_nothing_up(capfd, monkeypatch):
-    monkeypatch.setattr("fluidjax.dist.launch.PATIENCE", 0.5)
+    monkeypatch.setattr("fluidjax.dist.jobs.launch.PATIENCE", 0.5)
     start = time.monotonic()
     left = "import subprocess, sys, os; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(90)']); "
     code, _, err = supervise(capfd, trainer_0=left + "os.abort()", pserver_0="import time; time.sleep(90)")
@@ -241,8 +241,8 @@ def test_signals_have_names_and_what_a_process_left_behind_holds_nothing_up(capf
 
 
 def test_pservers_end_when_the_trainers_have(capfd, monkeypatch):
-    monkeypatch.setattr("fluidjax.dist.launch.AFTER_DONE", 0.2)
-    monkeypatch.setattr("fluidjax.dist.launch.PATIENCE", 0.2)
+    monkeypatch.setattr("fluidjax.dist.jobs.launch.AFTER_DONE", 0.2)
+    monkeypatch.setattr("fluidjax.dist.jobs.launch.PATIENCE", 0.2)
     start = time.monotonic()
     code, _, err = supervise(capfd, trainer_0="print(1)", pserver_0="import time; time.sleep(90)")
     assert (code, err) == (0, "") and time.monotonic() - start < 80

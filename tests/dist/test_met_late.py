@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fluidjax.dist import wire
+from fluidjax.dist.jobs import wire
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from fluidjax import cli
-from fluidjax.dist.env import Endpoint
-from fluidjax.dist.launch import job_specs
+from fluidjax.dist.jobs.env import Endpoint
+from fluidjax.dist.jobs.launch import job_specs
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]

@@ -17,12 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fluidjax as fluid
-from fluidjax.dist import wire
-from fluidjax.dist.env import Endpoint
-from fluidjax.dist.hello import Hello, read_hello, trainers_text
-from fluidjax.dist.hub import Hub
-from fluidjax.dist.link import Link
-from fluidjax.dist.same import NEW, first_difference, pack, program_lines, unpack
+from fluidjax.dist.jobs import wire
+from fluidjax.dist.jobs.compare_programs import NEW, first_difference, pack, program_lines, unpack
+from fluidjax.dist.jobs.env import Endpoint
+from fluidjax.dist.jobs.handshake import Hello, read_hello, trainers_text
+from fluidjax.dist.jobs.hub import Hub
+from fluidjax.dist.jobs.link import Link
 from fluidjax.errors import JobError, ParseError
 from tests.examples import examples
 
@@ -345,7 +345,7 @@ def test_a_trainer_that_never_compares(hub):
 def test_texts_travel_packed_and_bounded(monkeypatch):
     assert unpack(pack("a\nb")) == "a\nb"
     assert first_difference("a\nb", "a\nb\nc") == (2, "nothing", "c") and first_difference("a", "a") == (-1, "", "")
-    monkeypatch.setattr("fluidjax.dist.same.LARGEST", 100)
+    monkeypatch.setattr("fluidjax.dist.jobs.compare_programs.LARGEST", 100)
     for bad in (pack("x" * 1000), "not base 85 \x00", pack("abc")[:-5], 5):
         with pytest.raises(ParseError):
             unpack(bad)

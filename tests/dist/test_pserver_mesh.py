@@ -11,9 +11,9 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax import cli
-from fluidjax.dist.parallel import Parallel
-from fluidjax.dist.pserver_mesh import on_mesh
-from fluidjax.ranks import Mesh
+from fluidjax.dist.spmd.parallel import Parallel
+from fluidjax.dist.spmd.pserver import on_mesh
+from fluidjax.runtime.placement import Mesh
 from tests.dist.jobs import feeds, final, initial, kept, local, recorded, transpiled
 
 SYNC = [name for name, r in recorded().items() if r.get("losses") and r["losses"][0] and not name.startswith("async")]

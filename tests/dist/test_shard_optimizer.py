@@ -11,8 +11,8 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax import layers
-from fluidjax.dist.data_parallel import DataParallel
-from fluidjax.dist.shard_optimizer import ShardOptimizer
+from fluidjax.dist.spmd.data_parallel import DataParallel
+from fluidjax.dist.spmd.shard_optimizer import ShardOptimizer
 from fluidjax.ir import walk
 from fluidjax.passes import run
 from tests.nets import fresh

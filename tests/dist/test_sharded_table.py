@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from jax.sharding import Mesh, PartitionSpec
 
-from fluidjax.dist.sharded_table import Split, lookup, make, owned, update
+from fluidjax.dist.spmd.sharded_table import Split, lookup, make, owned, update
 from fluidjax.errors import FluidValueError, UnsupportedError
 from fluidjax.ops.registry import lookup as op_of
 from fluidjax.ops.selected import SelectedRows

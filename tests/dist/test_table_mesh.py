@@ -14,13 +14,13 @@ import fluidjax as fluid
 from fluidjax import cli, layers
 from fluidjax.checkpoint import snapshot
 from fluidjax.dist import LocalJob
-from fluidjax.dist.parallel import Parallel
-from fluidjax.dist.pserver_mesh import on_mesh, startup_on_mesh
-from fluidjax.dist.table_mesh import making
+from fluidjax.dist.spmd.parallel import Parallel
+from fluidjax.dist.spmd.pserver import on_mesh, startup_on_mesh
+from fluidjax.dist.spmd.tables import making
 from fluidjax.errors import FeedError, UnsupportedError
 from fluidjax.passes.base import run
-from fluidjax.placed import Parts
-from fluidjax.ranks import Mesh
+from fluidjax.runtime.placement import Mesh
+from fluidjax.runtime.shard_layout import ShardedValue
 from tests.dist import table_script
 from tests.dist.jobs import transpiled
 from tests.dist.test_pserver_mesh import OnMesh
@@ -137,7 +137,7 @@ def test_no_device_has_more_than_its_share(distributed: bool) -> None:
     each = -(-HEIGHT // RANKS)
     for name in state:
         held = mesh.scope.find_var(name)._value
-        assert isinstance(held, Parts)
+        assert isinstance(held, ShardedValue)
         assert {s.data.shape for s in held.arrays[name].addressable_shards} == {(1, each, WIDTH)}, name
     begun = mesh.scope.get("table")
     assert 0.099 < begun.max() < 0.1 and -0.1 <= begun.min() < -0.099

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from fluidjax.dtypes import KINDS, NAMES
+from fluidjax.base.dtypes import KINDS, NAMES
 from fluidjax.ir.desc import EMPTY, BlockDesc, BlockRef, FrozenMap, Long, OpDesc, ProgramDesc, VarDesc
 
 _CHARS = st.one_of(

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import fluidjax as fluid
-from fluidjax.dtypes import VarType
+from fluidjax.base.dtypes import VarType
 from fluidjax.errors import FluidError, FluidTypeError
+from fluidjax.graph.variable import Parameter
 from fluidjax.ir.desc import BlockRef
 from fluidjax.ops.registry import lookup
-from fluidjax.variable import Parameter
 
 from . import cases
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import fluidjax as fluid
-from fluidjax.dtypes import VarType
+from fluidjax.base.dtypes import VarType
 from fluidjax.errors import UnsupportedError
 from fluidjax.layers.missing import HINTS
 

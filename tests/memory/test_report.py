@@ -14,9 +14,9 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax import layers
-from fluidjax.compiled import MEMORY_OPTIMIZED
 from fluidjax.errors import FetchError, UnsupportedError
 from fluidjax.memory import picture
+from fluidjax.runtime.compiled import MEMORY_OPTIMIZED
 
 on_cpu = pytest.mark.skipif(jax.devices()[0].platform != "cpu", reason="the memory-optimised scheduler is the CPU's")
 

@@ -11,12 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from fluidjax.dtypes import VarType
+from fluidjax.base.dtypes import VarType
 from fluidjax.errors import EnforceNotMet, UnsupportedError
 from fluidjax.lod_tensor import create_lod_tensor
 from fluidjax.ops.ragged import Ragged, rows_of
 from fluidjax.ops.registry import GRAD, OpDef, Reuse, canonical, lookup
-from fluidjax.ragged import bucketed
+from fluidjax.runtime.bucketing import bucketed
 
 from .sample import Sample, cotangent
 

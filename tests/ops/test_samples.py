@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import fluidjax.ops  # noqa: F401  (fills the registry)
-from fluidjax.dtypes import name_of
+from fluidjax.base.dtypes import name_of
 from fluidjax.errors import FluidError
 from fluidjax.ir.desc import FrozenMap
 from fluidjax.ops.infer import Spec, infer

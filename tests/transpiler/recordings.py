@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import fluidjax as fluid
-from fluidjax.dtypes import VarType, enum_of
+from fluidjax.base.dtypes import VarType, enum_of
 from fluidjax.ops.registry import HINTS
 
 from ..nets import fresh, resolve

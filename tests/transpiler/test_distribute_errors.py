@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import fluidjax as fluid
-from fluidjax.dist.waiting import wait_for
+from fluidjax.dist.jobs.waiting import wait_for
 from fluidjax.errors import EnforceNotMet, FluidError, FluidTypeError, FluidValueError, UnsupportedError
 from fluidjax.transpiler import GeoSgdTranspiler, RoundRobin
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fluidjax as fluid
+from fluidjax.graph.program import Program
 from fluidjax.ir import verify
 from fluidjax.ops.registry import lookup
-from fluidjax.program import Program
 from tests.examples import examples
 
 from ..random_programs import build as build_net

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from fluidjax.graph.program import Program
 from fluidjax.ir import jsonio, parse, verify
 from fluidjax.ops.registry import lookup
-from fluidjax.program import Program
 
 from .recordings import difference, programs, recorded
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from ... import layers
 from ...errors import FluidValueError, UnsupportedError
+from ...graph.variable import Variable
 from ...input import one_hot as _one_hot
 from ...layers import (
     elu,
@@ -21,7 +22,6 @@ from ...layers import (
 from ...layers import logsigmoid as log_sigmoid
 from ...layers import tanh_shrink as tanhshrink
 from ...layers._build import size_list
-from ...variable import Variable
 
 
 def gelu(x: Variable, approximate: bool = False, name: str | None = None) -> Variable:

@@ -12,6 +12,12 @@ from ...compiler import CompiledProgram as CompiledProgram
 from ...compiler import ExecutionStrategy as ExecutionStrategy
 from ...compiler import ParallelExecutor as ParallelExecutor
 from ...executor import Executor as Executor
+from ...graph.name_scope import name_scope as name_scope
+from ...graph.program import Program as Program
+from ...graph.program import default_main_program as default_main_program
+from ...graph.program import default_startup_program as default_startup_program
+from ...graph.program import program_guard as program_guard
+from ...graph.variable import Variable as Variable
 from ...input import data as _data
 from ...io import load as load
 from ...io import load_program_state as load_program_state
@@ -23,16 +29,10 @@ from ...layers import create_global_var as create_global_var
 from ...layers import create_parameter as create_parameter
 from ...optimizer import ExponentialMovingAverage as ExponentialMovingAverage
 from ...param_attr import WeightNormParamAttr as WeightNormParamAttr
-from ...place import cpu_places as cpu_places
-from ...place import cuda_places as cuda_places
-from ...program import Program as Program
-from ...program import Variable as Variable
-from ...program import default_main_program as default_main_program
-from ...program import default_startup_program as default_startup_program
-from ...program import name_scope as name_scope
-from ...program import program_guard as program_guard
-from ...scope import global_scope as global_scope
-from ...scope import scope_guard as scope_guard
+from ...runtime.place import cpu_places as cpu_places
+from ...runtime.place import cuda_places as cuda_places
+from ...runtime.scope import global_scope as global_scope
+from ...runtime.scope import scope_guard as scope_guard
 from ..names import MissingName, sentence
 from . import nn
 from .model import load_inference_model as load_inference_model

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from ...errors import FluidValueError
-from ...program import Program
+from ...graph.program import Program
 from ...saved import model
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import layers
+from ...graph.variable import Variable
 from ...input import embedding as embedding
 from ...layers import batch_norm as batch_norm
 from ...layers import bilinear_tensor_product as bilinear_tensor_product
@@ -19,7 +20,6 @@ from ...layers import instance_norm as instance_norm
 from ...layers import layer_norm as layer_norm
 from ...layers import prelu as prelu
 from ...layers import spectral_norm as spectral_norm
-from ...variable import Variable
 
 
 def fc(

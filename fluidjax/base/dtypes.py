@@ -1,0 +1,106 @@
+"""Fluid's dtype names and enum numbers, and NumPy's.
+
+Inside fluidjax a dtype is its name (``"float32"``). Fluid's API speaks of ``VarType.FP32``, an int; :func:`name_of`
+takes any of the forms, :class:`VarType` is what ``Variable.dtype`` returns.
+"""
+
+from __future__ import annotations
+
+import enum
+from functools import cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ..errors import FluidTypeError
+
+
+class VarType(enum.IntEnum):
+    """Numbers of Paddle's ``VarType.Type`` (framework.proto): element types and kinds of variable."""
+
+    BOOL = 0
+    INT16 = 1
+    INT32 = 2
+    INT64 = 3
+    FP16 = 4
+    FP32 = 5
+    FP64 = 6
+    LOD_TENSOR = 7
+    SELECTED_ROWS = 8
+    FEED_MINIBATCH = 9
+    FETCH_LIST = 10
+    STEP_SCOPES = 11
+    LOD_RANK_TABLE = 12
+    LOD_TENSOR_ARRAY = 13
+    PLACE_LIST = 14
+    READER = 15
+    RAW = 17
+    TUPLE = 18
+    SIZE_T = 19
+    UINT8 = 20
+    INT8 = 21
+    BF16 = 22
+
+    def __str__(self) -> str:
+        return f"VarType.{self.name}"
+
+    def __format__(self, spec: str) -> str:
+        return format(int(self), spec) if spec else str(self)
+
+
+_ENUM = {
+    "bool": VarType.BOOL,
+    "int16": VarType.INT16,
+    "int32": VarType.INT32,
+    "int64": VarType.INT64,
+    "float16": VarType.FP16,
+    "float32": VarType.FP32,
+    "float64": VarType.FP64,
+    "uint8": VarType.UINT8,
+    "int8": VarType.INT8,
+    "bfloat16": VarType.BF16,
+}
+_NAME = {v: k for k, v in _ENUM.items()}
+NAMES = frozenset(_ENUM)
+FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
+KINDS = {
+    v.name: v
+    for v in VarType
+    if v not in _NAME and v is not VarType.SIZE_T
+}
+
+
+@cache
+def numpy_dtype(name: str) -> np.dtype:
+    """The NumPy dtype of a Fluid dtype name."""
+    return np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
+
+
+def name_of(dtype: Any) -> str:
+    """Fluid's dtype name of a name, a VarType (or its number), a NumPy or JAX dtype.
+
+    Raises FluidTypeError for anything that is not an element type.
+    """
+    if isinstance(dtype, str) and dtype in _ENUM:
+        return dtype
+    if isinstance(dtype, int) and not isinstance(dtype, bool):
+        if dtype in _NAME:
+            return _NAME[VarType(dtype)]
+        raise FluidTypeError(f"{dtype} is not the number of an element dtype; float32 is {int(VarType.FP32)}")
+    try:
+        name = np.dtype(dtype).name
+    except TypeError:
+        name = None
+    if name not in _ENUM:
+        raise FluidTypeError(f"{dtype!r} is not a dtype that Fluid has; it has {', '.join(sorted(_ENUM))}")
+    return name
+
+
+def enum_of(dtype: Any) -> VarType:
+    """The VarType number of a dtype in any form."""
+    return _ENUM[name_of(dtype)]
+
+
+def is_float(name: str | None) -> bool:
+    return name in FLOATS

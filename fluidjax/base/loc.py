@@ -1,0 +1,56 @@
+"""The user's line: the innermost stack frame outside this package."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from functools import cache, wraps
+from typing import Any, TypeVar
+
+from ..errors import FluidError
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+@cache
+def _shown(filename: str) -> str | None:
+    """How a file is named in messages; None for fluidjax's own."""
+    path = os.path.abspath(filename)
+    if path.startswith(_PACKAGE):
+        return None
+    inside = os.path.relpath(path)
+    return path if inside.startswith("..") else inside
+
+
+def user_line() -> str | None:
+    """``"train.py:31"``: where the user's code called into fluidjax (about a microsecond)."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        shown = _shown(frame.f_code.co_filename)
+        if shown is not None:
+            return f"{shown}:{frame.f_lineno}"
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+def name_line(exc: FluidError, loc: str | None) -> None:
+    """Add the user's line to an error's sentence, unless it is there."""
+    if loc and exc.args and isinstance(exc.args[0], str) and loc not in exc.args[0]:
+        exc.args = (f"{exc.args[0]} (at {loc})", *exc.args[1:])
+
+
+def located(fn: Function) -> Function:
+    """Have the errors of a function that users call name their line."""
+
+    @wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return fn(*args, **kwargs)
+        except FluidError as exc:
+            name_line(exc, user_line())
+            raise
+
+    return call  # type: ignore[return-value]

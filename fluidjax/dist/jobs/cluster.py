@@ -1,0 +1,83 @@
+"""Jobs that a cluster describes (SLURM, Open MPI, Kubernetes, ...): JAX finds out who is who, then the processes meet."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import socket
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from ...runtime.place import cpu_devices
+from .env import TRAINER, Endpoint, JobEnv
+from .hub import Hub
+
+ROOM = 512  # bytes of the message that tells everyone where to meet
+
+
+def detected(timeout: float) -> bool:
+    """Join jax.distributed if JAX finds a cluster around this process. Raises what jax.distributed.initialize raises."""
+    try:
+        jax.distributed.initialize(initialization_timeout=int(max(timeout, 10)))
+    except ValueError as error:  # nothing was detected
+        if "should be defined" in str(error) or "must be defined" in str(error):
+            return False
+        raise
+    return True
+
+
+def meet(timeout: float) -> tuple[JobEnv, Hub | None]:
+    """Agree on a hub, which trainer 0 opens on a free port: the job as the environment might have described it."""
+    cpu_devices()  # CPU_NUM counts only before JAX's first use, which is now
+    rank, count = jax.process_index(), jax.process_count()
+    hub, said = None, {}
+    if rank == 0:
+        token = secrets.token_hex(16)
+        host = _own_address()
+        hub = Hub(Endpoint(host, 0), count, timeout, token)
+        hub.start()
+        said = {"host": host, "port": hub.address.port, "token": token}
+    heard = from_first(said)
+    where = Endpoint(heard["host"], heard["port"])
+    return JobEnv(TRAINER, rank, count, (where,), hub=where, token=heard["token"]), hub
+
+
+def from_first(said: dict[str, Any]) -> dict[str, Any]:
+    """What trainer 0 says, in every trainer: a collective over one device of each."""
+    row = np.zeros((1, ROOM), np.int32)
+    if jax.process_index() == 0:
+        text = json.dumps(said).encode()
+        row[0, : len(text)] = np.frombuffer(text, np.uint8)
+    heard: dict[str, Any] = json.loads(_sum(row).astype(np.uint8).tobytes().rstrip(b"\0"))
+    return heard
+
+
+def how_many(yes: bool) -> int:
+    """How many trainers say yes, in every trainer: a collective."""
+    return int(_sum(np.full((1, 1), yes, np.int32))[0])
+
+
+def _sum(row: np.ndarray) -> np.ndarray:
+    """The sum of the trainers' rows."""
+    first = {d.process_index: d for d in reversed(jax.devices())}
+    mesh = Mesh(np.array([first[i] for i in sorted(first)]), ("trainer",))
+    rows = jax.make_array_from_process_local_data(NamedSharding(mesh, PartitionSpec("trainer")), row)
+    added = jax.jit(lambda x: x.sum(0), out_shardings=NamedSharding(mesh, PartitionSpec()))(rows)
+    return np.asarray(added.addressable_data(0))
+
+
+def _own_address() -> str:
+    """The address of this host that others would use: that of the way out, if there is one, else of its name."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        try:
+            sock.connect(("192.0.2.1", 9))  # sends nothing: the kernel only chooses a way
+            address: str = sock.getsockname()[0]
+            return address
+        except OSError:
+            return socket.gethostname()
+
+
+__all__ = ["detected", "from_first", "how_many", "meet"]

@@ -1,0 +1,269 @@
+"""The job that a process belongs to, read from Paddle's environment variables.
+
+The variables, with the names that Paddle gave them over time (the first that is set counts):
+
+    role            PADDLE_TRAINING_ROLE, TRAINING_ROLE: TRAINER (the default) or PSERVER
+    trainers        PADDLE_TRAINERS_NUM, PADDLE_TRAINERS: how many; the latter may list their hosts instead
+    trainer id      PADDLE_TRAINER_ID: 0 to trainers - 1
+    endpoints       PADDLE_TRAINER_ENDPOINTS: host:port of every trainer, in the order of their ids
+    pservers        PADDLE_PSERVERS_IP_PORT_LIST, PADDLE_PSERVERS, PADDLE_PSERVER_IPS: host or host:port of each
+    port            PADDLE_PSERVER_PORT, PADDLE_PORT: for hosts without one; 6174 by default
+    this process    PADDLE_CURRENT_ENDPOINT, or PADDLE_CURRENT_IP, POD_IP with the port
+
+``FLUIDJAX_HUB`` (host:port) and ``FLUIDJAX_TOKEN`` come from ``fluidjax launch``, which is where its processes meet.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ...errors import FluidValueError, near
+
+TRAINER, PSERVER = "TRAINER", "PSERVER"
+LARGEST = 65536  # processes in a job: a larger number is a mistake
+_MARKS = (
+    "PADDLE_TRAINING_ROLE", "TRAINING_ROLE", "PADDLE_TRAINERS_NUM", "PADDLE_TRAINERS", "PADDLE_TRAINER_ID",
+    "PADDLE_TRAINER_ENDPOINTS", "FLUIDJAX_HUB",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A host and a port; prints as host:port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only processes of the same host can reach it."""
+        return self.host == "localhost" or self.host.startswith("127.") or self.host == "::1"
+
+
+@dataclass(frozen=True)
+class JobEnv:
+    """What the environment says of the job and of this process.
+
+    role: TRAINER or PSERVER. rank: the trainer's id, or the place of the pserver's endpoint in `pservers`.
+    count: how many trainers. trainers, pservers: endpoints, () where unknown. current: this process's own endpoint.
+    hub: where the job's processes meet before they start (None: one trainer, nobody to meet). launched: by our launcher.
+    token: a word that all processes of the job must know.
+    """
+
+    role: str = TRAINER
+    rank: int = 0
+    count: int = 1
+    trainers: tuple[Endpoint, ...] = ()
+    pservers: tuple[Endpoint, ...] = ()
+    current: Endpoint | None = None
+    hub: Endpoint | None = None
+    launched: bool = False
+    token: str = field(default="", repr=False)
+
+    @property
+    def name(self) -> str:
+        """``trainer 1`` or ``pserver 0``."""
+        return f"{self.role.lower()} {self.rank}"
+
+    @property
+    def hosts_hub(self) -> bool:
+        """Whether this is the process that the others meet at."""
+        if self.launched or self.hub is None or self.rank != 0:
+            return False
+        return self.role == (TRAINER if self.trainers else PSERVER)
+
+
+def read_env(environ: Mapping[str, str] | None = None) -> JobEnv | None:
+    """The job that `environ` (default: os.environ) describes, or None if it has none of Paddle's variables.
+
+    Raises FluidValueError, in one sentence that names the variable and the process, for an unknown role, an id or a
+    number that is missing, not a number or out of range, endpoints that are malformed or listed twice, lists whose
+    length contradicts the number, an endpoint of this process that is not in its list or at another place than its id,
+    and a loopback address for trainer 0 where another trainer has a different host.
+    """
+    env = {k: v.strip() for k, v in (os.environ if environ is None else environ).items() if v.strip()}
+    if not any(mark in env for mark in _MARKS):
+        return None
+    role = _role(env)
+    hosts = _trainer_hosts(env)
+    trainers = _endpoints(env, "PADDLE_TRAINER_ENDPOINTS") or hosts
+    count = _count(env, trainers)
+    pservers = _pservers(env)
+    current = _current(env, role)
+    rank = _trainer_id(env, count) if role == TRAINER else _pserver_id(pservers, current)
+    if role == TRAINER and trainers:
+        current = _own(trainers, rank, current)
+        _reachable(trainers)
+    hub = meeting_point(env, trainers, pservers)
+    if hub is None and count > 1:
+        raise FluidValueError(
+            f"{role.lower()} {rank} does not know where the {count} trainers meet: set PADDLE_TRAINER_ENDPOINTS (the first "
+            "is the coordinator) or PADDLE_PSERVERS_IP_PORT_LIST, or start the job by python -m fluidjax launch"
+        )
+    if count == 1 and "FLUIDJAX_HUB" not in env and not pservers:
+        hub = None
+    launched = "FLUIDJAX_HUB" in env
+    return JobEnv(role, rank, count, trainers, pservers, current, hub, launched, env.get("FLUIDJAX_TOKEN", ""))
+
+
+def meeting_point(
+    env: Mapping[str, str], trainers: tuple[Endpoint, ...], pservers: tuple[Endpoint, ...]
+) -> Endpoint | None:
+    """Where the processes meet: the launcher's hub, else trainer 0's endpoint, else pserver 0's."""
+    if env.get("FLUIDJAX_HUB"):
+        return endpoint(env["FLUIDJAX_HUB"], "FLUIDJAX_HUB")
+    return next(iter(trainers or pservers), None)
+
+
+def endpoint(text: str, what: str, port: int | None = None) -> Endpoint:
+    """``host:port``, ``[::1]:port``, or ``host`` alone where `port` is given. Raises FluidValueError naming `what`."""
+    host, colon, digits = text.strip().rpartition(":")
+    if not colon or (":" in host and not host.startswith("[")):
+        if port is None or ":" in text:
+            raise FluidValueError(f"{what}: {text!r} is no endpoint; write host:port, such as 192.168.0.1:6174")
+        return Endpoint(_host(text.strip(), text, what), port)
+    if not (digits.isascii() and digits.isdigit() and 0 < int(digits) < 65536):
+        raise FluidValueError(f"{what}: {text!r} is no endpoint; its port {digits!r} is not a number from 1 to 65535")
+    return Endpoint(_host(host.removeprefix("[").removesuffix("]"), text, what), int(digits))
+
+
+def _host(host: str, text: str, what: str) -> str:
+    if not host or any(c.isspace() or c in "/@,;[]" for c in host):
+        raise FluidValueError(f"{what}: {text!r} is no endpoint; its host {host!r} is no name or address")
+    return host
+
+
+def endpoints(text: str, what: str, port: int | None = None) -> tuple[Endpoint, ...]:
+    """A comma-separated list of endpoints. Raises FluidValueError for a malformed one, and one that stands there twice."""
+    found: list[Endpoint] = []
+    for part in text.split(","):
+        one = endpoint(part, what, port)
+        if one in found:
+            raise FluidValueError(
+                f"{what}: {one} is listed twice, as number {found.index(one)} and number {len(found)}; every process needs its own"
+            )
+        found.append(one)
+    return tuple(found)
+
+
+# -- one variable each -------------------------------------------------------------------------------------------------
+
+
+def _first(env: Mapping[str, str], *names: str) -> str | None:
+    return next((n for n in names if n in env), None)
+
+
+def _role(env: Mapping[str, str]) -> str:
+    name = _first(env, "PADDLE_TRAINING_ROLE", "TRAINING_ROLE")
+    role = env[name].upper() if name else TRAINER
+    if role not in (TRAINER, PSERVER):
+        raise FluidValueError(f"{name} is {env[name or '']!r}{near(role, (TRAINER, PSERVER))}; a role is TRAINER or PSERVER")
+    return role
+
+
+def _number(env: Mapping[str, str], name: str) -> int:
+    text = env[name]
+    if not (text.isascii() and text.removeprefix("-").isdigit() and len(text) < 10):
+        raise FluidValueError(f"{name} is {text!r}, which is not a number")
+    return int(text)
+
+
+def _endpoints(env: Mapping[str, str], name: str) -> tuple[Endpoint, ...]:
+    return endpoints(env[name], name) if name in env else ()
+
+
+def _port(env: Mapping[str, str]) -> int:
+    name = _first(env, "PADDLE_PSERVER_PORT", "PADDLE_PORT")
+    port = _number(env, name) if name else 6174
+    if not 0 < port < 65536:
+        raise FluidValueError(f"{name} is {port}; a port is 1 to 65535")
+    return port
+
+
+def _trainer_hosts(env: Mapping[str, str]) -> tuple[Endpoint, ...]:
+    """PADDLE_TRAINERS as a list of hosts (Paddle's cloud), not a number."""
+    text = env.get("PADDLE_TRAINERS", "")
+    if not text or text.lstrip("-").isdigit() or not ("." in text or "," in text or ":" in text):
+        return ()
+    return endpoints(text, "PADDLE_TRAINERS", _port(env))
+
+
+def _count(env: Mapping[str, str], trainers: tuple[Endpoint, ...]) -> int:
+    name = "PADDLE_TRAINERS_NUM" if "PADDLE_TRAINERS_NUM" in env else "PADDLE_TRAINERS"
+    if name not in env or (name == "PADDLE_TRAINERS" and _trainer_hosts(env)):
+        if trainers:
+            return len(trainers)
+        if "PADDLE_TRAINER_ID" in env and env["PADDLE_TRAINER_ID"] != "0":
+            raise FluidValueError(
+                f"trainer {env['PADDLE_TRAINER_ID']} does not know how many trainers there are: set PADDLE_TRAINERS_NUM"
+            )
+        return 1
+    count = _number(env, name)
+    if not 0 < count <= LARGEST:
+        raise FluidValueError(f"{name} is {count}; a job has at least one trainer")
+    if trainers and len(trainers) != count:
+        who = f"trainer {env['PADDLE_TRAINER_ID']}: " if "PADDLE_TRAINER_ID" in env else ""
+        raise FluidValueError(f"{who}{name} is {count}, but PADDLE_TRAINER_ENDPOINTS lists {len(trainers)}")
+    return count
+
+
+def _trainer_id(env: Mapping[str, str], count: int) -> int:
+    if "PADDLE_TRAINER_ID" not in env:
+        if count == 1:
+            return 0
+        raise FluidValueError(f"a trainer has no id: set PADDLE_TRAINER_ID to its number among the {count} trainers, from 0")
+    rank = _number(env, "PADDLE_TRAINER_ID")
+    if not 0 <= rank < count:
+        raise FluidValueError(
+            f"trainer {rank}: PADDLE_TRAINER_ID is {rank}, but there are {count} trainers, so an id is 0 to {count - 1}"
+        )
+    return rank
+
+
+def _pservers(env: Mapping[str, str]) -> tuple[Endpoint, ...]:
+    name = _first(env, "PADDLE_PSERVERS_IP_PORT_LIST", "PADDLE_PSERVERS", "PADDLE_PSERVER_IPS")
+    return endpoints(env[name], name, _port(env)) if name else ()
+
+
+def _current(env: Mapping[str, str], role: str) -> Endpoint | None:
+    if "PADDLE_CURRENT_ENDPOINT" in env:
+        return endpoint(env["PADDLE_CURRENT_ENDPOINT"], "PADDLE_CURRENT_ENDPOINT")
+    name = _first(env, "PADDLE_CURRENT_IP", "POD_IP")
+    return endpoint(env[name], name, _port(env)) if name and role == PSERVER else None
+
+
+def _pserver_id(pservers: tuple[Endpoint, ...], current: Endpoint | None) -> int:
+    if not pservers:
+        raise FluidValueError("a process with the role PSERVER needs the pservers' list: set PADDLE_PSERVERS_IP_PORT_LIST")
+    if current is None:
+        raise FluidValueError("a process with the role PSERVER needs its own endpoint: set PADDLE_CURRENT_ENDPOINT")
+    if current not in pservers:
+        raise FluidValueError(f"this pserver's endpoint {current} is not among the pservers {', '.join(map(str, pservers))}")
+    return pservers.index(current)
+
+
+def _own(trainers: tuple[Endpoint, ...], rank: int, current: Endpoint | None) -> Endpoint:
+    if current is not None and current != trainers[rank]:
+        raise FluidValueError(
+            f"trainer {rank}: PADDLE_CURRENT_ENDPOINT is {current}, but PADDLE_TRAINER_ENDPOINTS has {trainers[rank]} at place {rank}"
+        )
+    return trainers[rank]
+
+
+def _reachable(trainers: tuple[Endpoint, ...]) -> None:
+    if not trainers[0].loopback:
+        return
+    for rank, other in enumerate(trainers):
+        if not other.loopback:
+            raise FluidValueError(
+                f"trainer 0's endpoint {trainers[0]} is a loopback address, which trainer {rank} at {other} cannot reach; "
+                "give trainer 0 an address that all hosts can reach"
+            )
+
+
+__all__ = ["PSERVER", "TRAINER", "Endpoint", "JobEnv", "endpoint", "endpoints", "meeting_point", "read_env"]

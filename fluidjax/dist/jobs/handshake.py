@@ -1,0 +1,126 @@
+"""What every process says before the job starts, and what the hub concludes from it. No sockets here."""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from ...errors import ParseError
+from .env import LARGEST, PSERVER, TRAINER, JobEnv
+
+
+@dataclass(frozen=True)
+class Hello:
+    """One process of a job.
+
+    host: its name; machine: tells hosts apart that share a name. jax_port: where trainer 0 would have jax's coordinator
+    listen. The versions must be the same everywhere.
+    """
+
+    role: str
+    rank: int
+    count: int
+    host: str
+    machine: str
+    pid: int
+    fluidjax: str
+    jax: str
+    python: str
+    jax_port: int = 0
+    token: str = ""
+
+    @property
+    def name(self) -> str:
+        """``trainer 1``."""
+        return f"{self.role.lower()} {self.rank}"
+
+    @property
+    def where(self) -> str:
+        """``process 4711 on host a``."""
+        return f"process {self.pid} on host {self.host}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """For a message."""
+        return asdict(self)
+
+
+def own_hello(env: JobEnv, fluidjax: str, jax: str, jax_port: int) -> Hello:
+    """This process's."""
+    python = ".".join(platform.python_version_tuple()[:2])
+    return Hello(
+        env.role, env.rank, env.count, socket.gethostname(), machine(), os.getpid(), fluidjax, jax, python, jax_port, env.token
+    )  # fmt: skip
+
+
+def machine() -> str:
+    """A word that differs between hosts: the kernel's boot id, or the host's name."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return socket.gethostname()
+
+
+def read_hello(message: object) -> Hello:
+    """A hello from outside. Raises ParseError for anything that is not one."""
+    if not isinstance(message, Mapping) or set(message) != {f.name for f in fields(Hello)}:
+        raise ParseError("this is not how a process of fluidjax says hello")
+    for field in fields(Hello):
+        value, number = message[field.name], field.type == "int"
+        if number and not (type(value) is int and -LARGEST <= value <= 1 << 32):
+            raise ParseError(f"a hello's {field.name} is a number, not {str(value)[:40]!r}")
+        if not number and not (isinstance(value, str) and len(value) <= 300 and value.isprintable()):
+            raise ParseError(f"a hello's {field.name} is a short text, not {str(value)[:40]!r}")
+    hello = Hello(**message)
+    if hello.role not in (TRAINER, PSERVER):
+        raise ParseError(f"a hello's role is TRAINER or PSERVER, not {hello.role[:40]!r}")
+    return hello
+
+
+def contradiction(known: Iterable[Hello], new: Hello, count: int, loopback: bool) -> str | None:
+    """The sentence that says why `new` cannot be in one job with those that are `known`, or None if it can.
+
+    count: how many trainers the hub expects. loopback: whether the hub's address is one that only its own host reaches.
+    """
+    if new.count != count:
+        return (
+            f"{new.name} says that the job has {new.count} trainers, but it has {count}; "
+            "set PADDLE_TRAINERS_NUM to the same number everywhere"
+        )
+    if new.role == TRAINER and not 0 <= new.rank < count:
+        return f"{new.name} has an id out of range: there are {count} trainers, so PADDLE_TRAINER_ID is 0 to {count - 1}"
+    for other in known:
+        if (other.role, other.rank) == (new.role, new.rank):
+            return f"two processes say that they are {new.name}: {other.where} and {new.where}; every process needs an id of its own"
+        for what in ("fluidjax", "jax", "python"):
+            mine, theirs = getattr(new, what), getattr(other, what)
+            if mine != theirs:
+                return f"{new.name} runs {what} {mine}, but {other.name} runs {what} {theirs}; use the same version everywhere"
+        if loopback and other.machine != new.machine:
+            return (
+                f"{new.name} is on host {new.host} and {other.name} on host {other.host}, but the coordinator's address is a "
+                "loopback address; give trainer 0 an address that all hosts can reach"
+            )
+    return None
+
+
+def missing(known: Iterable[Hello], count: int) -> list[int]:
+    """The ids of the trainers that have not come."""
+    here = {h.rank for h in known if h.role == TRAINER}
+    return [rank for rank in range(count) if rank not in here]
+
+
+def trainers_text(ranks: list[int]) -> str:
+    """``trainer 1`` or ``trainers 1, 2 and 5``; more than eight are counted."""
+    if len(ranks) == 1:
+        return f"trainer {ranks[0]}"
+    if len(ranks) > 8:
+        return f"{len(ranks)} trainers ({ranks[0]}, {ranks[1]}, ..., {ranks[-1]})"
+    return f"trainers {', '.join(map(str, ranks[:-1]))} and {ranks[-1]}"
+
+
+__all__ = ["Hello", "contradiction", "machine", "missing", "own_hello", "read_hello", "trainers_text"]

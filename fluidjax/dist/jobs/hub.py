@@ -1,0 +1,378 @@
+"""Where the processes of a job meet: they are checked before jax starts, watched while they run, and told when one ends.
+
+The hub is one thread with one selector in the launcher, or, without a launcher, in trainer 0 (or pserver 0 where the
+trainers' addresses are unknown). Every process keeps one connection to it. The kernel closes a connection when its
+process ends, however it ends; so a death is noticed at once, without heartbeats, by whoever holds the other end.
+
+Messages, one JSON object a line (`wire.py`):
+
+    hub      {"hub": version}  {"ok": {"coordinator": ...}}  {"refused": why}  {"end": why}  {"done": true}  {"poll": true}
+             {"program": k, "text": true}  {"program": k, "same": true}  {"program": k, "different": why}
+    process  {"hello": ...}  {"steps": n}  {"bye": n}  {"failed": why}
+             {"program": k, "hash": h, "steps": n, "what": why}  {"program": k, "text": t}
+"""
+
+from __future__ import annotations
+
+import contextlib
+import selectors
+import socket
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...errors import ParseError
+from . import wire
+from .compare_programs import Comparison
+from .env import PSERVER, TRAINER, Endpoint
+from .handshake import Hello, contradiction, missing, read_hello, trainers_text
+
+VERSION = 1
+GRACE = 0.3  # seconds between the first sign of a death and the sentence: those that follow from it come in too
+POLL = 0.5  # seconds between questions for the number of steps, once a trainer has ended
+GATHERING, RUNNING, OVER = "gathering", "running", "over"
+
+
+@dataclass(eq=False)
+class Peer:
+    """One connection."""
+
+    sock: socket.socket
+    lines: wire.Lines = field(default_factory=wire.Lines)
+    hello: Hello | None = None
+    steps: int = 0
+    ended: bool = False  # it said goodbye
+    failed: str = ""  # or why it is about to end
+    since: float = field(default_factory=time.monotonic)
+
+    @property
+    def name(self) -> str:
+        return self.hello.name if self.hello else "a stranger"
+
+
+class Hub:
+    """See the module. The constructor listens; `start` lets the thread run.
+
+    address: where to listen (port 0: any; see `.address`). count: trainers in the job. timeout: seconds until all of them
+    must have come. token: what a hello must hold. supervised: somebody else, who calls `end`, sees how processes end.
+    Raises OSError if it cannot listen there.
+    """
+
+    def __init__(self, address: Endpoint, count: int, timeout: float, token: str = "", supervised: bool = False) -> None:
+        self._listener = wire.listen(_bind_host(address), address.port)
+        self.address = Endpoint(address.host, self._listener.getsockname()[1])
+        self.count, self.token, self.supervised = count, token, supervised
+        self.timeout = timeout
+        self.state = GATHERING
+        self.verdict = ""  # why the job was refused or ended early
+        self.failures: dict[str, str] = {}  # "trainer 1" -> what it said before it ended
+        self.goodbyes: set[str] = set()
+        self._peers: list[Peer] = []
+        self._gone: list[Peer] = []
+        self._checks: dict[int, Comparison] = {}
+        self._deadline = time.monotonic() + timeout
+        self._poll_at = 0.0
+        self._verdict_at: float | None = None
+        self._orders: list[str] = []
+        self._closing = False
+        self._selector = selectors.DefaultSelector()
+        self._wake, self._woken = socket.socketpair()
+        self._thread = threading.Thread(target=self._run, name="fluidjax hub", daemon=True)
+
+    def start(self) -> None:
+        """Begin to answer."""
+        self._thread.start()
+
+    def end(self, why: str) -> None:
+        """Tell every process to end, for this reason. From any thread."""
+        self._orders.append(why)
+        self._nudge()
+
+    def close(self, wait: float = 5.0) -> None:
+        """Stop; `wait`: seconds for processes that have not been answered yet to come for their answer."""
+        if self._thread.is_alive():
+            limit = time.monotonic() + wait
+            while self.state == OVER and self.verdict and not self._all_answered() and time.monotonic() < limit:
+                time.sleep(0.02)
+            self._closing = True
+            self._nudge()
+            self._thread.join(2.0)
+
+    def forget(self) -> None:
+        """In a forked child: let go of the connections, which stay its parent's alone."""
+        for sock in (self._listener, *(p.sock for p in self._peers)):
+            sock.close()
+
+    def _nudge(self) -> None:
+        with contextlib.suppress(OSError):
+            self._wake.send(b"!")
+
+    def _all_answered(self) -> bool:
+        if time.monotonic() > self._deadline:
+            return True  # who comes so late is not waited for
+        return len({p.name for p in self._peers if p.hello} | {p.name for p in self._gone if p.hello}) >= self.count
+
+    # -- the thread ----------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        self._selector.register(self._listener, selectors.EVENT_READ)
+        self._selector.register(self._woken, selectors.EVENT_READ)
+        try:
+            while not self._closing:
+                for key, _ in self._selector.select(0.1):
+                    if key.fileobj is self._listener:
+                        self._accept()
+                    elif key.fileobj is self._woken:
+                        self._woken.recv(64)
+                    else:
+                        self._read(key.data)
+                self._tick(time.monotonic())
+        finally:
+            for sock in (self._listener, self._woken, self._wake, *(p.sock for p in self._peers)):
+                sock.close()
+            self._selector.close()
+
+    def _accept(self) -> None:
+        try:
+            sock, _ = self._listener.accept()
+        except OSError:
+            return
+        wire.patient(sock)
+        sock.settimeout(5.0)
+        peer = Peer(sock)
+        self._peers.append(peer)
+        self._selector.register(sock, selectors.EVENT_READ, peer)
+        self._send(peer, {"hub": VERSION})
+
+    def _send(self, peer: Peer, message: dict[str, Any]) -> None:
+        with contextlib.suppress(OSError):  # that it is gone shows when we read
+            peer.sock.sendall(wire.encode(message))
+
+    def _tell(self, message: dict[str, Any]) -> None:
+        for peer in self._peers:
+            if peer.hello:
+                self._send(peer, message)
+
+    def _read(self, peer: Peer) -> None:
+        try:
+            data = peer.sock.recv(1 << 16)
+        except OSError:
+            data = b""
+        if not data:
+            self._lost(peer)
+            return
+        try:
+            for message in peer.lines.feed(data):
+                self._hear(peer, message)
+        except ParseError as error:
+            if peer.hello is None:
+                self._send(peer, {"refused": f"the hub did not understand: {error}"})
+                self._drop(peer)  # a stranger; the job goes on
+            else:
+                peer.failed = peer.failed or f"it sent what is no message: {error}"
+                self._lost(peer)
+
+    def _drop(self, peer: Peer) -> None:
+        if peer in self._peers:
+            self._selector.unregister(peer.sock)
+            self._peers.remove(peer)
+            peer.sock.close()
+
+    def _lost(self, peer: Peer) -> None:
+        """A connection that closed: the process has ended."""
+        if peer not in self._peers:
+            return
+        self._drop(peer)
+        if peer.hello is None:
+            return
+        self._gone.append(peer)
+        if not peer.ended and not self.supervised:
+            self._suspect()
+
+    def _suspect(self) -> None:
+        if self._verdict_at is None and self.state != OVER:
+            self._verdict_at = time.monotonic() + GRACE
+
+    # -- messages ------------------------------------------------------------------------------------------------------
+
+    def _hear(self, peer: Peer, message: dict[str, Any]) -> None:
+        if "hello" in message:
+            self._greet(peer, read_hello(message["hello"]), message.get("failed"))
+        elif peer.hello is None:
+            raise ParseError("it did not say hello")
+        elif "program" in message:
+            self._compare(peer, message)
+        elif "steps" in message or "bye" in message:
+            peer.steps = max(peer.steps, _count(message.get("steps", message.get("bye"))))
+            if "bye" in message:
+                peer.ended = True
+                self.goodbyes.add(peer.name)
+            self._judge_steps()
+            self._judge_checks()
+            self._maybe_done()
+        elif "failed" in message:
+            peer.failed = str(message["failed"])[:2000]
+            self.failures[peer.name] = peer.failed
+            if not self.supervised:
+                self._suspect()
+
+    def _greet(self, peer: Peer, hello: Hello, failed: object) -> None:
+        if hello.token != self.token:
+            self._send(peer, {"refused": f"{hello.name} does not belong to this job (another job's address?)"})
+            self._drop(peer)
+            return
+        if failed:
+            peer.hello = hello
+            self._over(f"{str(failed)[:2000]}", "refused")
+        elif self.state == OVER and hello.role == PSERVER and not self.verdict:
+            peer.hello, peer.ended = hello, True  # it was slow to start, and there is nothing left to serve
+            self._send(peer, {"ok": {"coordinator": ""}})
+            self._send(peer, {"done": True})
+        elif self.state == OVER:
+            peer.hello = hello
+            self._send(peer, {"refused": self.verdict or "the job is over"})
+        elif self.state == RUNNING and (hello.role == TRAINER or self._find(hello)):
+            late = f"the job runs already, so {hello.name} ({hello.where}) cannot join it; end all processes and start them together"
+            self._send(peer, {"refused": late})
+        else:
+            known = [p.hello for p in (*self._peers, *self._gone) if p.hello]
+            why = contradiction(known, hello, self.count, self.address.loopback)
+            peer.hello = hello
+            if why and self.state == RUNNING:  # a late pserver
+                peer.ended = True
+                self._send(peer, {"refused": why})
+            elif why:
+                self._over(why, "refused")
+            else:
+                self._gathered(peer)
+
+    def _find(self, hello: Hello) -> bool:
+        return any(p.hello and p.name == hello.name for p in self._peers)
+
+    def _gathered(self, newest: Peer) -> None:
+        hellos = [p.hello for p in self._peers if p.hello]
+        if self.state == RUNNING:
+            self._send(newest, {"ok": {"coordinator": ""}})
+        elif not missing(hellos, self.count):
+            self.state = RUNNING
+            self._tell({"ok": {"coordinator": self._coordinator()}})
+
+    def _coordinator(self) -> str:
+        """Where jax's coordinator will listen: on trainer 0's host, as the others can reach it."""
+        zero = next(p for p in self._peers if p.hello and p.hello.role == TRAINER and p.hello.rank == 0)
+        assert zero.hello is not None
+        seen = zero.sock.getpeername()[0]
+        host = self.address.host if Endpoint(seen, 1).loopback else seen
+        return str(Endpoint(host, zero.hello.jax_port))
+
+    def _maybe_done(self) -> None:
+        trainers = [p for p in (*self._peers, *self._gone) if p.hello and p.hello.role == TRAINER]
+        if self.state == RUNNING and len(trainers) >= self.count and all(p.ended for p in trainers):
+            self.state = OVER
+            for peer in self._peers:
+                peer.ended = True
+            self._tell({"done": True})
+
+    # -- verdicts ------------------------------------------------------------------------------------------------------
+
+    def _tick(self, now: float) -> None:
+        while self._orders:
+            self._over(self._orders.pop(0), "end")
+        for peer in [p for p in self._peers if p.hello is None and now - p.since > 30]:
+            self._drop(peer)  # it never said who it is
+        if self.state == GATHERING and now > self._deadline:
+            ranks = missing((p.hello for p in self._peers if p.hello), self.count)
+            self._over(f"{trainers_text(ranks)} of {self.count} did not come within {self.timeout:g} s", "refused")
+        if self._verdict_at is not None and now > self._verdict_at and self.state != OVER:
+            self._over(self._who_died(), "end")
+        if self.state == RUNNING and now > self._poll_at and (self._checks or any(p.ended for p in self._trainers())):
+            self._poll_at = now + POLL
+            for peer in self._peers:
+                if peer.hello and peer.hello.role == TRAINER and not peer.ended:
+                    self._send(peer, {"poll": True})
+
+    def _trainers(self) -> list[Peer]:
+        return [p for p in (*self._peers, *self._gone) if p.hello and p.hello.role == TRAINER]
+
+    def _who_died(self) -> str:
+        """The first cause: a process that ended without a word comes before one that says why it fails."""
+        silent = [p for p in self._gone if not p.ended and not p.failed and p.hello]
+        for peer in silent:
+            assert peer.hello is not None
+            early = " before the job started" if self.state == GATHERING else ""
+            return f"{peer.name} ({peer.hello.where}) ended without a word{early}: it was killed, or it crashed"
+        peer = next(p for p in (*self._gone, *self._peers) if p.failed)
+        return f"{peer.name} failed: {peer.failed}"
+
+    def _judge_steps(self) -> None:
+        trainers = self._trainers()
+        ended = [p for p in trainers if p.ended]
+        if self.state != RUNNING or not ended:
+            return
+        short, far = min(ended, key=lambda p: p.steps), max(trainers, key=lambda p: p.steps)
+        if far.steps > short.steps:
+            steps = f"{short.steps} step{'s' * (short.steps != 1)}"
+            self._over(
+                f"{short.name} ended after {steps}, but {far.name} has begun step {far.steps}, which needs every "
+                "trainer; give all trainers the same number of batches",
+                "end",
+            )
+
+    def _judge_checks(self) -> None:
+        """Whether a trainer has passed by, or ended, where another one has something to compare with it."""
+        if self.state != RUNNING:
+            return
+        for comparison in self._checks.values():
+            for peer in self._trainers():
+                assert peer.hello is not None
+                if why := comparison.missed(peer.hello.rank, peer.steps, peer.ended):
+                    self._over(why, "end")
+
+    def _over(self, why: str, message: str) -> None:
+        if self.state != OVER:
+            self.state, self.verdict = OVER, why
+            self._tell({"refused" if message == "refused" else "end": why})
+
+    # -- programs ------------------------------------------------------------------------------------------------------
+
+    def _compare(self, peer: Peer, message: dict[str, Any]) -> None:
+        k = _count(message["program"])
+        assert peer.hello is not None
+        if peer.hello.role == PSERVER:
+            raise ParseError("a pserver has no program to compare")
+        comparison = self._checks.setdefault(k, Comparison(self.count))
+        if "hash" in message:
+            comparison.hashes[peer.hello.rank] = str(message["hash"])[:200]
+            comparison.steps[peer.hello.rank] = _count(message.get("steps"))
+            comparison.whats[peer.hello.rank] = str(message.get("what"))[:100]
+        else:
+            comparison.add_text(peer.hello.rank, message.get("text"))
+        for rank in comparison.wanted():
+            for other in self._trainers():
+                if other.hello and other.hello.rank == rank:
+                    other.lines.limit = wire.TEXT
+                    self._send(other, {"program": k, "text": True})
+        if comparison.same:
+            del self._checks[k]
+            self._tell({"program": k, "same": True})
+        elif why := comparison.difference():
+            del self._checks[k]
+            self._tell({"program": k, "different": why})
+        self._judge_checks()
+
+
+def _count(value: object) -> int:
+    if type(value) is not int or not 0 <= value < 1 << 60:
+        raise ParseError(f"{str(value)[:40]!r} is no count")
+    return value
+
+
+def _bind_host(address: Endpoint) -> str:
+    """A loopback address as it is; for others all interfaces, since the address may be one that a router translates."""
+    if address.loopback:
+        return address.host
+    return "::" if ":" in address.host else ""
+
+
+__all__ = ["GATHERING", "OVER", "RUNNING", "VERSION", "Hub", "Peer"]

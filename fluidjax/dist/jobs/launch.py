@@ -1,0 +1,229 @@
+"""A job on one machine: trainers and pservers as processes, ended together when one of them dies.
+
+`job_specs` says what to start, `Supervisor` starts and watches it. The supervisor holds the hub (`hub.py`), so it sees
+both how a process ended and what it said before.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import secrets
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+
+from ...base.flags import flag
+from ...errors import FluidValueError
+from .children import Child, Printer, Spec, free_ports
+from .env import Endpoint
+from .hub import Hub
+from .link import EXIT_CODE
+
+PATIENCE = 5.0  # seconds that processes get to end by themselves before they are killed
+AFTER_DONE = 10.0  # seconds that pservers get once the trainers have ended
+_OURS = (
+    "PADDLE_TRAINING_ROLE", "TRAINING_ROLE", "PADDLE_TRAINERS", "PADDLE_TRAINERS_NUM", "PADDLE_TRAINER_ID",
+    "PADDLE_TRAINER_ENDPOINTS", "PADDLE_PSERVERS", "PADDLE_PSERVER_IPS", "PADDLE_PSERVER_PORT", "PADDLE_PORT",
+    "PADDLE_PSERVERS_IP_PORT_LIST", "PADDLE_CURRENT_ENDPOINT", "PADDLE_CURRENT_IP", "POD_IP", "PADDLE_PSERVER_ID",
+    "FLUIDJAX_HUB", "FLUIDJAX_TOKEN",
+)  # fmt: skip
+
+
+def job_specs(
+    command: Sequence[str],
+    nproc: int,
+    pservers: int,
+    hub: Endpoint,
+    token: str,
+    *,
+    devices_per_proc: int | None = None,
+    gpus: Sequence[str] = (),
+    environ: Mapping[str, str] | None = None,
+) -> list[Spec]:
+    """The processes of a job: `nproc` trainers, then `pservers` pservers, each running `command`.
+
+    Trainers get endpoints on free ports. Pserver k gets the endpoint 127.0.0.(k+1) with one port for all, since old
+    scripts have a list of addresses and one port; nothing listens there. devices_per_proc: virtual CPU devices of each
+    trainer. gpus: which GPUs the trainers see, one each. environ: what they inherit (default os.environ).
+    """
+    base = {k: v for k, v in (os.environ if environ is None else environ).items() if k not in _OURS}
+    base |= {"PYTHONUNBUFFERED": "1", "FLUIDJAX_HUB": str(hub), "FLUIDJAX_TOKEN": token}
+    base |= {"PADDLE_TRAINERS": str(nproc), "PADDLE_TRAINERS_NUM": str(nproc)}
+    *ports, service = free_ports(nproc + 1, [hub.port])
+    trainers = [f"127.0.0.1:{port}" for port in ports]
+    base["PADDLE_TRAINER_ENDPOINTS"] = ",".join(trainers)
+    hosts = [f"127.0.0.{k + 1}" for k in range(pservers)]
+    if pservers:
+        base |= {"PADDLE_PSERVERS": ",".join(hosts), "PADDLE_PSERVER_IPS": ",".join(hosts)}
+        base |= {"PADDLE_PSERVER_PORT": str(service), "PADDLE_PORT": str(service)}
+        base["PADDLE_PSERVERS_IP_PORT_LIST"] = ",".join(f"{host}:{service}" for host in hosts)
+    specs = []
+    for rank, own in enumerate(trainers):
+        env = base | {"PADDLE_TRAINING_ROLE": "TRAINER", "PADDLE_TRAINER_ID": str(rank), "PADDLE_CURRENT_ENDPOINT": own}
+        env |= {"PADDLE_CURRENT_IP": "127.0.0.1", "POD_IP": "127.0.0.1"}
+        if devices_per_proc is not None:
+            env |= {"JAX_NUM_CPU_DEVICES": str(devices_per_proc), "CPU_NUM": str(devices_per_proc)}
+        if gpus:
+            env |= {"CUDA_VISIBLE_DEVICES": gpus[rank], "FLAGS_selected_gpus": "0"}
+        specs.append(Spec(f"trainer {rank}", tuple(command), env))
+    for k, host in enumerate(hosts):
+        env = base | {"PADDLE_TRAINING_ROLE": "PSERVER", "PADDLE_CURRENT_ENDPOINT": f"{host}:{service}", "JAX_PLATFORMS": "cpu"}
+        specs.append(Spec(f"pserver {k}", tuple(command), env | {"PADDLE_CURRENT_IP": host, "POD_IP": host}))
+    return specs
+
+
+def run_job(
+    command: Sequence[str], nproc: int, pservers: int = 0, *, devices_per_proc: int | None = None, gpus: Sequence[str] = ()
+) -> int:
+    """Run `command` as a job of `nproc` trainers and `pservers` pservers on this machine. Returns the exit code.
+
+    0 when all trainers ended well; else the code of the process that died first (128 + n for signal n), named on stderr
+    with its last lines. Ctrl-C and SIGTERM go to all processes, and what does not end within a few seconds is killed.
+    Raises FluidValueError for numbers that make no job.
+    """
+    if nproc < 1 or pservers < 0:
+        raise FluidValueError(f"a job has at least one trainer and no negative number of pservers, not {nproc} and {pservers}")
+    if pservers > 254:
+        raise FluidValueError(f"one machine can have 254 pservers, not {pservers}")
+    if devices_per_proc is not None and devices_per_proc < 1:
+        raise FluidValueError(f"a trainer has at least one device, not {devices_per_proc}")
+    if gpus and len(gpus) != nproc:
+        raise FluidValueError(f"{nproc} trainers need {nproc} GPUs, one each, but {len(gpus)} are named: {', '.join(gpus)}")
+    token = secrets.token_hex(16)
+    hub = Hub(Endpoint("127.0.0.1", 0), nproc, flag("FLAGS_rpc_deadline") / 1000, token, supervised=True)
+    specs = job_specs(command, nproc, pservers, hub.address, token, devices_per_proc=devices_per_proc, gpus=gpus)
+    return Supervisor(hub, specs).run()
+
+
+class Supervisor:
+    """Starts processes and watches them until all have ended."""
+
+    def __init__(self, hub: Hub, specs: Sequence[Spec]) -> None:
+        self._hub, self._specs = hub, specs
+        self._ended: queue.Queue[Child] = queue.Queue()
+        self._children: list[Child] = []
+        self._signal: int | None = None
+        self._printer = Printer()
+
+    def run(self) -> int:
+        """The exit code of the job."""
+        self._hub.start()
+        handled = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
+        old = {number: signal.signal(number, self._on_signal) for number in handled}
+        try:
+            for spec in self._specs:
+                self._children.append(Child(spec, self._ended, self._printer))
+            return self._watch()
+        finally:
+            for child in self._children:
+                if child.running:
+                    child.signal(signal.SIGKILL)
+            for child in self._children:
+                child.drain(2.0)
+            self._hub.close(wait=0)
+            for number, handler in old.items():
+                signal.signal(number, handler)
+
+    def _on_signal(self, number: int, frame: object) -> None:
+        if self._signal is not None:  # a second time: at once
+            for child in self._children:
+                child.signal(signal.SIGKILL)
+        self._signal = number
+
+    def _running(self, kind: str = "") -> list[Child]:
+        return [c for c in self._children if c.running and c.name.startswith(kind)]
+
+    def _watch(self) -> int:
+        done_at: float | None = None
+        while self._running() or not self._ended.empty():
+            child = self._next()
+            if self._signal is not None:
+                return self._interrupted(self._signal)
+            if child is not None and not self._ended_well(child):
+                return self._failed(child)
+            if self._hub.verdict:
+                return self._refused()
+            if done_at is None and not self._running("trainer"):
+                done_at = time.monotonic()
+            if done_at is not None and time.monotonic() > done_at + AFTER_DONE:
+                self._stop("the trainers have ended")
+                return 0
+        return 0
+
+    def _next(self, timeout: float = 0.1) -> Child | None:
+        try:
+            return self._ended.get(timeout=timeout)
+        except queue.Empty:
+            return None
+
+    def _ended_well(self, child: Child) -> bool:
+        """Exit code 0, and, for a trainer that others may wait for, not without a goodbye."""
+        if child.code != 0:
+            return False
+        alone = sum(c.name.startswith("trainer") for c in self._children) == 1
+        return alone or not child.name.startswith("trainer") or child.name in self._hub.goodbyes or not self._running("trainer")
+
+    def _failed(self, first: Child) -> int:
+        if (first.code or 0) >= 0 or first.code == -signal.SIGABRT:  # it may have ended because of another one
+            time.sleep(0.1)
+        gone = [first]
+        while (other := self._next(0.0)) is not None:
+            gone.append(other)
+        # a process that ends because another one died says so by its exit code
+        cause = next((c for c in gone if c.code != EXIT_CODE and not self._ended_well(c)), first)
+        if cause.code == EXIT_CODE and self._hub.verdict:
+            return self._refused()
+        why = f"{cause.name} {cause.how()}"
+        if said := self._hub.failures.get(cause.name):
+            why += f" ({said})"
+        elif cause.code == 0:
+            why += " without coming to its end, while others may wait for it"
+        self._stop(why)
+        self._report(f"{why} after {cause.seconds:.1f} s", cause)
+        return cause.exit_code or 1
+
+    def _refused(self) -> int:
+        """The hub found the reason before a process ended of it."""
+        why = self._hub.verdict
+        self._stop(why)
+        self._report(why, None)
+        return 1
+
+    def _interrupted(self, number: int) -> int:
+        for child in self._running():
+            child.signal(signal.SIGINT)
+        self._wait(PATIENCE)
+        self._stop("the launcher was interrupted")
+        self._report(f"interrupted by {signal.Signals(number).name}", None)
+        return 128 + number
+
+    def _stop(self, why: str) -> None:
+        """Tell all processes to end, and kill those that do not."""
+        self._hub.end(why)
+        self._wait(PATIENCE)
+        for child in self._running():
+            child.signal(signal.SIGKILL)
+        self._wait(PATIENCE)
+
+    def _wait(self, seconds: float) -> None:
+        limit = time.monotonic() + seconds
+        while self._running() and time.monotonic() < limit:
+            time.sleep(0.02)
+
+    def _report(self, why: str, cause: Child | None) -> None:
+        for child in self._children:
+            child.drain(0.5)
+            child.end_leftovers()
+            child.drain(1.0)
+        others = sum(c is not cause for c in self._children)
+        text = [f"fluidjax launch: {why}"]
+        if others and cause is not None:
+            text[0] += f"; the other {others} process{'es were' if others > 1 else ' was'} ended"
+        if cause is not None and cause.tail:
+            text += ["the last lines of " + cause.name + ":", *(f"    {line}" for line in cause.tail)]
+        print("\n".join(text), file=sys.stderr, flush=True)
+
+
+__all__ = ["Supervisor", "job_specs", "run_job"]

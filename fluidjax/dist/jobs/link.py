@@ -1,0 +1,260 @@
+"""A process's connection to the hub: it comes in before jax starts, and afterwards a thread listens for the end.
+
+The thread needs the interpreter only when the hub says something, so a step costs nothing but counting. When the hub
+says that another process died, or is gone itself, the thread writes the sentence and ends this process: its main thread
+may be waiting inside a collective, where no Python exception could reach it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import queue
+import socket
+import sys
+import threading
+import time
+from typing import Any
+
+from ...errors import JobError, ParseError
+from . import compare_programs, wire
+from .env import Endpoint
+from .handshake import Hello
+from .hub import VERSION
+
+EXIT_CODE = 75  # "temporary failure; try again later": this process was well, another one was not
+LAST = 15.0  # seconds that a process that fails gets to come to its end: to write what it can still write
+JUDGED = 2.0  # and once the job is over, when nothing that needs the others can be finished any more
+
+
+class Link:
+    """A connection to the hub at `address`, over which `hello` is said. `where` says in words whose address that is.
+
+    retry: whether the hub may come up later (under the launcher it is there first). Raises JobError from `join`.
+    """
+
+    def __init__(self, address: Endpoint, hello: Hello, where: str, retry: bool = True) -> None:
+        self.address, self.hello, self.where, self.retry = address, hello, where, retry
+        self.steps = 0
+        self.done = threading.Event()
+        self._sock: socket.socket | None = None
+        self._lines = wire.Lines()
+        self._early: list[dict[str, Any]] = []
+        self._answers: queue.Queue[dict[str, Any]] = queue.Queue()
+        self._checks = 0
+        self._texts: dict[int, str] = {}
+        self._sending = threading.Lock()
+        self._leaving = False
+        self._failed: int | None = None  # the exit code of a process that fails
+        self._watching = False
+        self._verdict = ""
+        self._judged = threading.Event()
+
+    # -- before the start ----------------------------------------------------------------------------------------------
+
+    def join(self, timeout: float, failed: str = "") -> str:
+        """Come in, and wait until all are there. Returns the address of jax's coordinator ("": not for this process).
+
+        failed: tell the hub that this process cannot take part, and why. Raises JobError within about `timeout` seconds:
+        the hub cannot be reached, is another program, or refuses the job in a sentence of its own.
+        """
+        try:
+            return self._come_in(time.monotonic() + timeout, timeout, failed)
+        except BaseException:
+            self.close()
+            raise
+
+    def _come_in(self, deadline: float, timeout: float, failed: str) -> str:
+        self._sock = self._connect(deadline, timeout)
+        self._banner(deadline)
+        self._send({"hello": self.hello.as_dict(), **({"failed": failed} if failed else {})})
+        # the hub has the same limit, and says more about what is missing; give it the first word
+        message = self._next(deadline + 5)
+        if message is None:
+            raise JobError(f"{self.hello.name}: {self.where} at {self.address} did not answer within {timeout:g} s")
+        if "ok" in message:
+            return str(message["ok"]["coordinator"])
+        why = message.get("refused") or message.get("end")
+        raise JobError(str(why) if why else f"{self.hello.name}: {self.where} at {self.address} went away before the start")
+
+    def _connect(self, deadline: float, timeout: float) -> socket.socket:
+        while True:
+            try:
+                sock = socket.create_connection((self.address.host, self.address.port), timeout=min(10.0, timeout))
+                wire.patient(sock)
+                return sock
+            except OSError as error:
+                if not self.retry or time.monotonic() > deadline:
+                    raise JobError(self._unreachable(error, timeout)) from None
+            time.sleep(0.1)
+
+    def _unreachable(self, error: OSError, timeout: float) -> str:
+        text = f"{self.hello.name} cannot reach {self.where} at {self.address}"
+        text += f" within {timeout:g} s ({error.strerror or error})" if self.retry else f" ({error.strerror or error})"
+        return text + (", a loopback address, which only processes of one host share" if self.address.loopback and self.retry else "")
+
+    def _banner(self, deadline: float) -> None:
+        message = self._next(min(deadline, time.monotonic() + 20))
+        if message != {"hub": VERSION}:
+            raise JobError(
+                f"{self.hello.name}: {self.address} answers, but not as {self.where} would; another program uses that port"
+            )
+
+    def _next(self, deadline: float) -> dict[str, Any] | None:
+        """The next message, or None at the deadline or the end of the connection."""
+        assert self._sock is not None
+        while not self._early:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return None
+            self._sock.settimeout(left)
+            try:
+                data = self._sock.recv(1 << 16)
+            except OSError:
+                return None
+            if not data:
+                return None
+            try:
+                self._early += self._lines.feed(data)
+            except ParseError:
+                return None
+        return self._early.pop(0)
+
+    # -- while the job runs --------------------------------------------------------------------------------------------
+
+    def watch(self) -> None:
+        """Start the thread that listens, and that may end this process from now on."""
+        self._watching = True
+        threading.Thread(target=self._listen, name="fluidjax link", daemon=True).start()
+
+    def _listen(self) -> None:
+        assert self._sock is not None
+        self._sock.settimeout(None)
+        for message in self._early:
+            self._hear(message)
+        while True:
+            try:
+                data = self._sock.recv(1 << 16)
+                messages = self._lines.feed(data)
+            except (OSError, ParseError):
+                data, messages = b"", []
+            if not data:
+                gone = f"{self.where} is gone: it was killed, or it crashed"
+                if not (self._leaving or self.done.is_set()):
+                    self._die(gone)
+                if self._failed is not None and not self._verdict:
+                    self._say(gone)
+                self.done.set()
+                self._judged.set()
+                self._hurry(JUDGED)
+                return
+            for message in messages:
+                self._hear(message)
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        if "end" in message or "refused" in message:
+            self._verdict = str(message.get("end") or message.get("refused"))
+            if not self._leaving:
+                self._die(self._verdict)
+            self._tell()  # now: jax may end this process before Python has come to its end
+            self._judged.set()
+            self._hurry(JUDGED)
+        elif "poll" in message:
+            self._send({"steps": self.steps})
+        elif "done" in message:
+            self.done.set()
+        elif message.get("text"):
+            k = message["program"]
+            self._send({"program": k, "text": compare_programs.pack(self._texts.get(k, ""))})
+        elif "program" in message:
+            self._answers.put(message)
+
+    def _hurry(self, seconds: float) -> None:
+        """See to it that a process that fails ends in time: at its exit it may wait for a thread, or for a checkpoint's files."""
+        if self._failed is not None and self._watching:
+            threading.Thread(target=self._last, args=(seconds, self._failed), daemon=True).start()
+
+    def _last(self, seconds: float, code: int) -> None:
+        time.sleep(seconds)
+        self._end(code)
+
+    def _die(self, why: str) -> None:
+        self._say(why)
+        self._end(EXIT_CODE)
+
+    def _end(self, code: int) -> None:
+        flusher = threading.Thread(target=_flush, daemon=True)  # a lock on stdout may be held for ever
+        flusher.start()
+        flusher.join(1.0)
+        os._exit(code)
+
+    def _tell(self) -> None:
+        """Say why the job ends, if that is because of another process."""
+        if not self._verdict.startswith(self.hello.name + " "):
+            self._say(self._verdict)
+
+    def _say(self, why: str) -> None:
+        with contextlib.suppress(OSError):
+            os.write(2, f"fluidjax: {self.hello.name} ends because {why}\n".encode(errors="replace"))
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self._sock is not None
+        with contextlib.suppress(OSError), self._sending:  # that the hub is gone shows when we read
+            self._sock.sendall(wire.encode(message))
+
+    def same_program(self, text: str, timeout: float, what: str = compare_programs.NEW) -> None:
+        """Compare `text` with what the other trainers give. Raises JobError where they differ, or do not answer in time.
+
+        what: why, in words that follow ``trainer 1``, for the case that another trainer does not come.
+        """
+        k, self._checks = self._checks, self._checks + 1
+        self._texts = {k: text}
+        self._send({"program": k, "hash": compare_programs.fingerprint(text), "steps": self.steps, "what": what})
+        try:
+            answer = self._answers.get(timeout=None if math.isinf(timeout) else timeout)
+        except queue.Empty:
+            late = f"{self.hello.name} has a program to compare, but not all trainers came to that point within {timeout:g} s"
+            raise JobError(late) from None
+        if "different" in answer:
+            raise JobError(str(answer["different"]))
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    def fail(self, why: str, code: int | None = None) -> None:
+        """Say why this process is about to end. With its exit code: if it has not ended within LAST seconds, it is ended."""
+        self._leaving, self._failed = True, code
+        self._send({"failed": why})
+        self._hurry(LAST)
+
+    def hear_why(self, seconds: float) -> None:
+        """After `fail`: if another process's death was the reason, the hub says so within a moment, and the thread prints it."""
+        self._judged.wait(seconds)
+
+    def leave(self) -> None:
+        """Say goodbye, and wait until every trainer has; a death meanwhile ends this process as before."""
+        self._send({"bye": self.steps})
+        self.done.wait()
+        self._leaving = True
+
+    def forget(self) -> None:
+        """In a forked child: let go of the connection, which stays its parent's alone."""
+        if self._sock is not None:
+            self._sock.close()
+
+    def close(self) -> None:
+        """Hang up."""
+        self._leaving = True
+        if self._sock is not None:
+            with contextlib.suppress(OSError):
+                self._sock.shutdown(socket.SHUT_RDWR)
+            self._sock.close()
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+
+
+__all__ = ["EXIT_CODE", "Link"]

@@ -1,0 +1,351 @@
+"""``init_from_env()``: this process's part in the job that the environment describes."""
+
+from __future__ import annotations
+
+import atexit
+import math
+import os
+import sys
+import warnings
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+import jax
+
+from ...base.flags import flag
+from ...errors import FluidValueError, JobError
+from ...ir.desc import ProgramDesc
+from . import cluster, compare_programs, wire
+from .env import PSERVER, TRAINER, JobEnv, endpoint, meeting_point, read_env
+from .handshake import Hello, own_hello
+from .hub import Hub
+from .link import Link
+
+MEETING = 10.0  # seconds that the processes of a running job get to meet: they are all there
+
+
+@dataclass(eq=False)
+class Job:
+    """A process's part in a job.
+
+    rank, count: this trainer's number and how many there are (for a pserver: its number among the pservers, and how many
+    trainers). role: TRAINER or PSERVER. env: what the environment said, None where it says nothing.
+    """
+
+    rank: int = 0
+    count: int = 1
+    role: str = TRAINER
+    env: JobEnv | None = None
+    _link: Link | None = field(default=None, repr=False)
+    _hub: Hub | None = field(default=None, repr=False)
+    _failed: int = field(default=0, repr=False)
+    _compared: dict[int, ProgramDesc] = field(default_factory=dict, repr=False)
+
+    @property
+    def name(self) -> str:
+        """``trainer 1``."""
+        return f"{self.role.lower()} {self.rank}"
+
+    @property
+    def watched(self) -> bool:
+        """Whether the job's processes are connected, so that they can compare programs and count steps."""
+        return self._link is not None
+
+    def step_begins(self, program: ProgramDesc | None = None) -> None:
+        """Count a step that needs every trainer; costs an addition. The counts show when trainers' batches differ in number.
+
+        program: what the step runs; where it is given, its first step compares it with the other trainers' (raises
+        JobError as check_same_program does).
+        """
+        if self._link is None:
+            return
+        self._link.steps += 1
+        if program is not None and id(program) not in self._compared:
+            self._compared[id(program)] = program
+            self.check_same_program(program, math.inf)  # who never comes has died or ended, which is noticed
+
+    def check_same_program(self, program: ProgramDesc | str, timeout: float | None = None) -> None:
+        """Compare a program (or a text) with the other trainers', which must all make the same call.
+
+        timeout: seconds to wait for the others, default FLAGS_rpc_deadline. Random seeds may differ, and the trainer's own
+        id in a transpiled program. Raises JobError, in every trainer, that names the first op in which two of them differ.
+        """
+        if self._link is None or self.role != TRAINER or self.count == 1:
+            return
+        text = program if isinstance(program, str) else compare_programs.program_lines(program, self.rank)
+        self._link.same_program(text, _deadline() if timeout is None else timeout)
+
+    def serve(self) -> None:
+        """What a process with the role PSERVER does: wait until the trainers have ended."""
+        if self._link is not None:
+            self._link.done.wait()
+
+    def fail(self, why: str, code: int = 1) -> None:
+        """Tell the job that this process is about to end with this exit code, and why (one line). The others end too."""
+        self._failed = code
+        if self._link is not None:
+            self._link.fail(why, code)
+
+    def leave(self) -> None:
+        """End this process's part: wait until every trainer has come to its end. Called when the process exits."""
+        link, self._link = self._link, None
+        if link is None:
+            return
+        if self._failed:
+            _end_now(link, self._hub, self._failed)  # jax would wait for the others, which are being told to end
+        link.leave()
+        _shut_down_jax()
+        link.close()
+        if self._hub is not None:
+            self._hub.close(wait=0)
+
+
+    def _forget(self) -> None:
+        """A forked child (of a data loader, say) is no process of the job, and must not keep its connections open."""
+        for held in (self._link, self._hub):
+            if held is not None:
+                held.forget()
+        self._link = self._hub = None
+
+
+def same_checkpoint(step: int, path: str, saves: bool) -> None:
+    """Wait until all trainers of this process's job are about to save (or load) the checkpoint of this step in this folder.
+
+    Orbax would wait for who does not come. Raises JobError where they are about to do something else.
+    """
+    job = met_job()
+    if job is None or job._link is None or job.role != TRAINER or job.count == 1:
+        return
+    verb = "saves" if saves else "loads"
+    job._link.same_program(f"{compare_programs.CHECKPOINT}{step} in {path}, which it {verb}", math.inf, f"{verb} a checkpoint")
+
+
+_job: Job | None = None
+_asked = False  # whether a running job's processes have tried to meet
+
+
+def current_job() -> Job | None:
+    """What init_from_env() returned, or None if it has not been called."""
+    return _job
+
+
+def served(program: ProgramDesc) -> bool:
+    """Whether this process is a pserver of a job and `program` one for it to serve; if so, the job has ended by now."""
+    if _job is None or _job.role != PSERVER or not any(op.type == "listen_and_serv" for op in program.blocks[0].ops):
+        return False
+    _job.serve()
+    return True
+
+
+def init_from_env() -> Job:
+    """Take part in the job that the environment describes: Paddle's variables, or a cluster that JAX detects.
+
+    All processes first meet at trainer 0's endpoint (or the launcher's), where ids, numbers and versions are compared;
+    then a trainer joins jax.distributed, so that jax.devices() are those of all trainers. From then on a process that
+    dies ends the others, each with a sentence that names it. Called again, it returns the same job. Where the environment
+    says nothing, this is a job of one. Call it before anything runs on a device.
+
+    Waits FLAGS_rpc_deadline milliseconds at most for the other processes. Raises FluidValueError for an environment that
+    contradicts itself, and JobError where the job cannot start: an id that two processes have or that nobody has, a port
+    that is in use or that nothing answers at, other numbers of trainers, other versions of fluidjax, jax or Python.
+    """
+    return _job or _taken(_join())
+
+
+def met_job() -> Job | None:
+    """current_job(); where a script called jax.distributed.initialize by itself, the processes meet now, to watch one another.
+
+    A collective of all processes. Where they cannot reach one another, all go on as before, with a RuntimeWarning.
+    """
+    global _asked
+    if not _asked and jax.process_count() > 1 and (_job is None or not _job.watched):
+        _asked = True
+        _taken(_meet_late())
+    return _job
+
+
+def _taken(job: Job) -> Job:
+    """Make it this process's job."""
+    global _job
+    _job = job
+    if job._link is not None:
+        sys.excepthook = _telling(sys.excepthook)
+        atexit.register(job.leave)
+        os.register_at_fork(after_in_child=job._forget)
+    return job
+
+
+def _join() -> Job:
+    if jax.distributed.is_initialized():  # the script did it itself
+        return Job(jax.process_index(), jax.process_count())
+    try:
+        env = read_env()
+    except FluidValueError as error:
+        _report(str(error))
+        raise
+    if env is None:
+        return _in_cluster()
+    if env.hub is None:
+        return Job(env.rank, env.count, env.role, env)
+    job, coordinator = _meet(env, _host(env) if env.hosts_hub else None)
+    if env.role == TRAINER and env.count > 1:
+        _join_jax(job, coordinator)
+    return job
+
+
+def _join_jax(job: Job, coordinator: str) -> None:
+    patience = int(max(_deadline(), 10))
+    try:
+        jax.distributed.initialize(
+            coordinator, job.count, job.rank, cluster_detection_method="deactivate", initialization_timeout=patience
+        )
+    except Exception as error:  # such as: a device was used before
+        assert job._link is not None
+        job._link.fail(in_one_line(error))
+        raise
+
+
+def _meet(env: JobEnv, hub: Hub | None) -> tuple[Job, str]:
+    """Come in to the hub, and begin to listen to it: the job, and the address of jax's coordinator."""
+    assert env.hub is not None
+    port, why = _jax_port(env)
+    link = Link(env.hub, _hello(env, port), _hub_in_words(env), retry=not env.launched)
+    try:
+        coordinator = link.join(_deadline(), why)
+    except JobError:
+        if hub is not None:
+            hub.close()  # once the others have heard the reason
+        raise
+    link.watch()
+    return Job(env.rank, env.count, env.role, env, link, hub), coordinator
+
+
+def _in_cluster() -> Job:
+    """The job of a cluster that JAX detects, or a job of one."""
+    if not cluster.detected(_deadline()):
+        return Job()
+    if jax.process_count() == 1:
+        return Job()
+    env, hub = cluster.meet(_deadline())
+    job, _ = _meet(env, hub)
+    return job
+
+
+def _meet_late() -> Job:
+    patience = min(MEETING, _deadline())
+    env, hub = cluster.meet(patience)
+    assert env.hub is not None
+    link, why = Link(env.hub, _hello(env), _hub_in_words(env)), ""
+    try:
+        link.join(patience)
+    except JobError as error:
+        why = f": {error}"
+    if cluster.how_many(not why) == env.count:
+        link.watch()
+        return Job(env.rank, env.count, env.role, env, link, hub)
+    link.close()
+    if hub is not None:
+        hub.close(wait=0)
+    warnings.warn(
+        f"the job's processes cannot all reach trainer 0 at {env.hub}, so they compare less, and where one of them stops or dies "
+        f"the others may wait for it{why}",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return Job(env.rank, env.count)
+
+
+def _deadline() -> float:
+    milliseconds = flag("FLAGS_rpc_deadline")
+    if milliseconds <= 0:
+        raise FluidValueError(f"FLAGS_rpc_deadline is {milliseconds}; it is a number of milliseconds above 0")
+    return float(milliseconds / 1000)
+
+
+def _hello(env: JobEnv, port: int = 0) -> Hello:
+    version = sys.modules["fluidjax"].__version__  # the package is above this level, and loaded
+    return own_hello(env, version, jax.__version__, port)
+
+
+def _jax_port(env: JobEnv) -> tuple[int, str]:
+    """A port that is free on all interfaces, where jax's coordinator will listen in trainer 0; what is wrong with the one asked for.
+
+    Where the port is in use, jax would crash.
+    """
+    asked = os.environ.get("JAX_COORDINATOR_PORT", "").strip()
+    if env.role != TRAINER or env.rank != 0 or env.count == 1 or jax.distributed.is_initialized():
+        return 0, ""
+    if asked and not (asked.isascii() and asked.isdigit() and 0 < int(asked) < 65536):
+        return 0, f"{env.name}: JAX_COORDINATOR_PORT is {asked[:40]!r}; a port is 1 to 65535"
+    try:
+        with wire.listen("", int(asked or 0)) as sock:
+            return int(sock.getsockname()[1]), ""
+    except OSError as error:
+        why = error.strerror or error
+        return 0, f"{env.name} cannot listen on port {asked} ({why}), which JAX_COORDINATOR_PORT names; give it another one"
+
+
+def _host(env: JobEnv) -> Hub:
+    assert env.hub is not None
+    try:
+        hub = Hub(env.hub, env.count, _deadline(), env.token)
+    except OSError as error:
+        raise JobError(
+            f"{env.name} cannot listen on {env.hub} ({error.strerror or error}), where the job's processes meet; end the "
+            "process that uses the port, or give the job another one"
+        ) from None
+    hub.start()
+    return hub
+
+
+def _hub_in_words(env: JobEnv) -> str:
+    return "the launcher" if env.launched else "trainer 0" if env.trainers else "pserver 0"
+
+
+def _report(why: str) -> None:
+    """Tell a hub, if one can be found, that this process cannot take part; the others need not wait for it then."""
+    env = {k: v.strip() for k, v in os.environ.items() if v.strip()}
+    try:
+        listed = env.get("PADDLE_TRAINER_ENDPOINTS", "").split(",")[0]
+        hub = meeting_point(env, (endpoint(listed, ""),) if listed else (), ())
+        if hub is None:
+            return
+        who = JobEnv(TRAINER, -1, 1, token=env.get("FLUIDJAX_TOKEN", ""))
+        Link(hub, own_hello(who, "", "", 0), "the hub", retry="FLUIDJAX_HUB" not in env).join(2.0, failed=why)
+    except (FluidValueError, JobError):
+        return  # this is best effort: the error that is being raised says it all
+
+
+def _telling(hook: Any) -> Any:
+    """sys.excepthook that first tells the job why this process fails."""
+
+    def tell(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if _job is not None:
+            _job.fail(in_one_line(error))
+        hook(kind, error, trace)
+
+    return tell
+
+
+def in_one_line(error: BaseException) -> str:
+    """``ValueError: what it says``, the first line, cut where it is long."""
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0][:500]}" if text else type(error).__name__
+
+
+def _shut_down_jax() -> None:
+    if jax.distributed.is_initialized():
+        jax.distributed.shutdown()
+
+
+def _end_now(link: Link, hub: Hub | None, code: int) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    link.hear_why(1.0)
+    if hub is not None:
+        hub.close(wait=2.0)  # the others hear of it first
+    os._exit(code)
+
+
+__all__ = ["Job", "current_job", "in_one_line", "init_from_env", "met_job", "same_checkpoint", "served"]

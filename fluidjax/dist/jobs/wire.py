@@ -1,0 +1,84 @@
+"""Lines of JSON over a socket: what a job's processes say to one another besides the numbers. Bounded, and no pickle."""
+
+from __future__ import annotations
+
+import json
+import socket
+from typing import Any
+
+from ...errors import ParseError
+
+LINE = 64 << 10  # bytes of an ordinary message
+TEXT = 16 << 20  # bytes of a message that holds a program's text
+KEEPALIVE = 5, 5, 3  # seconds idle, seconds between probes, probes: a host that fell silent is noticed after 20 s
+
+
+def encode(message: dict[str, Any]) -> bytes:
+    """One line."""
+    return json.dumps(message, separators=(",", ":")).encode() + b"\n"
+
+
+class Lines:
+    """Bytes in, messages out. A line that is too long, or no JSON object, raises ParseError."""
+
+    def __init__(self, limit: int = LINE) -> None:
+        self.limit = limit
+        self._bytes = bytearray()
+
+    def feed(self, data: bytes) -> list[dict[str, Any]]:
+        """The messages that are complete now."""
+        self._bytes += data
+        found = []
+        while (end := self._bytes.find(b"\n")) >= 0:
+            line = bytes(self._bytes[:end])
+            del self._bytes[: end + 1]
+            if len(line) > self.limit:
+                break
+            found.append(_decode(line))
+        if len(self._bytes) > self.limit or (end >= 0):
+            raise ParseError(f"a message is longer than {self.limit} bytes")
+        return found
+
+
+def _decode(line: bytes) -> dict[str, Any]:
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        message = None
+    if not isinstance(message, dict):
+        raise ParseError(f"not a message of fluidjax: {line[:60]!r}")
+    return message
+
+
+def patient(sock: socket.socket) -> None:
+    """Let the kernel find out that the other host fell silent (a process that ends is noticed at once anyway)."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in zip(("TCP_KEEPIDLE", "TCP_KEEPINTVL", "TCP_KEEPCNT"), KEEPALIVE, strict=True):
+        if hasattr(socket, option):
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 20_000)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket; port 0: any. Raises OSError, also where another process listens with SO_REUSEPORT."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a port that the last job has just left is free
+        sock.bind((host, port))
+        sock.listen(1024)
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def free_port(host: str = "127.0.0.1") -> int:
+    """A port on which nobody listens now."""
+    with listen(host, 0) as sock:
+        port: int = sock.getsockname()[1]
+        return port
+
+
+__all__ = ["LINE", "TEXT", "Lines", "encode", "free_port", "listen", "patient"]

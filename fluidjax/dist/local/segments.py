@@ -1,0 +1,195 @@
+"""A program that talks, cut where it talks: compiled pieces between the ops that send, receive and wait.
+
+A piece is a pure function from named values to named values, compiled once. What a `send` hands over is among the results
+of the piece before it, so that a whole forward and backward pass stays one piece, and gradient ops go on sharing work with
+their forward ops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ...base.dtypes import numpy_dtype
+from ...errors import EnforceNotMet
+from ...ir import edit, walk
+from ...ir.desc import BlockDesc, FrozenMap, OpDesc, ProgramDesc, VarDesc
+from ...lower.control import EFFECTS, IGNORED
+from ...lower.step import Step
+from ...ops.registry import GRAD, lookup
+
+TALK = frozenset(
+    "send recv send_barrier fetch_barrier fake_init distributed_lookup_table split_selected_rows split_ids prefetch merge_ids".split()
+)
+HELD = frozenset({"LOD_TENSOR", "SELECTED_ROWS", "LOD_TENSOR_ARRAY"})  # kinds of variables that have a value
+
+
+class Segment:
+    """Some ops of a program as one compiled function: values by name in, values by name out.
+
+    takes: names that it reads. results: names whose values it returns. blank: tables that live elsewhere, of which a
+    gradient op asks the shape alone. alike: names as they are in an equal piece of another party (trainer 1's
+    ``x@GRAD.trainer_1`` is ``x@GRAD.trainer_0``), so that both are compiled once.
+    """
+
+    def __init__(
+        self,
+        desc: ProgramDesc,
+        ops: Iterable[OpDesc],
+        results: Iterable[str],
+        absent: Collection[str] = (),
+        blank: Mapping[str, VarDesc] | None = None,
+        alike: Mapping[str, str] | None = None,
+    ) -> None:
+        """absent: gradients that nothing computes; an op that reads one counts it as zero."""
+        bare, names = _bare(desc, tuple(ops)), dict(alike or {})
+        self.results = tuple(results)
+        read = tuple(n for n in Step(bare, self.results)._uses[0] if n not in absent)
+        tables = tuple(v for n, v in (blank or {}).items() if n in read)
+        self.takes = tuple(n for n in read if n not in {v.name for v in tables})
+        self._shared = {n: names.get(n, n) for n in (*self.takes, *self.results)}
+        shared = _plain(edit.rename(_with_state(bare, read), names), (*self._shared.values(), *(v.name for v in tables)))
+        self._compiled = _compiled(shared, tuple(self._shared[n] for n in self.results), tables)
+
+    def __call__(self, values: Mapping[str, Any], seed: int, count: int) -> dict[str, Any]:
+        """The results by name. Raises EnforceNotMet for a value that is not there."""
+        for name in self.takes:
+            if name not in values:
+                raise EnforceNotMet(f"variable {name!r} is not initialised{self._reader(name)}; call start() first")
+        with jax.enable_x64(True):
+            given = {self._shared[n]: values[n] for n in self.takes}
+            return dict(zip(self.results, self._compiled.run(given, seed, count), strict=True))
+
+    def _reader(self, name: str) -> str:
+        op = self._compiled.step._uses[0].get(self._shared[name])
+        return "" if op is None else f": op '{op.type}' reads it" + (f" ({op.loc})" if op.loc else "")
+
+
+class _Compiled:
+    """A jitted step without feeds; what it does not take as state are tables that live elsewhere."""
+
+    def __init__(self, step: Step, blank: tuple[VarDesc, ...]) -> None:
+        self.step, self._blank = step, blank
+        self.run = jax.jit(self._call)
+
+    def _call(self, values: Mapping[str, Any], seed: Any, count: Any) -> list[Any]:
+        key = jax.random.fold_in(jax.random.key(seed), count) if self.step.random else None
+        blank = {v.name: jnp.zeros(v.shape or (), numpy_dtype(v.dtype or "float32")) for v in self._blank}
+        return self.step({**values, **blank}, {}, key)[1]
+
+
+@lru_cache(maxsize=256)
+def _compiled(desc: ProgramDesc, results: tuple[str, ...], blank: tuple[VarDesc, ...]) -> _Compiled:
+    """Equal pieces, of whatever trainer or job, are compiled once."""
+    return _Compiled(Step(desc, results), blank)
+
+
+def _bare(desc: ProgramDesc, ops: tuple[OpDesc, ...]) -> ProgramDesc:
+    """The program with these ops in block 0 and nothing persistable.
+
+    Transpiled programs declare persistable variables in sub-blocks once more; they are the one of block 0 all the same.
+    """
+    first = desc.blocks[0]
+    vars = FrozenMap({n: replace(v, persistable=False, is_data=False) for n, v in first.vars.items()})
+    blocks = [BlockDesc(vars, ops)]
+    for block in desc.blocks[1:]:
+        own = {n: v for n, v in block.vars.items() if not (v.persistable and n in first.vars)}
+        blocks.append(replace(block, vars=FrozenMap(own)))
+    return edit.drop_dead_blocks(replace(desc, blocks=tuple(blocks)))
+
+
+def _with_state(desc: ProgramDesc, names: Iterable[str]) -> ProgramDesc:
+    """The program that takes these names as state, of whatever kind their values are."""
+    first = desc.blocks[0]
+    taken = {n: replace(first.vars.get(n, VarDesc(n)), persistable=True) for n in names}
+    return replace(desc, blocks=(replace(first, vars=FrozenMap({**first.vars, **taken})), *desc.blocks[1:]))
+
+
+def _plain(desc: ProgramDesc, kept: Iterable[str]) -> ProgramDesc:
+    """The program without what does not matter to its value, so that more pieces are equal: unused variables, and uids."""
+    desc = edit.drop_dead_vars(desc, kept, keep_persistable=False, keep_data=False)
+    return desc if any(lookup(op.type).random for _, op in walk.ops(desc)) else edit.renumber(desc)
+
+
+Part = Segment | OpDesc
+
+
+def cut(
+    desc: ProgramDesc,
+    fetches: Sequence[str] = (),
+    given: Iterable[str] = (),
+    blank: Collection[str] = (),
+    alike: Mapping[str, str] | None = None,
+) -> tuple[Part, ...]:
+    """Block 0 as pieces and the ops that talk, in order.
+
+    fetches: names that must have a value at the end. given: names that have one at the start. blank: names of tables that
+    live elsewhere. alike: see Piece.
+    """
+    groups = _groups(desc)
+    needed: set[str] = set(fetches) | {n for n, v in desc.blocks[0].vars.items() if v.persistable and v.kind in HELD}
+    arrays = {n for n, v in desc.blocks[0].vars.items() if v.kind == "LOD_TENSOR_ARRAY"}
+    wanted: list[list[str]] = []
+    for group in reversed(groups):
+        names = dict.fromkeys(n for op in _ops(group) for n in _writes(desc, op))
+        wanted.append([] if isinstance(group, OpDesc) else [n for n in names if n in needed])
+        for op in reversed(_ops(group)):
+            if not op.blocks:  # what it writes needs no earlier value: a received parameter was not to be initialised
+                needed.difference_update(n for n in op.writes if n not in arrays)
+            needed.update(_reads(desc, op))
+    have = {*given, *(n for n, v in desc.blocks[0].vars.items() if v.persistable)}
+    parts: list[Part] = []
+    tables = {n: v for n, v in desc.blocks[0].vars.items() if n in blank}
+    for group, results in zip(groups, reversed(wanted), strict=True):
+        if isinstance(group, OpDesc):
+            parts.append(group)
+        elif results or any(op.type in EFFECTS for op in group):
+            read = {n for op in group for n in _reads(desc, op)}
+            parts.append(Segment(desc, group, results, {n for n in read if GRAD in n and n not in have}, tables, alike))
+        have.update(n for op in _ops(group) for n in op.writes)
+    return tuple(parts)
+
+
+def _groups(desc: ProgramDesc) -> list[list[OpDesc] | OpDesc]:
+    """Runs of ops that compute, and single ops that talk. A send waits until the run before it is whole."""
+    groups: list[list[OpDesc] | OpDesc] = []
+    run: list[OpDesc] = []
+    sends: list[OpDesc] = []
+
+    def close() -> None:
+        groups.extend([run[:], *sends] if run else sends)
+        run.clear()
+        sends.clear()
+
+    for op in desc.blocks[0].ops:
+        if op.type in IGNORED:
+            continue
+        sent = {n for s in sends for n in s.reads}
+        if op.type == "send":
+            sends.append(op)
+        elif op.type in TALK:
+            close()
+            groups.append(op)
+        else:
+            if sent.intersection(_writes(desc, op)):
+                close()
+            run.append(op)
+    close()
+    return groups
+
+
+def _ops(group: list[OpDesc] | OpDesc) -> Sequence[OpDesc]:
+    return (group,) if isinstance(group, OpDesc) else group
+
+
+def _reads(desc: ProgramDesc, op: OpDesc) -> Iterable[str]:
+    return walk.reads_with_subblocks(desc, op) if op.blocks and op.type not in TALK else op.reads
+
+
+def _writes(desc: ProgramDesc, op: OpDesc) -> Iterable[str]:
+    return walk.writes_with_subblocks(desc, op) if op.blocks and op.type not in TALK else op.writes

@@ -1,0 +1,155 @@
+"""Asynchronous pservers on a mesh: gradients come one after another, in an order that is drawn anew for every step.
+
+In Fluid nobody waits: a pserver updates with each trainer's gradient as it comes, and that trainer goes on with what it
+receives then. Here all ranks take a step at once, so the gradient that came second was computed without the first one's
+update: that is the staleness, up to ranks - 1 updates, and equal seeds repeat it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from ...errors import UnsupportedError
+from ...ir import edit
+from ...ir.desc import OpDesc, ProgramDesc, VarDesc
+from ...ops.sharding import flat_shapes
+from ...passes.base import Params, Pass, Rewrite
+from ...runtime.shard_layout import ShardLayout, Span
+from .block_partition import Deal, Emission, Group, grouped, state_placed
+from .shard_buckets import connected, spans
+
+ORDER = "@ARRIVALS"
+
+
+@dataclass(frozen=True)
+class PartitionedAsync(Pass):
+    """Update each block on its rank with the ranks' gradients one after another.
+
+    answers: every rank goes on with the parameters as they were after its own gradient (async), so each has its own
+    copy of them; else all get those after the last one (half-async). compensated: gradients are corrected by
+    (param - param as the rank saw it) * grad * grad (enable_dc_asgd). A learning rate's schedule counts the batches of
+    all ranks. Raises UnsupportedError for an update that cannot run on blocks.
+    """
+
+    name: ClassVar[str] = "dealt_async"
+
+    ranks: int
+    deal: Deal = field(repr=False)
+    answers: bool = True
+    compensated: bool = False
+
+    def rewrite(self, desc: ProgramDesc, params: Params, keep: frozenset[str]) -> Rewrite:
+        groups, reasons = grouped(desc, self.deal, self.ranks)
+        for param, reason in reasons.items():
+            raise UnsupportedError(
+                f"parameter {param!r} cannot be updated asynchronously in a job of processes, since {reason}; "
+                "fluid.dist.LocalJob runs it in one process"
+            )
+        if not groups:
+            return Rewrite(_counting(desc, self.ranks))
+        emission = _Async(desc, self, groups)
+        return Rewrite(_counting(emission.rewritten(), self.ranks), notes=tuple(emission.notes))
+
+    def placed(self, before: ProgramDesc, after: ProgramDesc) -> Mapping[str, ShardLayout]:
+        """Where the state lies; in async mode the pservers' parameters too, of which every rank has a copy."""
+        groups, _ = grouped(before, self.deal, self.ranks)
+        found = state_placed(groups)
+        if self.answers:
+            found |= _params_placed(groups, self.ranks)
+        return found
+
+
+def _params_placed(groups: tuple[Group, ...], ranks: int) -> dict[str, ShardLayout]:
+    found: dict[str, list[Span]] = {}
+    for group in groups:
+        for i, one in enumerate(group.bins):
+            for b, at in one.blocks:
+                found.setdefault(b.name, []).append(Span(group.array(i, "Param"), b.rank, at, b.start, b.size))
+    shapes = {u.param: u.shape for g in groups for u in g.updates.values()}
+    wholes = {n: ShardLayout(shapes[n], tuple(sorted(s, key=lambda one: one.start))) for n, s in found.items()}
+    return {n: replace(p, copies=tuple(Span(n, r, 0, 0, p.size) for r in range(ranks))) for n, p in wholes.items()}
+
+
+def _counting(desc: ProgramDesc, ranks: int) -> ProgramDesc:
+    """The program whose schedule counts the batches of all ranks."""
+
+    def counted(op: OpDesc) -> OpDesc:
+        schedules = edit.role(op) in (edit.LRSCHED, edit.LRSCHED | edit.OPTIMIZE)
+        if op.type != "increment" or not schedules:
+            return op
+        return replace(op, attrs=op.attrs.set(step=float(op.attrs.get("step", 1.0)) * ranks))
+
+    return edit.replace_ops(desc, 0, map(counted, desc.blocks[0].ops))
+
+
+class _Async(Emission):
+    def __init__(self, desc: ProgramDesc, options: PartitionedAsync, groups: tuple[Group, ...]) -> None:
+        super().__init__(desc, options.ranks, groups)
+        self.options = options
+
+    def emit(self) -> list[OpDesc]:
+        self.vars[ORDER] = VarDesc(ORDER, (self.ranks,), "int32", stop_gradient=True)
+        out = [self.new("c_arrival_order", [], [ORDER], nranks=self.ranks)]
+        for group in self.groups:
+            for i in range(len(group.bins)):
+                out += self.received(group, i)
+        for at in range(self.ranks):
+            for group in self.groups:
+                for i in range(len(group.bins)):
+                    out += self.arrived(group, i, at)
+            out += self.powers()
+        for group in self.groups:
+            out += self.answered(group) if self.options.answers else self.gathered(group, "Param", {p: p for p in group.updates})
+        return out
+
+    def received(self, group: Group, i: int) -> list[OpDesc]:
+        """What all ranks send to the blocks of a bin, a row for each; and the blocks themselves."""
+        one, names = group.bins[i], list(group.bins[i].names)
+        out = [self.exchanged(group, i, "Grads", [group.updates[p].grad for p in names])]
+        if self.options.compensated:
+            out.append(self.exchanged(group, i, "Seen", names))
+        param = self.declared(group, i, "Param", kept=self.options.answers)
+        return out if self.options.answers else [*out, self.moved("c_deal", one, names, param)]
+
+    def exchanged(self, group: Group, i: int, role: str, x: list[str]) -> OpDesc:
+        name = self.declared(group, i, role)
+        self.vars[name] = replace(self.vars[name], shape=(self.ranks, group.bins[i].width))
+        return self.moved("c_deal_alltoall", group.bins[i], x, name)
+
+    def arrived(self, group: Group, i: int, at: int) -> list[OpDesc]:
+        """The update of a bin with the gradient that comes at place `at`."""
+        names, out = self.mapping(group, i)
+        grad, param = self.declared(group, i, "Grad"), group.array(i, "Param")
+        out.append(self.taken_in(group, i, "Grads", grad, at))
+        if self.options.compensated:
+            out += self.compensated(group, i, grad, at)
+        out += self.updated(group, i, {**names, group.like.param: param, group.like.grad: grad})
+        if self.options.answers:
+            out.append(self.new("assign", [param], [self.declared(group, i, f"Param.{at}")]))
+        return out
+
+    def taken_in(self, group: Group, i: int, role: str, to: str, at: int) -> OpDesc:
+        return self.new("c_arrived", [group.array(i, role)], [to], {"Order": [ORDER]}, at=at)
+
+    def compensated(self, group: Group, i: int, grad: str, at: int) -> list[OpDesc]:
+        """grad += (param - param as the rank saw it) * grad * grad."""
+        late = self.declared(group, i, "Late")
+        param = group.array(i, "Param")
+        steps = [("sub", param, late, late), ("mul", late, grad, late), ("mul", late, grad, late), ("add", grad, late, grad)]
+        ops = [self.new(f"elementwise_{kind}", [x], [to], {"Y": [y]}, axis=-1) for kind, x, y, to in steps]
+        return [self.taken_in(group, i, "Seen", late, at), *ops]
+
+    def answered(self, group: Group) -> list[OpDesc]:
+        """The ops that give every rank the parameters as they were after its own gradient."""
+        out = []
+        for members in connected(group.bins):
+            found = [group.bins[i] for i in members]
+            names = list(dict.fromkeys(n for one in found for n in one.names))
+            shapes = tuple(flat_shapes([group.updates[n].shape for n in names]))
+            attrs: dict[str, Any] = {"nranks": self.ranks, "ring_id": 0, "shapes": shapes}
+            rows = [group.array(i, f"Param.{at}") for i in members for at in range(self.ranks)]
+            where = spans(found, {n: k for k, n in enumerate(names)})
+            out.append(self.new("c_deal_answer", rows, names, {"Order": [ORDER]}, spans=where, **attrs))
+        return out

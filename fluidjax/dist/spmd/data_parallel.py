@@ -1,0 +1,89 @@
+"""The data-parallel rewrite: every device runs the program on its part of the batch, and gradients are summed over all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from ...ir import edit
+from ...ir.desc import FrozenMap, OpDesc, ProgramDesc
+from ...passes.base import Note, Params, Pass, Rewrite, did
+from ..making import Ops
+from .summing import summed
+
+COEFF_NUM_DEVICE, ONE, CUSTOMIZED = "CoeffNumDevice", "One", "Customized"
+
+
+@dataclass(frozen=True)
+class DataParallel(Pass):
+    """Sum every parameter's gradient over the ranks, and scale the loss gradient so that the sum is the mean.
+
+    After the op that completes a parameter's gradient (its op_role_var names the pair) the gradient is summed in place:
+    by c_allreduce_sum, or with `fuse` the small ones together by c_fused_allreduce_sum, before anything reads them.
+
+    ranks: how many. scale: what each rank's loss gradient is: CoeffNumDevice (1 / ranks), One (1), Customized (fed as
+    ``<loss>@GRAD``). sync_batch_norm: batch_norm ops in training mode take their statistics from all ranks.
+    """
+
+    name: ClassVar[str] = "data_parallel"
+
+    ranks: int
+    scale: str = COEFF_NUM_DEVICE
+    fuse: bool = True
+    sync_batch_norm: bool = False
+
+    def rewrite(self, desc: ProgramDesc, params: Params, keep: frozenset[str]) -> Rewrite:
+        made = Ops(edit.max_uid(desc))
+        notes: list[Note] = []
+        ops: list[OpDesc] = []
+        for op in desc.blocks[0].ops:
+            if self.sync_batch_norm and op.type in ("batch_norm", "batch_norm_grad"):
+                op = _synchronised(op)
+            if op.type == "optax_update" and op.input("Loss"):
+                desc, mean = _mean_loss(desc, op, self.ranks, made)
+                ops += mean
+                continue
+            ops += self._scaled(op, made, notes) if _starts(op) else [op]
+        if self.scale == CUSTOMIZED:
+            desc = _fed(desc, [op for op in desc.blocks[0].ops if _starts(op)])
+        ops = summed(desc, ops, self.fuse, made, notes)
+        return Rewrite(edit.replace_ops(desc, 0, ops), notes=tuple(notes))
+
+    def _scaled(self, op: OpDesc, made: Ops, notes: list[Note]) -> list[OpDesc]:
+        """The op that begins the backward part, with what makes the gradient of the loss what `scale` says."""
+        if self.scale == CUSTOMIZED:
+            notes.append(did(op, "dropped, since the gradient of the loss is fed"))
+            return []
+        if self.scale == ONE or self.ranks == 1:
+            return [op]
+        (loss,) = op.output("Out")
+        notes.append(did(op, f"scaled by 1 / {self.ranks}"))
+        attrs = {"scale": 1.0 / self.ranks, "bias": 0.0, "bias_after_scale": True, "op_role": edit.BACKWARD | edit.LOSS}
+        return [op, made("scale", [loss], attrs, op)]
+
+
+def _mean_loss(desc: ProgramDesc, op: OpDesc, ranks: int, made: Ops) -> tuple[ProgramDesc, list[OpDesc]]:
+    """An optimizer op that takes the loss, with its mean over the ranks instead."""
+    (loss,) = op.input("Loss")
+    mean = loss + "@MEAN"
+    desc = edit.add_vars(desc, 0, [replace(desc.blocks[0].vars[loss], name=mean)])
+    share = made("scale", [loss], {"scale": 1.0 / ranks, "op_role": edit.OPTIMIZE}, op, [mean])
+    total = made("c_allreduce_sum", [mean], {"op_role": edit.OPTIMIZE}, op)
+    return desc, [share, total, replace(op, inputs=FrozenMap({**op.inputs, "Loss": (mean,)}))]
+
+
+def _starts(op: OpDesc) -> bool:
+    """Whether the op begins the backward part: it gives the loss its gradient."""
+    return edit.role(op) == edit.BACKWARD | edit.LOSS and op.type == "fill_constant"
+
+
+def _fed(desc: ProgramDesc, starts: Sequence[OpDesc]) -> ProgramDesc:
+    """The gradients of the losses as data variables, of which a feed holds those of all ranks."""
+    found = [desc.blocks[0].vars[n] for op in starts for n in op.writes]
+    return edit.add_vars(desc, 0, [replace(v, is_data=True, shape=(-1, *(v.shape or ())[1:])) for v in found])
+
+
+def _synchronised(op: OpDesc) -> OpDesc:
+    trains = not (op.attrs.get("is_test", False) or op.attrs.get("use_global_stats", False))
+    return replace(op, type=f"sync_{op.type}") if trains else op

@@ -1,0 +1,191 @@
+"""Programs that the processes of a job run together: on which devices, and what must agree before a step begins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from ...errors import EnforceNotMet, FluidValueError, JobError
+from ...graph.program import Program
+from ...ir import edit
+from ...ir.desc import ProgramDesc
+from ...ops.collective import COLLECTIVES
+from ...runtime.place import Place
+from ...runtime.placement import Mesh, PerRank, per_rank
+from ...runtime.scope import Scope
+from ...runtime.shard_layout import ShardedValue
+from ..jobs import compare_programs, process
+from .parallel import Parallel
+from .places import devices_of
+from .pserver import PserverJob, startup_on_mesh, trains
+
+if TYPE_CHECKING:
+    from ...runtime.compiled import Compiled
+
+JOINING = frozenset({"c_gen_nccl_id", "c_comm_init", "gen_nccl_id"})  # these name the trainer that runs them
+
+
+def check_trainers(count: int, rank: int | None) -> None:
+    """Raises FluidValueError unless this process is trainer `rank` (None: any) of a running job of `count` trainers."""
+    running = jax.process_count()
+    if running == 1:
+        raise FluidValueError(
+            f"the program is for {count} trainers, but this process runs by itself; start it by "
+            f"python -m fluidjax launch --nproc {count} SCRIPT"
+        )
+    if count != running:
+        raise FluidValueError(f"the program is for {count} trainers, but the job has {running}; num_trainers is the job's number")
+    if rank is not None and rank != jax.process_index():
+        raise FluidValueError(
+            f"trainer_id is {rank}, but this process is trainer {jax.process_index()} of the job; it is what PADDLE_TRAINER_ID says"
+        )
+
+
+def ranks_across(devices: Sequence[Any]) -> Mesh:
+    """A rank for each of these devices and for those at the same places in the other processes; process 0's come first.
+
+    Raises FluidValueError where several ranks would share a device, and where another process has fewer devices.
+    """
+    if len(set(devices)) < len(devices):
+        raise FluidValueError(
+            f"{len(devices)} places share {len(set(devices))} {devices[0].platform} device(s), but in a job every place needs a "
+            f"device of its own; start it by python -m fluidjax launch --devices-per-proc {len(devices)} (or set CPU_NUM first)"
+        )
+    platform = devices[0].platform
+    mine = jax.local_devices(backend=platform)
+    at = [mine.index(d) for d in devices]
+    found: list[Any] = []
+    for index in range(jax.process_count()):
+        there = [d for d in jax.devices(platform) if d.process_index == index]
+        if max(at) >= len(there):
+            raise FluidValueError(f"trainer {index} has {len(there)} {platform} device(s), but {max(at) + 1} are needed on each trainer")
+        found += [there[i] for i in at]
+    return Mesh(tuple(found), begins=_begins)
+
+
+def places_across(places: Sequence[Place]) -> Mesh:
+    """ranks_across for the devices of these places."""
+    return ranks_across(devices_of(places))
+
+
+def whole_job(program: Program, device: Any) -> Parallel | None:
+    """What makes a program with collective ops, or a trainer's, run on one device of each process; None for others.
+
+    Raises EnforceNotMet for a ring of another number of ranks than the job has, and FluidValueError for a trainer's program
+    of a job of another size.
+    """
+    if trains(program) and process.current_job() is not None:
+        plan = program._pserver_plan
+        if (plan.trainers, jax.process_count()) != (1, 1):
+            check_trainers(plan.trainers, plan.trainer_id)
+        return PserverJob(ranks_across([device]), plan)
+    if program._pserver_plan is not None and jax.process_count() > 1:
+        starting = startup_on_mesh(program, ranks_across([device]))
+        if starting is not None:
+            return starting
+    ops = program.desc.blocks[0].ops
+    if jax.process_count() == 1 or not any(op.type in COLLECTIVES or op.type in JOINING - {"gen_nccl_id"} for op in ops):
+        return None
+    where = ranks_across([device])
+    for op in ops:
+        if op.type == "c_comm_init" and op.attrs["nranks"] != where.count:
+            raise EnforceNotMet(f"op 'c_comm_init' is for nranks = {op.attrs['nranks']}, but the job has {where.count} trainers")
+    return Parallel(where)
+
+
+# -- before a step -----------------------------------------------------------------------------------------------------
+
+_seed: int | None = None
+
+
+def job_seed() -> int | None:
+    """Trainer 0's seed for programs without one of their own, once the trainers have run a program together."""
+    return _seed
+
+
+def before_step(compiled: Compiled, scope: Scope, feed: Any, signature: Any, random: str, seed: int) -> None:
+    """Count a step of all processes; before the first, and where the state or the feed's sizes are new, compare them.
+
+    random: the program's random state in words. seed: this process's own. Raises JobError in every process, naming the
+    first difference. A process that goes on without comparing is noticed by the hub, which ends the job with a sentence.
+    """
+    where = compiled.where
+    assert isinstance(where, Mesh)
+    if signature not in compiled.agreed or not compiled.in_force(scope):
+        _compare(where, "\n".join(_lines(compiled, scope, feed, random)))
+        compiled.agreed.add(signature)
+        _exchange(where, seed)
+    _begins()
+
+
+def _begins() -> None:
+    job = process.current_job()
+    if job is not None:
+        job.step_begins()
+
+
+def _compare(where: Mesh, text: str) -> None:
+    job = process.met_job()
+    if job is not None and job.watched:
+        job.check_same_program(text, math.inf)  # who never comes has died, ended or gone on, which is noticed
+        return
+    number = int(compare_programs.fingerprint(text)[:15], 16)
+    found = where.everywhere(where.put(per_rank(np.full((where.count,), number)), own=True))
+    if len(set(found.tolist())) > 1:
+        raise JobError(
+            "the processes run different programs, or feed batches of different sizes; python -m fluidjax launch would say which"
+        )
+
+
+def _exchange(where: Mesh, seed: int) -> None:
+    global _seed
+    if _seed is None:
+        (first,) = where.put_all([np.array(seed, np.int64)], [False])
+        _seed = int(np.asarray(first))
+
+
+def _lines(compiled: Compiled, scope: Scope, feed: Any, random: str) -> Iterator[str]:
+    where = compiled.where
+    assert isinstance(where, Mesh)
+    yield f"ranks on the devices {', '.join(str(d.id) for d in where.devices)}"
+    if not compiled.agreed:
+        yield compare_programs.program_lines(_anonymous(compiled.step.desc))
+        yield f"fetches {', '.join(compiled.fetches)}"
+    for name, value in sorted(_named(feed)):
+        shape = [value.shape[0] // (where.count // len(where.local)), *value.shape[1:]]
+        yield f"feed {name!r}: {value.dtype}{shape}"
+    yield f"random state: {random}" if compiled.random else "no random state"
+    if not compiled.in_force(scope):
+        for name in compiled.step.reads:
+            var = scope.find_var(name)
+            yield f"state {name!r}: {'missing' if var is None else _home(var)}"
+
+
+def _named(feed: Any) -> list[tuple[str, Any]]:
+    assert isinstance(feed, Mapping)  # Parallel.split refuses what is not alike on all devices of a process
+    return list(feed.items())
+
+
+def _home(var: Any) -> str:
+    if var._bank is not None:
+        return "in use"
+    value = var._value
+    if isinstance(value, ShardedValue):
+        return f"{value.dtype}{list(value.shape)} in parts"
+    kind = "on the devices" if isinstance(value, jax.Array) and len(value.devices()) > 1 else "on the host"
+    return f"{getattr(value, 'dtype', '')}{list(np.shape(value))} {'of each rank' if isinstance(value, PerRank) else kind}"
+
+
+def _anonymous(desc: ProgramDesc) -> ProgramDesc:
+    """The program without what differs between trainers by intent: the ops that join them."""
+    ops = desc.blocks[0].ops
+    if not any(op.type in JOINING for op in ops):
+        return desc
+    return edit.replace_ops(desc, 0, [op for op in ops if op.type not in JOINING])
+
+
+__all__ = ["before_step", "check_trainers", "job_seed", "places_across", "ranks_across", "whole_job"]

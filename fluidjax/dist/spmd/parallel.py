@@ -1,0 +1,244 @@
+"""A program run data parallel: the rewritten program, and how feeds are split and fetches merged over the ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...base.flags import flag
+from ...errors import EnforceNotMet, FeedError, FluidTypeError, UnsupportedError
+from ...graph.program import Program
+from ...ir.desc import ProgramDesc
+from ...lod_tensor import LoDTensor, create_lod_tensor
+from ...ops.ragged import Ragged
+from ...passes.base import Pass, run
+from ...runtime.fetching import to_tensor
+from ...runtime.placement import OWN, Mesh, Placement
+from ...runtime.scope import Scope
+from ...runtime.shard_layout import ShardLayout
+
+
+class DeviceCountError(EnforceNotMet, FeedError, IndexError):
+    """A feed has fewer samples, or more or fewer dicts, than there are devices."""
+
+
+Rewritten = tuple[Any, ProgramDesc, Mapping[str, ShardLayout]]  # of which version; the program; what lies over the ranks, and where
+
+
+@runtime_checkable
+class Places(Protocol):
+    """A pass after which variables lie over the ranks."""
+
+    def placed(self, before: ProgramDesc, after: ProgramDesc) -> Mapping[str, ShardLayout]:
+        """Where these are, by name; given the program before the pass and after it."""
+        ...
+
+
+def rewritten(desc: ProgramDesc, rewrites: Sequence[Pass]) -> tuple[ProgramDesc, Mapping[str, ShardLayout]]:
+    """The program after the passes, and where the variables are of which every rank has a part."""
+    found: dict[str, ShardLayout] = {}
+    for rewrite in rewrites:
+        new = run(rewrite, desc).desc
+        if isinstance(rewrite, Places):
+            found.update(rewrite.placed(desc, new))
+        desc = new
+    return desc, found
+
+
+class Parallel:
+    """What makes a program run on several ranks.
+
+    where: the ranks. rewrites: the passes that make the program parallel; none for one without a backward part.
+    memory_optimized: whether XLA orders the step for the least memory.
+    """
+
+    def __init__(self, where: Placement, rewrites: Sequence[Pass] = (), memory_optimized: bool = False) -> None:
+        self.where = where
+        self.rewrites = tuple(rewrites)
+        self.memory_optimized = memory_optimized
+        self._made: Rewritten | None = None
+
+    @property
+    def local_count(self) -> int:
+        """How many of the ranks this process feeds."""
+        return len(self.where.local) if isinstance(self.where, Mesh) else self.where.count
+
+    def desc(self, program: Program) -> ProgramDesc:
+        """The program as every rank runs it; made anew when the program has changed."""
+        return self._rewritten(program)[1]
+
+    def pieces(self, program: Program) -> Mapping[str, ShardLayout]:
+        """The variables of which every rank keeps a part, and where."""
+        return self._rewritten(program)[2]
+
+    def prepare(self, scope: Scope) -> None:
+        """Called before the program begins with the values of a scope: what the rewritten program needs besides."""
+
+    def _rewritten(self, program: Program) -> Rewritten:
+        if self._made is None or self._made[0] != program._version:
+            self._made = program._version, *rewritten(program.desc, self.rewrites)
+        return self._made
+
+    def split(self, feed: Any, check: Any) -> Any:
+        """A feed as the step takes it: a dict of whole batches where all ranks get equal parts, else a tuple of dicts.
+
+        feed: a dict, each array of which is split on dimension 0, or a list with a dict for every rank. check: the
+        checks of a dict of feeds. Raises DeviceCountError for fewer samples than ranks or a list of another length,
+        FluidTypeError for a list of anything but dicts.
+        """
+        count = self.local_count
+        if isinstance(feed, list | tuple):
+            ranks = self._listed(feed, count, check)
+        else:
+            values = check(feed)
+            if self._even(values, count):
+                return self._whole(values)
+            ranks = [dict(zip(values, part, strict=True)) for part in zip(*(_parts(n, v, count) for n, v in values.items()), strict=True)]
+            ranks = ranks or [{} for _ in range(count)]
+        if self.where.together and _alike(ranks):
+            return self._whole({n: np.concatenate([np.asarray(r[n]) for r in ranks]) for n in ranks[0]})
+        if count != self.where.count:
+            raise FeedError(_unequal(ranks))
+        return tuple(ranks)
+
+    def _listed(self, feed: Sequence[Any], count: int, check: Any) -> list[dict[str, Any]]:
+        for one in feed:
+            if not isinstance(one, Mapping):
+                raise FluidTypeError(f"Each element of feed list should be a dict, not {type(one).__name__}")
+        if len(feed) != count:
+            raise DeviceCountError(f"the feed is a list of {len(feed)} dicts, but there are {count} devices; give one dict for each device")
+        return [check(one) for one in feed]
+
+    def _even(self, values: Mapping[str, Any], count: int) -> bool:
+        return self.where.together and all(
+            not isinstance(v, LoDTensor) and v.ndim and v.shape[0] and v.shape[0] % count == 0 for v in values.values()
+        )
+
+    def _whole(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Batches of this process as the mesh takes them."""
+        where = self.where
+        assert isinstance(where, Mesh)
+        if len(where.local) == where.count:
+            return dict(values)
+        sharding = where.sharding(OWN)
+        with jax.enable_x64(True):
+            return {n: jax.make_array_from_process_local_data(sharding, np.array(v)) for n, v in values.items()}
+
+    def check_steps(self, stacked: Mapping[str, Any]) -> None:
+        """Raises UnsupportedError unless all ranks get equal parts of every one of several stacked feeds."""
+        if not self._even({n: v[0] for n, v in stacked.items()}, self.local_count) or self.local_count != self.where.count:
+            raise UnsupportedError(
+                f"run_steps on {self.where.count} devices needs a device for each, all in this process, and batches that they divide; "
+                "call run for each step"
+            )
+
+    def merge(self, fetched: Sequence[Any], merged: bool) -> list[Any]:
+        """Fetches of all ranks: concatenated on dimension 0, or with `merged` False stacked on a new one.
+
+        fetched: global arrays, or a list of values for each rank.
+        """
+        if fetched and isinstance(fetched[0], list):
+            return [_merge(values, merged) for values in zip(*fetched, strict=True)]
+        whole = [_local(v) for v in fetched]
+        return whole if merged else [v.reshape(self.local_count, -1, *v.shape[1:]) for v in whole]
+
+
+def _alike(ranks: Sequence[Mapping[str, Any]]) -> bool:
+    if any(isinstance(v, LoDTensor) or not v.ndim for one in ranks for v in one.values()):
+        return False
+    return all({n: v.shape for n, v in one.items()} == {n: v.shape for n, v in ranks[0].items()} for one in ranks)
+
+
+def _unequal(ranks: Sequence[Mapping[str, Any]]) -> str:
+    """Why a process of a job cannot give these feeds to its devices."""
+    name = next((n for one in ranks for n, v in one.items() if isinstance(v, LoDTensor)), None)
+    if name is not None:
+        return f"{name!r} is fed with a LoD, which a job of several processes does not take; pad the sequences to one length"
+    return f"in a job of several processes each of the {len(ranks)} devices here must get equally many samples"
+
+
+def sizes(samples: int, count: int) -> list[int]:
+    """How many of `samples` each of `count` ranks gets.
+
+    Parts of ceil(samples / count), the last one smaller (7 on 4: 2, 2, 2, 1), as in Paddle 1.8.5; where that would leave a
+    rank without any, as evenly as it goes (5 on 4: 2, 1, 1, 1). With FLAGS_seed_doc_split parts of floor(samples / count),
+    the last one larger (7 on 4: 1, 1, 1, 4), as Paddle's documents say.
+    """
+    if flag("FLAGS_seed_doc_split"):
+        return [samples // count] * (count - 1) + [samples - samples // count * (count - 1)]
+    part = -(-samples // count)
+    if part * (count - 1) < samples:
+        return [part] * (count - 1) + [samples - part * (count - 1)]
+    return [samples // count + (r < samples % count) for r in range(count)]
+
+
+def _parts(name: str, value: Any, count: int) -> list[Any]:
+    """The parts of one fed array."""
+    if isinstance(value, LoDTensor):
+        return _sequences(name, value, count)
+    if not value.ndim:
+        raise FeedError(f"feed {name!r} is one number, which cannot be split over {count} devices; give it a first dimension")
+    return np.split(np.asarray(value), np.cumsum(sizes(_enough(name, value.shape[0], count), count))[:-1])
+
+
+def _enough(name: str, samples: int, count: int) -> int:
+    if samples < count:
+        raise DeviceCountError(
+            f"the number ({samples}) of samples of feed {name!r} is less than the count ({count}) of devices; feed at least "
+            f"{count}, or use fewer devices (CPU_NUM, or the argument places)"
+        )
+    return samples
+
+
+def _sequences(name: str, tensor: LoDTensor, count: int) -> list[Any]:
+    """The parts of a fed tensor with a LoD: whole outermost sequences."""
+    lengths = tensor.recursive_sequence_lengths()
+    rows = np.asarray(tensor._value())
+    parts, taken = [], [0] * len(lengths)
+    start = 0
+    for size in sizes(_enough(name, len(lengths[0]), count), count):
+        level_size, part = size, []
+        for level, counts in enumerate(lengths):
+            part.append(list(counts[taken[level] : taken[level] + level_size]))
+            taken[level] += level_size
+            level_size = sum(part[-1])
+        one = LoDTensor()
+        one.set(rows[start : start + level_size])
+        one.set_recursive_sequence_lengths(part)
+        parts.append(one)
+        start += level_size
+    return parts
+
+
+def _merge(values: Sequence[Any], merged: bool) -> Any:
+    """One fetch of all ranks, of which some may have other shapes than others."""
+    if any(isinstance(v, Ragged) for v in values):
+        values = [to_tensor(v) for v in values]
+        if isinstance(values[0], LoDTensor):
+            return _joined(values) if merged else values
+    if merged:
+        return jnp.concatenate(list(values))
+    same = all(v.shape == values[0].shape for v in values)
+    return jnp.stack(list(values)) if same else list(values)
+
+
+def _joined(tensors: Sequence[Any]) -> LoDTensor:
+    """One tensor with the sequences of all."""
+    levels = zip(*(t.recursive_sequence_lengths() for t in tensors), strict=True)
+    lengths = [[n for level in same for n in level] for same in levels]
+    return create_lod_tensor(np.concatenate([np.asarray(t) for t in tensors]), lengths)
+
+
+def _local(value: Any) -> Any:
+    """The rows of an array that this process holds."""
+    if value.is_fully_addressable:
+        return value
+    shards = sorted(value.addressable_shards, key=lambda s: s.index[0].start or 0)
+    return np.concatenate([np.asarray(s.data) for s in shards])
+
+
+__all__ = ["DeviceCountError", "Parallel", "sizes"]

@@ -1,0 +1,37 @@
+"""Places as ranks: on a device each where there are enough devices, in turn on one where there are not."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from ...runtime.place import CUDAPlace, Place, cpu_devices
+from ...runtime.placement import Mesh, Placement, Turns
+
+
+def ranks_on(places: Sequence[Place]) -> Placement:
+    """A rank for each place. CPU places take the CPU devices that JAX has, one after another.
+
+    Warns where several places have to share a device.
+    """
+    devices = devices_of(places)
+    if len(set(devices)) == len(places):
+        return Mesh(devices)
+    more = f"set CPU_NUM={len(places)} before JAX is first used" if devices[0].platform == "cpu" else "name different GPUs"
+    warnings.warn(
+        f"{len(places)} places share {len(set(devices))} {devices[0].platform} device(s), so they run one after another; {more}, "
+        "to have a device for each",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return Turns(devices[0], len(places))
+
+
+def devices_of(places: Sequence[Place]) -> tuple[Any, ...]:
+    """This process's devices for these places, of which there may be fewer."""
+    if all(isinstance(p, CUDAPlace) for p in places):
+        return tuple(p.device() for p in places)
+    found = cpu_devices(len(places))
+    return tuple(found[i % len(found)] for i in range(len(places)))
+

@@ -1,0 +1,92 @@
+"""Blocks of arrays that were dealt to ranks, laid side by side so that all ranks can do the same at once.
+
+A bin is an array with one row for each rank. The large blocks of a rank have bins of their own, the largest first; its
+small ones share one. So where every rank was dealt about the same, the rows are about equally long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ...ops.sharding import ALONE
+
+
+@dataclass(frozen=True)
+class OwnedBlock:
+    """A block of a flattened array: `size` elements from `start` on belong to `rank`."""
+
+    name: str
+    rank: int
+    start: int
+    size: int
+
+
+@dataclass(frozen=True)
+class ShardBucket:
+    """What lies where: (block, its first column), rank by rank. width: the longest row."""
+
+    blocks: tuple[tuple[OwnedBlock, int], ...]
+    width: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The arrays that have a block here, in the order of their first ones."""
+        return tuple(dict.fromkeys(b.name for b, _ in self.blocks))
+
+
+def bins(blocks: Iterable[OwnedBlock], ranks: int) -> list[ShardBucket]:
+    """The bins of these blocks."""
+    large: list[list[OwnedBlock]] = [[] for _ in range(ranks)]
+    small: list[list[OwnedBlock]] = [[] for _ in range(ranks)]
+    for block in blocks:
+        (large if block.size >= ALONE else small)[block.rank].append(block)
+    for found in large:
+        found.sort(key=lambda b: -b.size)  # stable: equal ones stay in the order of the arrays
+    made = []
+    for level in range(max(map(len, large), default=0)):
+        here = [found[level] for found in large if level < len(found)]
+        made.append(ShardBucket(tuple((b, 0) for b in here), max(b.size for b in here)))
+    if any(small):
+        made.append(_joined(small))
+    return made
+
+
+def _joined(rows: Sequence[Sequence[OwnedBlock]]) -> ShardBucket:
+    blocks, width = [], 0
+    for row in rows:
+        at = 0
+        for block in row:
+            blocks.append((block, at))
+            at += block.size
+        width = max(width, at)
+    return ShardBucket(tuple(blocks), width)
+
+
+def connected(found: Sequence[ShardBucket]) -> list[list[int]]:
+    """The numbers of the bins in groups: two that share an array are in one group."""
+    groups: list[tuple[set[str], list[int]]] = []
+    for i, one in enumerate(found):
+        names, members = set(one.names), [i]
+        apart = []
+        for group in groups:
+            if group[0].isdisjoint(names):
+                apart.append(group)
+            else:
+                names |= group[0]
+                members = [*group[1], *members]
+        groups = [*apart, (names, members)]
+    return [sorted(members) for _, members in sorted(groups, key=lambda g: min(g[1]))]
+
+
+def spans(found: Sequence[ShardBucket], wholes: Mapping[str, int], single: bool = False) -> tuple[int, ...]:
+    """The attribute `spans` (ops/dealing.py) of these bins; wholes: the place of each array among the op's.
+
+    single: the arrays have one element each, which stands for all of a block.
+    """
+    return tuple(
+        n
+        for i, one in enumerate(found)
+        for b, at in one.blocks
+        for n in (wholes[b.name], i, b.rank, at, 0 if single else b.start, b.size)
+    )

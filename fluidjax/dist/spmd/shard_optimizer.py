@@ -1,0 +1,208 @@
+"""Optimizer state in pieces: every device keeps and updates its part of it, and its part of the parameters.
+
+This is Fluid's parameter server without servers: gradients are reduce-scattered, the optimizer runs on pieces, and the
+updated parameters are gathered.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from ...ir import edit, walk
+from ...ir.desc import OpDesc, ProgramDesc, VarDesc
+from ...ops.sharding import flat_shapes, piece_size
+from ...passes.base import Note, Params, Pass, Rewrite, did, refused
+from ...runtime.shard_layout import ShardLayout, even
+from ..making import Ops
+from .summing import pairs
+
+# Optimizers whose every element is updated by itself: the op runs on pieces as it is. Their state has the parameter's shape.
+ELEMENTWISE: Mapping[str, tuple[str, ...]] = {
+    "sgd": (),
+    "momentum": ("Velocity",),
+    "adagrad": ("Moment",),
+    "decayed_adagrad": ("Moment",),
+    "adadelta": ("AvgSquaredGrad", "AvgSquaredUpdate"),
+    "adam": ("Moment1", "Moment2"),
+    "adamax": ("Moment", "InfNorm"),
+    "rmsprop": ("MeanSquare", "MeanGrad", "Moment"),
+    "ftrl": ("SquaredAccumulator", "LinearAccumulator"),
+    "proximal_gd": (),
+    "proximal_adagrad": ("Moment",),
+}
+# Those that need whole arrays (norms, whatever an optax transformation does): their state is gathered for the update.
+WHOLE: Mapping[str, tuple[str, ...]] = {
+    "lars_momentum": ("Velocity",),
+    "lamb": ("Moment1", "Moment2"),
+    "optax_update": ("State",),
+}
+
+
+@dataclass(frozen=True)
+class ShardOptimizer(Pass):
+    """Keep the optimizer's state in pieces, one on each of `ranks`; run before DataParallel.
+
+    An elementwise optimizer op runs on this rank's pieces of parameter, gradient and state. A gradient that nothing else
+    reads is summed by a reduce-scatter; one that a clip or regularizer has read is summed by DataParallel and then cut.
+    Other optimizers gather their state, update it whole, and keep their pieces: less memory between the steps only.
+    """
+
+    name: ClassVar[str] = "shard_optimizer"
+
+    ranks: int
+
+    def rewrite(self, desc: ProgramDesc, params: Params, keep: frozenset[str]) -> Rewrite:
+        return _Sharding(desc, self, keep).rewritten()
+
+    def placed(self, before: ProgramDesc, after: ProgramDesc) -> Mapping[str, ShardLayout]:
+        """Where the persistable variables are that the rewritten program keeps in pieces."""
+        old = walk.persistables(before)
+        cut = [n for n, v in walk.persistables(after).items() if n in old and v.shape != old[n].shape]
+        return {n: even(n, old[n].shape or (), self.ranks) for n in cut}
+
+
+class _Sharding:
+    """One rewrite under way."""
+
+    def __init__(self, desc: ProgramDesc, options: ShardOptimizer, keep: frozenset[str]) -> None:
+        self.desc, self.ranks, self.keep = desc, options.ranks, keep
+        self.block = desc.blocks[0]
+        self.made = Ops(edit.max_uid(desc))
+        self.vars: dict[str, VarDesc] = {}
+        self.notes: list[Note] = []
+        self.uses = Counter(n for op in self.block.ops for n in dict.fromkeys((*op.reads, *op.writes)))
+        self.below = {n for b in desc.blocks[1:] for op in b.ops for n in (*op.reads, *op.writes)}
+        self.raw = {g for op in self.block.ops for _, g in pairs(op) if g in op.writes}  # of this rank's batch alone
+
+    def rewritten(self) -> Rewrite:
+        updates = [op for op in self.block.ops if self._takes(op)]
+        if not updates:
+            return Rewrite(self.desc, notes=tuple(self.notes))
+        pieces = [op for op in updates if op.type in ELEMENTWISE]
+        first, last = (pieces[0], pieces[-1]) if pieces else (None, None)
+        out: list[OpDesc] = []
+        chosen = {id(op) for op in updates}
+        for op in self.block.ops:
+            if op is first:
+                out += self._before(pieces)
+            out += [op] if id(op) not in chosen else [self._on_pieces(op)] if op.type in ELEMENTWISE else self._on_wholes(op)
+            if op is last:
+                out += self._after(pieces)
+        desc = edit.add_vars(edit.replace_ops(self.desc, 0, out), 0, self.vars.values())
+        return Rewrite(desc, notes=tuple(self.notes))
+
+    # -- which ops -------------------------------------------------------------------------------------------------
+
+    def _takes(self, op: OpDesc) -> bool:
+        """Whether the op's state is to be kept in pieces; notes why not."""
+        slots = ELEMENTWISE.get(op.type, WHOLE.get(op.type))
+        if slots is None or not edit.role(op) & edit.OPTIMIZE:
+            return False
+        reason = self._objection(op) if op.type in ELEMENTWISE else None
+        if reason is not None:
+            self.notes.append(refused(op, reason))
+        return reason is None and bool(self._state(op) or op.type in ELEMENTWISE)
+
+    def _objection(self, op: OpDesc) -> str | None:
+        (param,), (grad,) = op.input("Param"), op.input("Grad")
+        var = self.block.vars.get(param)
+        if var is None or var.shape is None or any(d < 0 for d in var.shape):
+            return "its parameter has no fixed shape"
+        if math.prod(var.shape) < self.ranks:
+            return f"its parameter has fewer elements than there are ranks ({self.ranks})"
+        if (found := self.block.vars.get(grad)) is not None and found.kind != "LOD_TENSOR":
+            return "its gradient is sparse"
+        if len(self._state(op)) < len([s for s in ELEMENTWISE[op.type] if op.input(s)]):
+            return "something else uses its state"
+        return None
+
+    def _state(self, op: OpDesc) -> list[str]:
+        """Variables of the op's state that can be kept in pieces: large enough, and this op's alone."""
+        slots = ELEMENTWISE.get(op.type, WHOLE.get(op.type, ()))
+        return [n for slot in slots for n in op.input(slot) if self._own(n)]
+
+    def _own(self, name: str) -> bool:
+        var = self.block.vars.get(name)
+        sized = var is not None and var.shape is not None and var.persistable and math.prod(var.shape) >= self.ranks
+        return sized and self.uses[name] == 1 and name not in self.below and name not in self.keep
+
+    # -- the rewrite -----------------------------------------------------------------------------------------------
+
+    def _before(self, ops: Iterable[OpDesc]) -> list[OpDesc]:
+        """This rank's pieces of gradients and parameters."""
+        ops = list(ops)
+        scattered = [op for op in ops if self._scatters(op)]
+        out = []
+        if scattered:
+            grads = [op.input("Grad")[0] for op in scattered]
+            pieces = [self._piece(g, _param(op)) for g, op in zip(grads, scattered, strict=True)]
+            out.append(self._new("c_fused_reducescatter", grads, pieces, ops[0]))
+        for op in ops:
+            (grad,), param = op.input("Grad"), _param(op)
+            if op not in scattered:
+                out.append(self._new("c_piece", [grad], [self._piece(grad, param)], op))
+            out.append(self._new("c_piece", [param], [self._piece(param, param)], op))
+        return out
+
+    def _scatters(self, op: OpDesc) -> bool:
+        """Whether nothing but the optimizer op reads the gradient."""
+        (grad,) = op.input("Grad")
+        return grad in self.raw and self.uses[grad] == 2 and grad not in self.below and grad not in self.keep
+
+    def _on_pieces(self, op: OpDesc) -> OpDesc:
+        param, (grad,) = _param(op), op.input("Grad")
+        for name in self._state(op):
+            self._cut(name)
+        mapping = {param: _at_piece(param), grad: _at_piece(grad)}
+        self.notes.append(did(op, f"{param} is updated in {self.ranks} pieces"))
+        attrs = op.attrs
+        renamed = edit.rename_op(op, mapping)
+        return replace(renamed, attrs=attrs)
+
+    def _after(self, ops: Iterable[OpDesc]) -> list[OpDesc]:
+        params = [_param(op) for op in ops]
+        return [self._gather([_at_piece(p) for p in params], params, [self.block.vars[p] for p in params], list(ops)[-1])]
+
+    def _on_wholes(self, op: OpDesc) -> list[OpDesc]:
+        names = self._state(op)
+        olds = [self.block.vars[n] for n in names]
+        wholes = {n: n + "@WHOLE" for n in names}
+        for old in olds:
+            self.vars[wholes[old.name]] = replace(old, name=wholes[old.name], persistable=False)
+            self._cut(old.name)
+        self.notes.append(did(op, f"{len(names)} variables of its state are kept in {self.ranks} pieces"))
+        gathered = self._gather(names, list(wholes.values()), olds, op)
+        cut = [self._new("c_piece", [wholes[n]], [n], op) for n in names]
+        return [gathered, replace(edit.rename_op(op, wholes), attrs=op.attrs), *cut]
+
+    def _cut(self, name: str) -> None:
+        """Declare a state variable as this rank's piece."""
+        var = self.block.vars[name]
+        self.vars[name] = replace(var, shape=(piece_size(math.prod(var.shape or ()), self.ranks),))
+
+    def _piece(self, name: str, param: str) -> str:
+        """Declare the variable that holds this rank's piece of an array of the parameter's shape."""
+        like = self.block.vars[param]
+        size = piece_size(math.prod(like.shape or ()), self.ranks)
+        self.vars[_at_piece(name)] = VarDesc(_at_piece(name), (size,), like.dtype, stop_gradient=True)
+        return _at_piece(name)
+
+    def _new(self, kind: str, x: list[str], out: list[str], at: OpDesc, **attrs: object) -> OpDesc:
+        given = {"nranks": self.ranks, "ring_id": 0, "op_role": edit.OPTIMIZE, **attrs}
+        return self.made(kind, x, given, at, out)
+
+    def _gather(self, pieces: list[str], wholes: list[str], like: list[VarDesc], at: OpDesc) -> OpDesc:
+        shapes = flat_shapes([v.shape or () for v in like])
+        return self._new("c_fused_allgather", pieces, wholes, at, shapes=tuple(shapes))
+
+
+def _param(op: OpDesc) -> str:
+    return op.input("Param")[0]
+
+
+def _at_piece(name: str) -> str:
+    return name + "@PIECE"

@@ -1,0 +1,150 @@
+"""How a program updates its parameters: for each the ops between its gradient and its new value, ready to run on blocks."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...ir import edit
+from ...ir.desc import FrozenMap, OpDesc, ProgramDesc, VarDesc
+from .shard_optimizer import ELEMENTWISE
+
+# Between gradient and optimizer (weight decay): each element by itself, so that blocks of several arrays can go together.
+ALONG = frozenset({"scale", "sum", "sign", "elementwise_add", "elementwise_sub", "elementwise_mul", "clip", "cast", "assign"})
+# Numbers of a parameter that its update reads, and how those that it writes go on: output slot -> (input slot, attribute).
+POWERS: Mapping[str, tuple[str, ...]] = {"adam": ("Beta1Pow", "Beta2Pow"), "adamax": ("Beta1Pow",)}
+GOES_ON = {"Beta1PowOut": ("Beta1Pow", "beta1"), "Beta2PowOut": ("Beta2Pow", "beta2")}
+CLIPS = ("@CLIP", "/gradient_clip/")  # marks in op_namescope: of set_gradient_clip, and of an optimizer's grad_clip
+PLACE = frozenset({"op_role_var", "op_namescope", "op_callstack", "op_device"})  # attributes that tell where an op stands
+
+
+@dataclass(frozen=True)
+class Update:
+    """A parameter's update. grad: the variable that is sent. ops: in order, the optimizer's last. state: variables of the
+    parameter's shape that it keeps, by slot. powers: numbers of the parameter's own, by slot. temps: what it computes
+    in between.
+    """
+
+    param: str
+    grad: str
+    shape: tuple[int, ...]
+    dtype: str
+    ops: tuple[OpDesc, ...]
+    state: Mapping[str, str]
+    powers: Mapping[str, str]
+    temps: tuple[str, ...]
+
+    @property
+    def optimizer(self) -> OpDesc:
+        return self.ops[-1]
+
+    def roles(self) -> dict[str, str]:
+        """Name -> what it is in the update; equal ones of several updates are the same thing of each parameter."""
+        named = {**{n: s for s, n in self.state.items()}, **{n: s for s, n in self.powers.items()}}
+        named |= {n: f"Temp{i}" for i, n in enumerate(self.temps)}
+        return {**named, self.grad: "Grad", self.param: "Param"}
+
+    def signature(self) -> Any:
+        """What updates must have in common to run on blocks of several parameters at once."""
+        roles = self.roles()
+        names = lambda slots: tuple((s, tuple(roles.get(n, n) for n in found)) for s, found in slots.items())  # noqa: E731
+        ops = tuple((op.type, FrozenMap({k: v for k, v in op.attrs.items() if k not in PLACE}), names(op.inputs)) for op in self.ops)
+        return self.dtype, ops
+
+
+def updates(desc: ProgramDesc, sent: Mapping[str, str], apart: Iterable[str] = ()) -> tuple[list[Update], dict[str, str]]:
+    """The updates that can run on blocks; and for each other parameter of `sent`, why it cannot.
+
+    sent: parameter -> the variable that is its gradient. apart: names that something outside the program reads.
+    """
+    reader = _Reader(desc, frozenset(apart))
+    found: list[Update] = []
+    refused: dict[str, str] = {}
+    for param, grad in sent.items():
+        try:
+            found.append(reader.update(param, grad))
+        except _Cannot as reason:
+            refused[param] = str(reason)
+    return found, refused
+
+
+class _Cannot(Exception):
+    """Why an update cannot run on blocks."""
+
+
+class _Reader:
+    def __init__(self, desc: ProgramDesc, apart: frozenset[str]) -> None:
+        self.block = desc.blocks[0]
+        self.uses = Counter(n for op in self.block.ops for n in dict.fromkeys((*op.reads, *op.writes)))
+        self.apart = apart | {n for b in desc.blocks[1:] for op in b.ops for n in (*op.reads, *op.writes)}
+        self.of: dict[str, list[OpDesc]] = {}
+        for op in self.block.ops:
+            owner = op.attrs.get("op_role_var")
+            if isinstance(owner, tuple) and owner and on_pservers(op):
+                self.of.setdefault(owner[0], []).append(op)
+
+    def update(self, param: str, grad: str) -> Update:
+        var = self.block.vars.get(param)
+        if var is None or var.shape is None or any(d < 0 for d in var.shape):
+            raise _Cannot("its parameter has no fixed shape")
+        ops = self._ops(param, grad)
+        optimizer = ops[-1]
+        state = {s: n for s in ELEMENTWISE[optimizer.type] for n in optimizer.input(s)}
+        powers = {s: optimizer.input(s)[0] for s in POWERS.get(optimizer.type, ())}
+        temps = tuple(dict.fromkeys(n for op in ops[:-1] for n in op.writes if n != grad))
+        self._check(ops, {param, grad, *state.values(), *powers.values(), *temps}, temps)
+        for name in state.values():
+            found = self.block.vars.get(name)
+            if found is None or found.shape != var.shape or not found.persistable:
+                raise _Cannot(f"its state {name!r} is not of the parameter's shape")
+            if self.uses[name] != 1 or name in self.apart:
+                raise _Cannot("something else uses its state")
+        return Update(param, grad, var.shape, var.dtype or "float32", tuple(ops), state, powers, temps)
+
+    def _ops(self, param: str, grad: str) -> list[OpDesc]:
+        steps = [op for op in self.of.get(param, ()) if op.input("Param") == (param,)]
+        if len(steps) != 1:
+            raise _Cannot(f"{len(steps)} ops update it")
+        (optimizer,) = steps
+        if optimizer.type not in ELEMENTWISE:
+            raise _Cannot(f"op '{optimizer.type}' needs whole arrays")
+        if any(optimizer.input(s) for s in ("Beta1Tensor", "Beta2Tensor")):
+            raise _Cannot("its betas are variables")
+        ops: list[OpDesc] = []
+        for op in self.of[param]:
+            if op is optimizer:
+                break
+            if any((v := self.block.vars.get(n)) is not None and v.persistable for n in op.writes):
+                continue  # it is about something else
+            if op.type not in ALONG:
+                raise _Cannot(f"op '{op.type}' of its update needs whole arrays")
+            ops.append(op)
+        found = self.block.vars.get(grad)
+        if found is not None and found.kind != "LOD_TENSOR":
+            raise _Cannot("its gradient is sparse")
+        return [*ops, optimizer]
+
+    def _check(self, ops: list[OpDesc], own: set[str], temps: tuple[str, ...]) -> None:
+        """Every array that the update reads is its own, and nothing else reads what it computes in between."""
+        inside = Counter(n for op in ops for n in dict.fromkeys((*op.reads, *op.writes)))
+        for name in temps:
+            if self.uses[name] != inside[name] or name in self.apart:
+                raise _Cannot(f"something else reads {name!r} of its update")
+        for op in ops:
+            for name in op.reads:
+                var = self.block.vars.get(name)
+                if name not in own and (var is None or math.prod(var.shape or (0,)) != 1):
+                    raise _Cannot(f"its update reads {name!r}, which is not its own")
+
+
+def on_pservers(op: OpDesc) -> bool:
+    """Whether the pservers run the op: it updates, and is no clip, since trainers clip what they send."""
+    return edit.role(op) == edit.OPTIMIZE and not any(mark in str(op.attrs.get("op_namescope", "")) for mark in CLIPS)
+
+
+def array_of(name: str, width: int, dtype: str, kept: bool = False) -> VarDesc:
+    """The variable of a rank's row of a bin."""
+    return VarDesc(name, (width,), dtype, persistable=kept, stop_gradient=True)

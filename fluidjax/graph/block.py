@@ -1,0 +1,330 @@
+"""Block: variables by name and ops in order, as Fluid's mutable handle; appending an op checks and infers it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from .. import unique_name
+from ..base.loc import name_line, user_line
+from ..errors import FluidError, FluidTypeError, FluidValueError, UnknownOpError, near
+from ..ir import edit, text
+from ..ir.desc import EMPTY, BlockDesc, FrozenMap, OpDesc, VarDesc
+from ..ops.infer import Spec, infer
+from ..ops.registry import REQUIRED, OpDef, canonical, lookup
+from ..ops.rows import lod_levels
+from ..ops.selected import DECIDES_KIND, kind_of_output
+from ..ops.selected import KIND as SPARSE
+from .name_scope import current_name_scope
+from .operator import Operator
+from .variable import Parameter, Variable, names_of, var_desc
+
+if TYPE_CHECKING:
+    from .program import Program
+
+
+class Block:
+    """Variables by name and ops in order; a sub-block sees its ancestors' variables."""
+
+    def __init__(self, program: Program, idx: int, parent: int = -1, forward: int = -1) -> None:
+        self.program = program
+        self.idx = idx
+        self.parent_idx = parent
+        self.forward_block_idx = forward
+        self.vars: dict[str, Variable] = {}
+        self.ops: list[Operator] = []
+
+    @property
+    def desc(self) -> BlockDesc:
+        return BlockDesc(
+            FrozenMap({n: v.desc for n, v in self.vars.items()}),
+            tuple([op.desc for op in self.ops]),
+            self.parent_idx,
+            self.forward_block_idx,
+        )
+
+    def var(self, name: str) -> Variable:
+        """The variable of this block. Raises FluidValueError if it has none of that name."""
+        if not isinstance(name, str):
+            raise FluidTypeError(f"var(name) takes a string, not {type(name).__name__}")
+        if name not in self.vars:
+            raise FluidValueError(f"var {name} not in this block{near(name, self.vars)}")
+        return self.vars[name]
+
+    def has_var(self, name: str) -> bool:
+        return name in self.vars
+
+    def _find_var_recursive(self, name: str) -> Variable | None:
+        block: Block | None = self
+        while block is not None:
+            if name in block.vars:
+                return block.vars[name]
+            block = block.parent
+        return None
+
+    def _var_recursive(self, name: str) -> Variable:
+        found = self._find_var_recursive(name)
+        if found is None:
+            raise FluidValueError(f"var {name} not in this block or the blocks around it{near(name, self.vars)}")
+        return found
+
+    @property
+    def parent(self) -> Block | None:
+        return None if self.parent_idx < 0 else self.program.blocks[self.parent_idx]
+
+    def create_var(self, *_: Any, name: str | None = None, **kwargs: Any) -> Variable:
+        """A variable of this block; the existing one when `name` is taken.
+
+        Raises FluidValueError when that one has another shape or dtype than is asked for here.
+        """
+        if name is None:
+            name = unique_name.generate("_generated_var")
+        kwargs.pop("initializer", None)
+        if name in self.vars:
+            return self._same(self.vars[name], kwargs)
+        return self._adopt(Variable(self, var_desc(name, **kwargs)))
+
+    def _new_name(self, generate: Callable[[], str]) -> str:
+        """A generated name; in a program that was loaded, one that no variable has.
+
+        The generator only knows the names that it made, and a name met by chance would silently be the other variable.
+        """
+        name = generate()
+        while self.program._loaded and self._find_var_recursive(name) is not None:
+            name = generate()
+        return name
+
+    @staticmethod
+    def _same(var: Variable, kwargs: Mapping[str, Any]) -> Variable:
+        """`var`, where a second declaration of its name says nothing else."""
+        wanted = var_desc(var.name, kwargs.get("shape"), kwargs.get("dtype"))
+        for what in ("shape", "dtype"):
+            old, new = getattr(var.desc, what), getattr(wanted, what)
+            if None not in (old, new) and old != new:
+                old, new = (list(v) if what == "shape" else v for v in (old, new))
+                raise FluidValueError(
+                    f"variable {var.name!r} exists with {what} {old}; it cannot be made again with {new} "
+                    f"(at {user_line()}); give the second one another name"
+                )
+        return var
+
+    def create_parameter(self, name: str, shape: Sequence[int], dtype: Any, **kwargs: Any) -> Parameter:
+        """A Parameter of the global block.
+
+        Raises FluidValueError for an unknown dimension, and when the name is taken by one of another shape or dtype.
+        """
+        block = self.program.global_block()
+        desc = var_desc(
+            name, shape, dtype, persistable=True, is_parameter=True, stop_gradient=bool(kwargs.get("stop_gradient", False)),
+            trainable=bool(kwargs.get("trainable", True)),
+        )  # fmt: skip
+        if not desc.shape or any(n <= 0 for n in desc.shape):
+            raise FluidValueError(f"parameter {name!r} needs a shape of positive dimensions, not {list(desc.shape or ())}")
+        old = block.vars.get(name)
+        if old is not None and (old.desc.shape, old.desc.dtype) != (desc.shape, desc.dtype):
+            raise FluidValueError(
+                f"parameter {name!r} exists with shape {list(old.shape)} and dtype {old.desc.dtype}; it cannot be made again "
+                f"with shape {list(desc.shape)} and dtype {desc.dtype} (at {user_line()}); give the second one another name"
+            )
+        if isinstance(old, Parameter):
+            return old
+        param = Parameter(block, desc, **kwargs)
+        block._adopt(param)
+        return param
+
+    def _adopt(self, var: Variable) -> Any:
+        self.vars[var.name] = var
+        self.program._touch()
+        return var
+
+    def _clone_variable(self, var: Variable, force_persistable: bool = True) -> Variable:
+        """A copy of another block's variable in this one."""
+        desc = replace(var.desc, persistable=True) if force_persistable else var.desc
+        return self._adopt(Variable(self, replace(desc, is_parameter=False)))
+
+    def all_parameters(self) -> list[Parameter]:
+        return [v for v in self.vars.values() if isinstance(v, Parameter)]
+
+    def iter_parameters(self) -> Iterator[Parameter]:
+        return iter(self.all_parameters())
+
+    def _rename_var(self, name: str, new_name: str) -> Variable:
+        """Rename a variable here and in every op of the program that sees it."""
+        var = self.var(name)
+        if new_name in self.vars:
+            raise FluidValueError(f"cannot rename {name!r}: {new_name!r} exists in this block")
+        self.vars = {(new_name if n == name else n): v for n, v in self.vars.items()}
+        var.desc = replace(var.desc, name=new_name)
+        for block in self.program.blocks:
+            if block._find_var_recursive(new_name) is var:
+                for op in block.ops:
+                    op.desc = edit.rename_op(op.desc, {name: new_name})
+        self.program._touch()
+        return var
+
+    def _remove_var(self, name: str) -> None:
+        del self.vars[name]
+        self.program._touch()
+
+    def _remove_op(self, index: int) -> None:
+        del self.ops[index]
+        self.program._touch()
+
+    def append_op(
+        self, type: str | None = None, inputs: Mapping[str, Any] | None = None, outputs: Mapping[str, Any] | None = None,
+        attrs: Mapping[str, Any] | None = None, **_: Any,
+    ) -> Operator:  # fmt: skip
+        """Append an op: its outputs' shapes and dtypes are inferred.
+
+        Raises UnknownOpError (op type, slot or attribute), ShapeError (what the op objects to), each naming the user's line.
+        """
+        op = self._make_op(type, inputs, outputs, attrs)
+        self.ops.append(op)
+        return op
+
+    def _prepend_op(self, type: str | None = None, inputs: Any = None, outputs: Any = None, attrs: Any = None, **_: Any) -> Operator:
+        return self._insert_op(0, type, inputs, outputs, attrs)
+
+    def _insert_op(
+        self, index: int, type: str | None = None, inputs: Any = None, outputs: Any = None, attrs: Any = None, **_: Any
+    ) -> Operator:
+        op = self._make_op(type, inputs, outputs, attrs)
+        self.ops.insert(index, op)
+        return op
+
+    def _make_op(self, kind: str | None, inputs: Any, outputs: Any, attrs: Any) -> Operator:
+        loc = user_line()
+        try:
+            if kind is None:
+                raise FluidValueError("append_op needs a type")
+            definition = lookup(kind)
+            ins = _slots(definition, "input", definition._input_names, inputs)
+            outs = _slots(definition, "output", definition._output_names, outputs)
+            desc = OpDesc(self.program._next_uid(), kind, ins, outs, self._attrs(definition, attrs), loc)
+            _check_required(definition, desc)
+            if self.program._reused:
+                self.program._refuse_reused(desc.reads)
+            self._infer(definition, desc)
+        except FluidError as exc:
+            name_line(exc, loc)
+            raise
+        self.program._touch()
+        return Operator(self, desc)
+
+    def _attrs(self, definition: OpDef, attrs: Any) -> FrozenMap:
+        program = self.program
+        result = dict(definition.defaults)
+        for name, value in (attrs or {}).items():
+            if value is not None:
+                result[name] = canonical(definition, name, value)
+        result.setdefault("op_role", program._op_role)
+        if program._op_role_var and "op_role_var" not in result:
+            result["op_role_var"] = tuple(program._op_role_var)
+        if current_name_scope().parent() is not None:
+            result.setdefault("op_namescope", current_name_scope().full())
+        return FrozenMap(result)
+
+    def _infer(self, definition: OpDef, desc: OpDesc) -> None:
+        """Give the outputs of `desc` their shapes and dtypes; check that every name exists."""
+        specs = {slot: self._specs(definition, slot, names) for slot, names in desc.inputs.items() if names}
+        for n in desc.writes:
+            self._var_recursive(n)
+        if not _inferable(definition, desc) or None in specs.values():
+            return
+        self._pass_kind(desc)
+        inferred = infer(definition, specs, desc.attrs)
+        for slot, spec in inferred.items():
+            many = spec if isinstance(spec, tuple) else (spec,)
+            for name, one in zip(desc.outputs.get(slot, ()), many, strict=False):
+                if one is not None and name != EMPTY:
+                    self._settle(self._var_recursive(name), one)
+        self._pass_lod(definition, desc, specs, inferred)
+
+    def _pass_kind(self, desc: OpDesc) -> None:
+        """Say which outputs are sparse rows."""
+        if desc.type not in DECIDES_KIND:
+            return
+        kinds = [self._var_recursive(n).desc.kind for n in desc.input("X") if n != EMPTY]
+        kind = kind_of_output(desc.type, desc.attrs, kinds)
+        for name in desc.writes:
+            var = self._var_recursive(name)
+            if kind is not None and var.desc.kind != kind and {kind, var.desc.kind} == {"LOD_TENSOR", SPARSE}:
+                var._replace(kind=kind)
+
+    def _pass_lod(self, definition: OpDef, desc: OpDesc, specs: Mapping[str, Any], inferred: Mapping[str, Any]) -> None:
+        """Give the outputs the lod_level of the input whose LoD they will have."""
+        levels = {slot: self._var_recursive(names[0]).desc.lod_level for slot, names in desc.inputs.items() if names}
+        if not any(levels.values()) and definition.type != "lod_reset":
+            return
+        for slot, level in lod_levels(definition, levels, specs, inferred, definition.arguments(desc.attrs)).items():
+            for name in desc.outputs.get(slot, ()):
+                if name != EMPTY:
+                    self._var_recursive(name).lod_level = level
+
+    def _specs(self, definition: OpDef, slot: str, names: tuple[str, ...]) -> Any:
+        specs = []
+        for name in names:
+            if name == EMPTY:
+                return None
+            desc = self._var_recursive(name).desc
+            if desc.shape is None or desc.dtype is None:
+                return None
+            specs.append(Spec(desc.shape, desc.dtype))
+        return tuple(specs) if slot in definition._many_inputs else specs[0]
+
+    def _settle(self, var: Variable, spec: Spec) -> None:
+        """The inferred type becomes the variable's; a persistable one keeps what it was declared with."""
+        desc = var.desc
+        if desc.persistable and desc.shape is not None and desc.dtype is not None:
+            return
+        if desc.shape != spec.shape or desc.dtype != spec.dtype:
+            # Spelt out: dataclasses.replace would be a tenth of the time that an op takes to append.
+            var.desc = VarDesc(
+                desc.name, spec.shape, spec.dtype, desc.kind, desc.lod_level, desc.persistable, desc.stop_gradient,
+                desc.is_data, desc.need_check_feed, desc.is_parameter, desc.trainable,
+            )  # fmt: skip
+
+    def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
+        return text.block_text(self.program.desc, self.idx)
+
+    def __str__(self) -> str:
+        return self.to_string()
+
+    __repr__ = __str__
+
+
+def _inferable(definition: OpDef, desc: OpDesc) -> bool:
+    """False where nothing is to be inferred: ops without a function, and updates in place."""
+    if definition.fn is None:
+        return False
+    return not (definition.inplace and all(
+        desc.inputs.get(definition.inplace.get(slot, "")) == names for slot, names in desc.outputs.items()
+    ))  # fmt: skip
+
+
+def _slots(definition: OpDef, what: str, known: frozenset[str], given: Any) -> FrozenMap:
+    result = {}
+    for slot, value in (given or {}).items():
+        if value is None:
+            continue
+        if slot not in known:
+            there = ", ".join(sorted(known))
+            raise UnknownOpError(f"op '{definition.type}' has no {what} slot {slot!r}{near(slot, known)}; it has {there}")
+        names = names_of(value)
+        if names:
+            result[slot] = names
+    return FrozenMap(result)
+
+
+def _check_required(definition: OpDef, desc: OpDesc) -> None:
+    for slot in definition.inputs:
+        names = desc.inputs.get(slot.name)
+        if names is None:
+            if not slot.optional and not slot.many:
+                raise FluidValueError(f"op '{desc.type}' needs input {slot.name}")
+        elif len(names) > 1 and not slot.many:
+            raise FluidValueError(f"op '{desc.type}' takes one variable as {slot.name}, not {len(names)}")
+    for name, attr in definition.attrs.items():
+        if attr.default is REQUIRED and name not in desc.attrs:
+            raise UnknownOpError(f"op '{desc.type}' needs attribute {name!r}")

@@ -1,0 +1,112 @@
+"""Operator: Fluid's mutable handle on one op of a block."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ..errors import FluidValueError, near
+from ..ir import text
+from ..ir.desc import FrozenMap, OpDesc
+from ..ops.registry import attr_type, canonical, lookup
+
+if TYPE_CHECKING:
+    from .block import Block
+
+
+class Operator:
+    """A handle on one op of a block."""
+
+    __slots__ = ("block", "desc")
+
+    def __init__(self, block: Block, desc: OpDesc) -> None:
+        self.block = block
+        self.desc = desc
+
+    @property
+    def type(self) -> str:
+        return self.desc.type
+
+    @property
+    def input_names(self) -> list[str]:
+        return sorted(self.desc.inputs)
+
+    @property
+    def output_names(self) -> list[str]:
+        return sorted(self.desc.outputs)
+
+    @property
+    def input_arg_names(self) -> list[str]:
+        return [n for names in self.desc.inputs.values() for n in names]
+
+    @property
+    def output_arg_names(self) -> list[str]:
+        return [n for names in self.desc.outputs.values() for n in names]
+
+    @property
+    def attr_names(self) -> list[str]:
+        return sorted(self.desc.attrs)
+
+    @property
+    def idx(self) -> int:
+        """Position among the ops of the block."""
+        return next(i for i, op in enumerate(self.block.ops) if op is self)
+
+    def input(self, name: str) -> list[str]:
+        return list(self.desc.inputs.get(name, ()))
+
+    def output(self, name: str) -> list[str]:
+        return list(self.desc.outputs.get(name, ()))
+
+    def has_attr(self, name: str) -> bool:
+        return name in self.desc.attrs
+
+    def attr(self, name: str) -> Any:
+        """An attribute's value (lists as lists). Raises FluidValueError naming the nearest there is."""
+        if name not in self.desc.attrs:
+            raise FluidValueError(f"op '{self.type}' has no attribute {name!r}{near(name, self.desc.attrs)}")
+        value = self.desc.attrs[name]
+        return list(value) if isinstance(value, tuple) else value
+
+    def all_attrs(self) -> dict[str, Any]:
+        return {n: self.attr(n) for n in self.desc.attrs}
+
+    def attr_type(self, name: str) -> str | None:
+        return attr_type(self.type, name)
+
+    def _block_attr_id(self, name: str) -> int:
+        return self.desc.attrs[name].idx
+
+    def _blocks_attr_ids(self, name: str) -> list[int]:
+        return [ref.idx for ref in self.desc.attrs[name]]
+
+    def _block_attr(self, name: str) -> Block:
+        return self.block.program.block(self._block_attr_id(name))
+
+    def _replace(self, **changes: Any) -> None:
+        self.desc = replace(self.desc, **changes)
+        self.block.program._touch()
+
+    def _set_attr(self, name: str, val: Any) -> None:
+        self._replace(attrs=FrozenMap({**self.desc.attrs, name: canonical(lookup(self.type), name, val)}))
+
+    def _remove_attr(self, name: str) -> None:
+        self._replace(attrs=self.desc.attrs.without(name))
+
+    def _rename_input(self, old_name: str, new_name: str) -> None:
+        self._replace(inputs=_renamed(self.desc.inputs, old_name, new_name))
+
+    def _rename_output(self, old_name: str, new_name: str) -> None:
+        self._replace(outputs=_renamed(self.desc.outputs, old_name, new_name))
+
+    def to_string(self, throw_on_error: bool = False) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        return text.op_text(self.desc)
+
+    __repr__ = __str__
+
+
+def _renamed(slots: FrozenMap, old: str, new: str) -> FrozenMap:
+    return FrozenMap({s: tuple(new if n == old else n for n in names) for s, names in slots.items()})

@@ -1,0 +1,277 @@
+"""Program: Fluid's mutable handle over the frozen descs of ir/desc.py, and the default programs that layers go to.
+
+A handle never does more than hold a desc and replace it; :attr:`Program.desc` is the frozen value that passes, the
+compiler and the printers work on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from ..base.roles import OpRole
+from ..errors import FetchError, FluidTypeError, FluidValueError
+from ..ir import edit, proto, show, text
+from ..ir.desc import EMPTY, ProgramDesc
+from ..ops.registry import attr_type
+from .block import Block
+from .operator import Operator
+from .variable import Parameter, Variable, names_of
+
+
+class Program:
+    """A static program: blocks of ops over named variables. Print it, rewrite it, run it."""
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = [Block(self, 0)]
+        self.current_block_idx = 0
+        self._seed = 0
+        self._op_role: int = int(OpRole.Forward)
+        self._op_role_var: list[str] = []
+        self._uid = 0
+        self._version = 0
+        self._grad_calls = 0  # how often the program was differentiated: names of higher gradients depend on it
+        self._loaded = False  # it came from a file, so names in it may be those that are generated next
+        self._desc: ProgramDesc | None = None
+        self._readers: list[Any] = []  # loaders that feed every run (DataLoader with iterable=False)
+        self._reused: dict[str, str] = {}  # variables that share a name since memory_optimize, and that name
+        self._memory_optimized = False  # compile it with the scheduler that saves memory
+        self._trainers_endpoints: list[str] = []  # nccl2 mode: where the trainers are, in order of their numbers
+        self._nccl_comm_num, self._use_hierarchical_allreduce, self._hierarchical_allreduce_inter_nranks = 1, False, 0
+        self._before: Program | None = None  # of a trainer's startup program in a job: as it was before transpile
+        self._pserver_plan: Any = None  # of a job's program: the dist.pserver_plan.PserverPlan that it belongs to
+
+    def _touch(self) -> None:
+        self._version += 1
+        self._desc = None
+
+    def _next_uid(self) -> int:
+        self._uid += 1
+        return self._uid - 1
+
+    @property
+    def desc(self) -> ProgramDesc:
+        """The frozen value of the program as it stands."""
+        if self._desc is None:
+            self._desc = ProgramDesc(tuple(b.desc for b in self.blocks), self._seed)
+        return self._desc
+
+    @classmethod
+    def from_desc(cls, desc: ProgramDesc, like: Program | None = None) -> Program:
+        """A program that holds `desc`; parameters take their Python-side attributes from those of `like`."""
+        program = cls()
+        program.blocks = []
+        program._seed = desc.seed
+        known = {p.name: p for p in like.all_parameters()} if like is not None else {}
+        for idx, b in enumerate(desc.blocks):
+            block = Block(program, idx, b.parent, b.forward)
+            for name, d in b.vars.items():
+                extra = known[name].extra() if name in known else {}
+                block.vars[name] = Parameter(block, d, **extra) if d.is_parameter else Variable(block, d)
+            block.ops = [Operator(block, o) for o in b.ops]
+            program.blocks.append(block)
+        program._uid = 1 + edit.max_uid(desc)
+        program._desc = desc
+        return program
+
+    def _set_desc(self, desc: ProgramDesc) -> None:
+        """Become what `desc` says, in place; handles of variables that stay are kept."""
+        fresh = Program.from_desc(desc, like=self)
+        for old, new in zip(self.blocks, fresh.blocks, strict=False):
+            for name, var in old.vars.items():
+                if name in new.vars and type(var) is type(new.vars[name]):
+                    var.desc, var.block = new.vars[name].desc, new
+                    new.vars[name] = var
+        for block in fresh.blocks:
+            block.program = self
+        self.blocks, self._seed, self._uid = fresh.blocks, fresh._seed, max(self._uid, fresh._uid)
+        self.current_block_idx = min(self.current_block_idx, len(self.blocks) - 1)
+        self._touch()
+
+    @property
+    def random_seed(self) -> int:
+        """0: a new seed in every process; otherwise runs of the program repeat exactly."""
+        return self._seed
+
+    @random_seed.setter
+    def random_seed(self, seed: int) -> None:
+        if not isinstance(seed, int):
+            raise FluidValueError("Program.random_seed's input seed must be an integer")
+        self._seed = seed
+        self._touch()
+
+    @property
+    def num_blocks(self) -> int:
+        return len(self.blocks)
+
+    def global_block(self) -> Block:
+        return self.blocks[0]
+
+    def block(self, index: int) -> Block:
+        return self.blocks[index]
+
+    def current_block(self) -> Block:
+        return self.blocks[self.current_block_idx]
+
+    def _create_block(self, parent_idx: int | None = None) -> Block:
+        parent = self.current_block_idx if parent_idx is None else parent_idx
+        block = Block(self, len(self.blocks), parent)
+        self.blocks.append(block)
+        self.current_block_idx = block.idx
+        self._touch()
+        return block
+
+    def _rollback(self) -> None:
+        self.current_block_idx = self.current_block().parent_idx
+
+    def list_vars(self) -> Iterator[Variable]:
+        for block in self.blocks:
+            yield from block.vars.values()
+
+    def all_parameters(self) -> list[Parameter]:
+        return [p for block in self.blocks for p in block.all_parameters()]
+
+    def clone(self, for_test: bool = False) -> Program:
+        """A copy that shares nothing that changes; `for_test` drops backward and update ops and sets is_test."""
+        return self._copy(edit.for_test(self.desc) if for_test else self.desc)
+
+    def _copy(self, desc: ProgramDesc) -> Program:
+        copy = Program.from_desc(desc, like=self)
+        copy._uid = max(copy._uid, self._uid)
+        copy.current_block_idx = min(self.current_block_idx, len(copy.blocks) - 1)
+        copy._grad_calls, copy._readers = self._grad_calls, list(self._readers)
+        copy._loaded = self._loaded
+        copy._op_role, copy._op_role_var = self._op_role, list(self._op_role_var)
+        copy._reused, copy._memory_optimized = dict(self._reused), self._memory_optimized
+        copy._pserver_plan, copy._trainers_endpoints = self._pserver_plan, list(self._trainers_endpoints)
+        copy._nccl_comm_num, copy._use_hierarchical_allreduce = self._nccl_comm_num, self._use_hierarchical_allreduce
+        copy._hierarchical_allreduce_inter_nranks = self._hierarchical_allreduce_inter_nranks
+        return copy
+
+    def _refuse_reused(self, names: Iterable[str]) -> None:
+        """Raises FetchError for a variable whose value is lost, since it shares its memory with others."""
+        for name in names if self._reused else ():
+            if name in self._reused:
+                now = self._reused[name]
+                how = "other variables took its memory" if now == name else f"it was merged into {now!r}"
+                raise FetchError(
+                    f"variable {name!r} does not keep its value: {how} in memory_optimize; "
+                    "name it in skip_opt_set there"
+                )
+
+    def _prune(self, targets: Any) -> Program:
+        """The ops that `targets` (variables, ops, names) need, as a new program."""
+        return self._prune_with_input([], targets)
+
+    def _prune_with_input(self, feeded_var_names: Sequence[str], targets: Any) -> Program:
+        """As _prune, but what is fed is not computed."""
+        names: list[str] = []
+        for t in targets if isinstance(targets, list | tuple) else [targets]:
+            if isinstance(t, Operator):
+                names += [n for n in t.output_arg_names if n != EMPTY]
+            elif isinstance(t, Variable | str):
+                names.append(t if isinstance(t, str) else t.name)
+            else:
+                raise FluidValueError(
+                    f"All targets of Program._prune_with_input() can only be Variable or Operator, but received {type(t)}."
+                )
+        self._refuse_reused(names)
+        for name in [*names, *feeded_var_names]:
+            self.global_block()._var_recursive(name)
+        return self._copy(edit.prune(self.desc, names, tuple(feeded_var_names)))
+
+    def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
+        return text.to_text(self.desc)
+
+    def __str__(self) -> str:
+        return text.to_text(self.desc)
+
+    def __repr__(self) -> str:
+        return f"<{text.summary(self.desc)}>"
+
+    def _repr_html_(self) -> str:
+        return show.to_html(self.desc)
+
+    def serialize_to_string(self) -> bytes:
+        """The program as Paddle's ProgramDesc protobuf (what ``__model__`` and ``.pdmodel`` files hold)."""
+        return proto.to_bytes(self.desc, attr_type)
+
+    @staticmethod
+    def parse_from_string(data: bytes) -> Program:
+        """The program in Paddle's ProgramDesc protobuf. Raises ParseError, and nothing else, for bytes that hold none."""
+        program = Program.from_desc(proto.from_bytes(data))
+        program._loaded = True
+        return program
+
+    @contextlib.contextmanager
+    def _role(self, role: int, role_var: Iterable[Any] = ()) -> Iterator[None]:
+        """Ops appended within carry this op_role and op_role_var."""
+        old = self._op_role, self._op_role_var
+        self._op_role, self._op_role_var = int(role), list(names_of(list(role_var)))
+        try:
+            yield
+        finally:
+            self._op_role, self._op_role_var = old
+
+    def _optimized_guard(self, param_and_grads: Any) -> Any:
+        return self._role(OpRole.Optimize, param_and_grads)
+
+    def _backward_role_guard(self) -> Any:
+        return self._role(OpRole.Backward)
+
+    def _lr_schedule_guard(self, is_with_opt: bool = False) -> Any:
+        return self._role(OpRole.LRSched | (OpRole.Optimize if is_with_opt else 0))
+
+
+_main_program = Program()
+_startup_program = Program()
+
+
+def default_main_program() -> Program:
+    """The program that layers are appended to."""
+    return _main_program
+
+
+def default_startup_program() -> Program:
+    """The program that initialises the parameters."""
+    return _startup_program
+
+
+def switch_main_program(program: Program) -> Program:
+    """Make `program` the default main program; return the one that was."""
+    global _main_program
+    old, _main_program = _main_program, program
+    return old
+
+
+def switch_startup_program(program: Program) -> Program:
+    """Make `program` the default startup program; return the one that was."""
+    global _startup_program
+    old, _startup_program = _startup_program, program
+    return old
+
+
+@contextlib.contextmanager
+def program_guard(main_program: Program, startup_program: Program | None = None) -> Iterator[None]:
+    """Layers within the block go to these programs."""
+    for what, p in (("main_program", main_program), ("startup_program", startup_program)):
+        if not isinstance(p, Program) and not (p is None and what == "startup_program"):
+            raise FluidTypeError(f"program_guard's {what} is a Program, not {type(p).__name__}")
+    old_main = switch_main_program(main_program)
+    old_startup = switch_startup_program(startup_program) if startup_program is not None else None
+    try:
+        yield
+    finally:
+        switch_main_program(old_main)
+        if old_startup is not None:
+            switch_startup_program(old_startup)
+
+
+def as_program(program: Program | None) -> Program:
+    """`program`, or the default main program for None. Raises FluidTypeError for anything else."""
+    if program is None:
+        return default_main_program()
+    if not isinstance(program, Program):
+        raise FluidTypeError(f"expected a Program, got {type(program).__name__}")
+    return program

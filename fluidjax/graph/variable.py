@@ -1,0 +1,234 @@
+"""Variable and Parameter: thin handles on frozen VarDescs, with Fluid's attributes and operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ..base.dtypes import VarType, enum_of, name_of
+from ..errors import FluidTypeError, FluidValueError
+from ..ir.desc import VarDesc
+
+if TYPE_CHECKING:
+    from .block import Block
+
+
+def as_shape(shape: Any) -> tuple[int, ...]:
+    """A shape tuple from Fluid's forms: ints, None for unknown."""
+    if isinstance(shape, int):
+        shape = (shape,)
+    if shape is None or isinstance(shape, str):
+        raise FluidTypeError(f"a shape is a list of ints (-1 or None where unknown), not {shape!r}")
+    result = tuple(-1 if n is None else int(n) for n in shape)
+    if any(n < -1 for n in result):
+        raise FluidValueError(f"shape {list(result)} has a negative dimension other than -1")
+    return result
+
+
+class Variable:
+    """A named value of a program: shape (-1 where unknown), dtype, and whether it outlives a run (persistable)."""
+
+    if TYPE_CHECKING:  # what operators.install gives it
+        __add__: Any
+        __radd__: Any
+        __sub__: Any
+        __rsub__: Any
+        __mul__: Any
+        __rmul__: Any
+        __truediv__: Any
+        __rtruediv__: Any
+        __floordiv__: Any
+        __mod__: Any
+        __pow__: Any
+        __rpow__: Any
+        __neg__: Any
+        __lt__: Any
+        __le__: Any
+        __gt__: Any
+        __ge__: Any
+
+    def __init__(self, block: Block, desc: VarDesc) -> None:
+        self.block = block
+        self.desc = desc
+        self.error_clip: Any = None
+
+    def _replace(self, **changes: Any) -> None:
+        self.desc = replace(self.desc, **changes)
+        self.block.program._touch()
+
+    @property
+    def name(self) -> str:
+        return self.desc.name
+
+    @name.setter
+    def name(self, new: str) -> None:
+        self.block._rename_var(self.desc.name, new)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        if self.desc.shape is None:
+            raise FluidValueError(f"variable {self.name!r} of kind {self.desc.kind} has no shape")
+        return self.desc.shape
+
+    @property
+    def dtype(self) -> VarType:
+        if self.desc.dtype is None:
+            raise FluidValueError(f"variable {self.name!r} of kind {self.desc.kind} has no dtype")
+        return enum_of(self.desc.dtype)
+
+    @property
+    def type(self) -> VarType:
+        return VarType[self.desc.kind]
+
+    @property
+    def lod_level(self) -> int:
+        return self.desc.lod_level
+
+    @lod_level.setter
+    def lod_level(self, level: int) -> None:
+        self._replace(lod_level=int(level))
+
+    @property
+    def persistable(self) -> bool:
+        return self.desc.persistable
+
+    @persistable.setter
+    def persistable(self, value: bool) -> None:
+        self._replace(persistable=bool(value))
+
+    @property
+    def stop_gradient(self) -> bool:
+        return self.desc.stop_gradient
+
+    @stop_gradient.setter
+    def stop_gradient(self, value: bool) -> None:
+        self._replace(stop_gradient=bool(value))
+
+    @property
+    def is_data(self) -> bool:
+        return self.desc.is_data
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def astype(self, dtype: Any) -> Variable:
+        """A ``cast`` of this variable to another dtype."""
+        from . import operators
+
+        return operators.astype(self, dtype)
+
+    def _set_error_clip(self, error_clip: Any) -> None:
+        """Clip this variable's gradient (see clip.ErrorClipByValue)."""
+        self.error_clip = error_clip
+
+    def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
+        return str(self)
+
+    def clone(self) -> Variable:
+        """A copy of the value, through an ``assign`` op."""
+        from . import operators
+
+        return operators.unary(self, "assign")
+
+    def __str__(self) -> str:
+        d = self.desc
+        what = d.kind if d.shape is None else f"{d.dtype}{list(d.shape)}"
+        flags = [n for n in ("persistable", "stop_gradient", "is_data") if getattr(d, n)]
+        flags += ["trainable"] if d.is_parameter and d.trainable else []
+        return f"{type(self).__name__}({d.name!r}, {', '.join([what, *flags])})"
+
+    __repr__ = __str__
+    __hash__ = object.__hash__
+
+    def __len__(self) -> int:
+        n = self.shape[0] if self.shape else 0
+        if n < 0:
+            raise FluidTypeError(f"variable {self.name!r} has an unknown first dimension, so no len()")
+        return n
+
+    def __iter__(self) -> Any:
+        raise FluidTypeError(f"variable {self.name!r} cannot be iterated over; use layers.unstack or layers.split")
+
+    def __bool__(self) -> bool:
+        raise FluidTypeError(
+            f"variable {self.name!r} has no value while the program is built, so it is neither true nor false; "
+            "use layers.cond or layers.Switch"
+        )
+
+    def __getitem__(self, item: Any) -> Variable:
+        from . import operators
+
+        return operators.getitem(self, item)
+
+
+class Parameter(Variable):
+    """A trainable persistable variable with what Fluid hangs on it.
+
+    optimize_attr: ``{"learning_rate": factor}``; regularizer, gradient_clip_attr: used by minimize;
+    do_model_average: whether ModelAverage takes part.
+    """
+
+    def __init__(self, block: Block, desc: VarDesc, **extra: Any) -> None:
+        super().__init__(block, desc)
+        self.optimize_attr: dict[str, Any] = extra.get("optimize_attr") or {"learning_rate": 1.0}
+        self.regularizer: Any = extra.get("regularizer")
+        self.gradient_clip_attr: Any = extra.get("gradient_clip_attr")
+        self.do_model_average: bool | None = extra.get("do_model_average")
+        self.initializer: Any = extra.get("initializer")
+        self.is_distributed: bool = bool(extra.get("is_distributed", False))
+
+    @property
+    def trainable(self) -> bool:
+        return self.desc.trainable
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        self._replace(trainable=bool(value))
+
+    def extra(self) -> dict[str, Any]:
+        """The Python-side attributes, for a copy of this parameter."""
+        names = ("optimize_attr", "regularizer", "gradient_clip_attr", "do_model_average", "initializer", "is_distributed")
+        return {n: getattr(self, n) for n in names}
+
+
+def var_desc(
+    name: str,
+    shape: Sequence[int | None] | None = None,
+    dtype: Any = None,
+    type: Any = VarType.LOD_TENSOR,
+    lod_level: int | None = None,
+    persistable: bool | None = None,
+    stop_gradient: bool = False,
+    is_data: bool = False,
+    need_check_feed: bool = False,
+    **parameter: Any,
+) -> VarDesc:
+    """A VarDesc from the arguments that Fluid's create_var takes."""
+    if not isinstance(name, str) or not name:
+        raise FluidTypeError(f"a variable's name is a non-empty string, not {name!r}")
+    return VarDesc(
+        name,
+        None if shape is None else as_shape(shape),
+        None if dtype is None else name_of(dtype),
+        VarType(type).name if isinstance(type, int) else str(type),
+        int(lod_level or 0),
+        bool(persistable),
+        bool(stop_gradient),
+        bool(is_data),
+        bool(need_check_feed),
+        **parameter,
+    )
+
+
+def names_of(value: Any) -> tuple[str, ...]:
+    """Names of a slot's value: a variable, a name, or a list of them."""
+    if isinstance(value, str | Variable):
+        value = (value,)
+    result = []
+    for v in value:
+        if not isinstance(v, str | Variable):
+            raise FluidTypeError(f"an op's slot takes variables or their names, not {type(v).__name__}")
+        result.append(v if isinstance(v, str) else v.name)
+    return tuple(result)

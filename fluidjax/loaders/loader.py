@@ -1,0 +1,328 @@
+"""DataLoader: batches of a Python generator, checked and put on the device by a background thread."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, NoReturn
+
+import jax
+import numpy as np
+
+from ..core import EOFException
+from ..data_feeder import sample_rule, stacked
+from ..errors import FeedError, FluidTypeError, FluidValueError, UnsupportedError
+from ..graph.program import Program
+from ..graph.variable import Variable
+from ..lod_tensor import LoDTensor
+from ..runtime.feeding import FeedRule, ranges, rule_for
+from ..runtime.place import Place, as_place
+from .channel import Background
+from .decorators import ReaderPass, batch, reading_pass
+from .position import Positioned
+
+Source = Callable[[], Iterable[Any]]
+Feed = dict[str, Any]
+
+
+class GeneratorLoader(Positioned):
+    """What DataLoader.from_generator returns: set a generator, then iterate, or start and run the program.
+
+    Iterating (``for data in loader():``) yields what Executor.run takes as feed: a list with one dict of arrays for each
+    place; with return_list, lists of arrays in their place. Each iteration calls the generator anew, in a thread that is
+    up to `capacity` batches ahead; leaving the loop stops it. What the generator raises is raised in the loop, with its
+    traceback. Dtypes, shapes and ranges (labels, ids) are checked on the host before the transfer: FeedError.
+
+    ``position`` tells the pass and how many of its batches were handed out; ``resume(position)`` has the next pass begin
+    there (docs/checkpoints.md).
+    """
+
+    def __init__(
+        self,
+        feed_list: Sequence[Variable] | None,
+        capacity: int | None,
+        use_double_buffer: bool = True,
+        iterable: bool = True,
+        return_list: bool = False,
+        drop_last: bool = True,
+    ) -> None:
+        if not capacity or int(capacity) <= 0:
+            raise FluidValueError(f"a DataLoader needs a capacity, the number of batches to prefetch, not {capacity!r}")
+        if not feed_list:
+            raise FluidValueError("a DataLoader needs a feed_list: the variables that the generator's batches are for")
+        for var in feed_list:
+            sample_rule(var)
+        super().__init__()
+        self._feed_list = list(feed_list)
+        self._capacity = int(capacity)
+        self._to_device = use_double_buffer
+        self._iterable = iterable
+        self._return_list = return_list
+        self._drop_last = drop_last
+        self._places: list[Place] = []
+        self._source: Source | None = None
+        self._running: Background | None = None
+        self._iterator: Iterator[Any] | None = None
+        self._pass = ReaderPass(0)
+        if not iterable:
+            vars(self._program).setdefault("_readers", []).append(self)  # Executor.run asks them for the feed
+
+    @property
+    def iterable(self) -> bool:
+        return self._iterable
+
+    @property
+    def _program(self) -> Program:
+        return self._feed_list[0].block.program
+
+    # -- where the batches come from -------------------------------------------------------------------------------
+
+    def set_sample_generator(
+        self, reader: Source, batch_size: int, drop_last: bool = True, places: Any = None
+    ) -> GeneratorLoader:
+        """`reader` yields samples (a tuple with a field for each variable); `batch_size` of them make a batch.
+
+        drop_last: leave a shorter last batch out. places: a place or a list of them; needed where the loader is iterated
+        over. Samples are converted as by DataFeeder.
+        """
+        return self.set_sample_list_generator(batch(reader, batch_size, drop_last), places)
+
+    def set_sample_list_generator(self, reader: Source, places: Any = None) -> GeneratorLoader:
+        """`reader` yields batches as lists of samples, such as ``paddle.batch`` makes."""
+
+        def feeds() -> Iterator[Feed]:
+            rules = self._rules()
+            for samples in reader():
+                feed = stacked(rules, samples)
+                yield {rule.name: rule(feed[rule.name]) for rule in rules}
+
+        return self._set(feeds, reader, places)
+
+    def set_batch_generator(self, reader: Source, places: Any = None) -> GeneratorLoader:
+        """`reader` yields batches: a tuple or list with an array of the declared dtype for each variable."""
+
+        def feeds() -> Iterator[Feed]:
+            rules = self._rules()
+            for arrays in reader():
+                yield _checked_batch(rules, arrays)
+
+        return self._set(feeds, reader, places)
+
+    def _set(self, feeds: Callable[[], Iterator[Feed]], reader: Any, places: Any) -> GeneratorLoader:
+        if not callable(reader):
+            raise FluidTypeError(f"a DataLoader takes a function that returns a generator, not {type(reader).__name__}")
+        if self._iterable:
+            if places is None:
+                raise FluidValueError(
+                    "places cannot be None when the DataLoader is iterable; give fluid.CPUPlace(), for instance"
+                )
+            many = places if isinstance(places, list | tuple) else [places]
+            if not many:
+                raise FluidValueError("a DataLoader needs at least one place")
+            self._places = [as_place(p) for p in many]
+        self._source = feeds
+        return self
+
+    def _rules(self) -> list[FeedRule]:
+        """What each variable must look like, with the ranges that the program's ops expect by now."""
+        desc = self._program.desc
+        bounds = ranges(desc, tuple(op for block in desc.blocks for op in block.ops))
+        return [rule_for(var.desc, bounds.get(var.name, ())) for var in self._feed_list]
+
+    # -- iterating -------------------------------------------------------------------------------------------------
+
+    def __call__(self) -> GeneratorLoader:
+        return self
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        if not self._iterable:
+            raise FluidTypeError(
+                "this DataLoader is not iterable: it was made with iterable=False; call start() and run the program"
+            )
+        return self._batches(self._ready())
+
+    def __next__(self) -> list[Any]:
+        """The next batch of an iteration of the loader's own, which begins with the first call."""
+        if self._iterator is None:
+            self._iterator = iter(self)
+        try:
+            return next(self._iterator)
+        except BaseException:
+            self._iterator = None
+            raise
+
+    next = __next__
+
+    def _ready(self) -> Source:
+        if self._source is None:
+            raise FluidValueError(
+                "the DataLoader has no source of data yet; call set_sample_generator or the like first"
+            )
+        return self._source
+
+    def _batches(self, source: Source) -> Iterator[list[Any]]:
+        now = self._begin()
+        with contextlib.closing(self._ahead(now, self._placed(source, now.skip))) as groups:
+            for group in groups:
+                self._handed_out(now)
+                yield group
+        self._ended(now)
+
+    def _ahead(self, now: ReaderPass, items: Iterable[Any]) -> Background:
+        """The items, read ahead as part of a pass."""
+        context = contextvars.copy_context()
+        context.run(reading_pass.set, now)
+        return context.run(lambda: Background(lambda: items, self._capacity, "fluidjax-loader"))
+
+    def _placed(self, source: Source, skip: int) -> Iterator[list[Any]]:
+        """Groups of a feed for each place, on its device; without the first `skip`."""
+        devices = [place.device() for place in self._places]
+        group: list[Feed] = []
+        for feed in _after(skip * len(devices), source):
+            group.append(self._put(feed, devices[len(group)]))
+            if len(group) == len(devices):
+                yield self._shown(group)
+                group = []
+        if group and not self._drop_last:
+            yield self._shown(group)
+
+    def _put(self, feed: Feed, device: Any) -> Feed:
+        """The feed on the device, copied, so that the generator may fill its arrays anew; LoDTensors wait for the executor."""
+        if not self._to_device:
+            return feed
+        with jax.enable_x64(True):
+            # A copy of our own: on the CPU a transfer may go on reading the generator's array after it returns.
+            return {n: v if isinstance(v, LoDTensor) else jax.device_put(np.array(v), device) for n, v in feed.items()}
+
+    def _shown(self, group: list[Feed]) -> list[Any]:
+        return [[feed[v.name] for v in self._feed_list] for feed in group] if self._return_list else group
+
+    # -- feeding the program by itself -----------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin reading; each Executor.run of the program then takes a batch, until it raises core.EOFException.
+
+        Raises FluidTypeError for a loader that is iterated over, FluidValueError before reset() of an earlier start.
+        """
+        self._needs_start("start")
+        if self._running is not None:
+            raise FluidValueError("the DataLoader was started before; call reset() first")
+        source = self._ready()
+        self._pass = now = self._begin()
+        self._running = self._ahead(now, (self._put(feed, None) for feed in _after(now.skip, source)))
+
+    def reset(self) -> None:
+        """Stop reading, so that start() can begin again from the first batch."""
+        self._needs_start("reset")
+        if self._running is not None:
+            self._running.close()
+            self._running = None
+
+    def _needs_start(self, what: str) -> None:
+        if self._iterable:
+            raise FluidTypeError(
+                f"{what}() cannot be called when the DataLoader is iterable; make it with iterable=False"
+            )
+
+    def _next_feed(self) -> Feed:
+        """The next batch of a started loader, for the executor. Raises EOFException at the end."""
+        if self._running is None:
+            raise FluidValueError(
+                f"{self._feed_list[0].name!r} comes from a DataLoader with iterable=False; call its start() before the program runs"
+            )
+        feed, more = self._running.next()
+        if not more:
+            self._ended(self._pass)
+            raise EOFException("There is no next data.")
+        self._handed_out(self._pass)
+        return feed
+
+
+def _after(count: int, source: Source) -> Iterator[Any]:
+    """What a source gives after the first so many. The source is called when the first is asked for."""
+    yield from islice(source(), count, None)
+
+
+def _checked_batch(rules: Sequence[FeedRule], arrays: Any) -> Feed:
+    """The arrays by name. Raises FeedError for what does not fit."""
+    names = ", ".join(repr(rule.name) for rule in rules)
+    if isinstance(arrays, Mapping) or not isinstance(arrays, tuple | list):
+        raise FeedError(f"a batch is a tuple or list of arrays for {names}, not a {type(arrays).__name__}")
+    if len(arrays) != len(rules):
+        raise FeedError(f"a batch holds {len(arrays)} arrays, but the feed_list has {len(rules)} variables: {names}")
+    # a device array that has a range to keep comes to the host for it; this is the background thread
+    return {
+        rule.name: rule(np.asarray(value) if rule.ranges and isinstance(value, jax.Array) else value)
+        for rule, value in zip(rules, arrays, strict=True)
+    }
+
+
+class DataLoader:
+    """Makes loaders: ``DataLoader.from_generator``."""
+
+    def __init__(self, dataset: Any = None, *args: Any, **kwargs: Any) -> None:
+        raise UnsupportedError(
+            "DataLoader(dataset) over a map-style dataset is not there; write a generator and use DataLoader.from_generator"
+        )
+
+    @staticmethod
+    def from_generator(
+        feed_list: Sequence[Variable] | None = None,
+        capacity: int | None = None,
+        use_double_buffer: bool = True,
+        iterable: bool = True,
+        return_list: bool = False,
+        use_multiprocess: bool = False,
+        drop_last: bool = True,
+    ) -> GeneratorLoader:
+        """A loader for these fed variables.
+
+        capacity: how many batches to prefetch. use_double_buffer: put them on the device ahead of their use; otherwise
+        they stay NumPy arrays. iterable: iterate over the loader; False: start() it and run the program without feed.
+        return_list: yield lists instead of dicts. use_multiprocess: as in Fluid without meaning for static programs.
+        drop_last: with several places, leave out last batches that are too few.
+
+        Raises FluidValueError without feed_list or capacity.
+        """
+        return GeneratorLoader(feed_list, capacity, use_double_buffer, iterable, return_list, drop_last)
+
+    @staticmethod
+    def from_dataset(dataset: Any, places: Any, drop_last: bool = True) -> NoReturn:
+        """Not supported: Fluid's Dataset runs a file parser in C++. Raises UnsupportedError."""
+        raise UnsupportedError(
+            "DataLoader.from_dataset needs Fluid's Dataset, which is not there; read the files in a generator and use "
+            "DataLoader.from_generator"
+        )
+
+
+class PyReader(GeneratorLoader):
+    """The older name of DataLoader.from_generator, with ``decorate_*`` for ``set_*``."""
+
+    def __init__(
+        self,
+        feed_list: Sequence[Variable] | None = None,
+        capacity: int | None = None,
+        use_double_buffer: bool = True,
+        iterable: bool = True,
+        return_list: bool = False,
+    ) -> None:
+        super().__init__(feed_list, capacity, use_double_buffer, iterable, return_list)
+
+    def decorate_sample_generator(
+        self, sample_generator: Source, batch_size: int, drop_last: bool = True, places: Any = None
+    ) -> None:
+        """As set_sample_generator."""
+        self.set_sample_generator(sample_generator, batch_size, drop_last, places)
+
+    def decorate_sample_list_generator(self, reader: Source, places: Any = None) -> None:
+        """As set_sample_list_generator."""
+        self.set_sample_list_generator(reader, places)
+
+    def decorate_batch_generator(self, reader: Source, places: Any = None) -> None:
+        """As set_batch_generator."""
+        self.set_batch_generator(reader, places)
+
+
+__all__ = ["DataLoader", "PyReader"]

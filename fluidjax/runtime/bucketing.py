@@ -1,0 +1,90 @@
+"""LoDTensors to what a step takes, and back: rows and lengths go up to a bucket, equal LoDs get equal keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import FluidValueError
+from ..lod_tensor import Lod, LoDTensor, fault
+from ..ops.ragged import Ragged
+
+SMALLEST = 8
+
+
+def bucket(n: int) -> int:
+    """The least of 8, 12, 16, 24, 32, 48, ... that is no less than n.
+
+    Two sizes an octave: at most half as much again, and 2 log2(n / 8) + 2 of them up to n.
+    """
+    size = SMALLEST
+    while size < n:
+        size *= 2
+    between = size * 3 // 4
+    return between if size > SMALLEST and n <= between else size
+
+
+def bucketed(feed: Mapping[str, Any], exact: bool = False) -> dict[str, Any]:
+    """A feed for ``step_fn``: LoDTensors with sequences become Ragged, anything else stays.
+
+    Rows and the longest sequence of each level are padded up to a bucket, so that varied batches make few shapes; with
+    exact they are not. Equal LoDs get equal keys, numbered by first appearance. Raises FluidValueError for a LoD that does
+    not fit its rows.
+    """
+    keys: dict[Lod, int] = {}
+    return {
+        name: _ragged(name, value, keys, exact) if isinstance(value, LoDTensor) and value._lod else value for name, value in feed.items()
+    }
+
+
+def _ragged(name: str, tensor: LoDTensor, keys: dict[Lod, int], exact: bool) -> Ragged:
+    array, lod = tensor._value(), tensor._lod
+    wrong = fault(lod, array.shape[0] if array.ndim else 0)
+    if wrong:
+        raise FluidValueError(f"{name!r} has a LoD that does not fit its rows: {wrong}")
+    offsets = tuple(np.array(level, np.int32) for level in lod)
+    longest = tuple(int(np.diff(level).max(initial=0)) for level in offsets)
+    key = keys.setdefault(lod, len(keys))
+    if exact:
+        return Ragged(np.array(array), offsets, longest, key)
+    rows = np.zeros((bucket(array.shape[0]), *array.shape[1:]), array.dtype)
+    rows[: array.shape[0]] = array
+    return Ragged(rows, offsets, tuple(map(bucket, longest)), key, padded=True)
+
+
+class StepTensor(LoDTensor):
+    """A ragged result of a step. The device is waited for when it is first looked at."""
+
+    def __init__(self, value: Ragged) -> None:
+        self._ragged: Ragged | None = value
+
+    def _fetch(self) -> None:
+        if self._ragged is not None:
+            value, self._ragged = self._ragged, None
+            self._levels: Lod = tuple(tuple(np.asarray(level).tolist()) for level in value.offsets)
+            self._rows = true_rows(value)
+
+    def _read(self) -> Any:
+        self._fetch()
+        return self._rows
+
+    def _write(self, array: Any) -> None:
+        self._fetch()
+        self._rows = array
+
+    @property
+    def _lod(self) -> Lod:
+        self._fetch()
+        return self._levels
+
+    @_lod.setter
+    def _lod(self, lod: Lod) -> None:
+        self._fetch()
+        self._levels = lod
+
+
+def true_rows(value: Ragged) -> np.ndarray:
+    """The rows without padding, on the host, a copy."""
+    return np.array(value.rows)[: int(value.count)].copy()

@@ -1,0 +1,399 @@
+"""One program, compiled for a set of fetches on a device or several: the jitted step and what surrounds it."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..base.flags import flag
+from ..errors import EnforceNotMet, FeedError, FetchError, MixesRows, NanInfError, near
+from ..ir import text
+from ..ir.desc import ProgramDesc
+from ..lod_tensor import LoDTensor
+from ..lower.divergence import divergent
+from ..lower.lockstep import AXIS, lockstep
+from ..lower.read_only import is_read_only
+from ..lower.step import Step
+from ..ops import ring
+from ..ops.ragged import Ragged
+from ..ops.selected import SelectedRows
+from .bucketing import bucketed
+from .feeding import FeedRule, declared, ranges, rule_for, unknown_feed
+from .nan_check import Finite
+from .placement import ALIKE, OWN, STACKED, Mesh, OneDevice, PerRank, Placement, per_rank
+from .scope import Scope, ScopeVar
+from .shard_layout import ShardedValue, ShardLayout, arrays_of, dealt
+from .state_buffers import SMALL, StateBuffers, StateLayout, all_rows, held_by_mesh, identical, plan
+
+# What makes XLA order a step for the least memory; it has the choice on the CPU alone.
+MEMORY_OPTIMIZED = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
+
+
+class Recompiles:
+    """Counts the feed signatures that one program was compiled for, and warns once when there are too many.
+
+    The buckets of padded sequences are few by themselves, so for the warning they do not count.
+    """
+
+    def __init__(self) -> None:
+        self.seen: dict[tuple[Any, ...], None] = {}
+        self._counted: dict[tuple[Any, ...], None] = {}
+        self.warned = False
+        self.mixes = ""  # which op has ragged feeds run on exact sizes
+
+    def add(self, feed: Mapping[str, Any]) -> None:
+        traits = [(trait, isinstance(v, Ragged) and v.padded) for n, v in sorted(feed.items()) for trait in _traits(n, v)]
+        self.seen[tuple(trait for trait, _ in traits)] = None
+        self._counted[tuple(trait for trait, padded in traits if not padded or trait[0].startswith(_SEQUENCES))] = None
+        limit = flag("FLAGS_recompile_warning")
+        if len(self._counted) > limit and not self.warned:
+            self.warned = True
+            warnings.warn(
+                f"one program was compiled for more than {limit} different feeds: {self._changing()} keeps changing; "
+                f"pad the feeds to a few sizes{self.mixes}",
+                RuntimeWarning,
+                stacklevel=6,
+            )
+
+    def _changing(self) -> str:
+        values: dict[str, set[Any]] = {}
+        for signature in self._counted:
+            for name, shape, dtype in signature:
+                values.setdefault(name, set()).add((shape, dtype))
+        name = max(values, key=lambda n: len(values[n]))
+        if name.startswith((_LENGTHS, _SEQUENCES)):
+            return name
+        shapes = [s for s, _ in values[name]]
+        if len({len(s) for s in shapes}) > 1:
+            return f"the rank of {name}"
+        dims = [i for i in range(len(shapes[0])) if len({s[i] for s in shapes}) > 1]
+        return f"dimension {', '.join(map(str, dims))} of {name}" if dims else f"the dtype of {name}"
+
+
+_LENGTHS = "the longest sequence of "
+_SEQUENCES = "the number of sequences of "
+
+
+def _traits(name: str, value: Any) -> list[tuple[str, tuple[Any, ...], str]]:
+    """What a compilation hangs on: (what it is, sizes, dtype)."""
+    if not isinstance(value, Ragged):
+        return [(repr(name), tuple(value.shape), str(value.dtype))]
+    sequences = tuple(level.shape[0] - 1 for level in value.offsets)
+    return [
+        (repr(name), tuple(value.rows.shape), str(value.dtype)),
+        (f"{_SEQUENCES}{name!r}", sequences, ""),
+        (f"{_LENGTHS}{name!r}", (value.longest, value.key), ""),
+    ]
+
+
+class Compiled:
+    """A jitted step over a bank of state arrays."""
+
+    def __init__(
+        self, desc: ProgramDesc, fetches: tuple[str, ...], where: Placement, recompiles: Recompiles, memory_optimized: bool = False,
+        pieces: Mapping[str, ShardLayout] = MappingProxyType({}),
+    ) -> None:  # fmt: skip
+        """pieces: where the variables lie of which every rank has a part."""
+        self.step = Step(desc, fetches)
+        self.pieces = {n: p for n, p in pieces.items() if not set(arrays_of([p])).isdisjoint(self.step.reads)}
+        self.made = {n: p for n, p in pieces.items() if n not in self.pieces and set(arrays_of([p])) == {n} and n in self.step.writes}
+        self._holders = {n: math.prod(desc.blocks[0].vars[n].shape or ()) for n in arrays_of(self.pieces.values())}
+        self.where = where
+        self.options = MEMORY_OPTIMIZED if memory_optimized and where.device.platform == "cpu" else None
+        self.own: frozenset[str] = frozenset()  # of these variables every rank has its own value
+        self.recompiles = recompiles
+        self.fetches = fetches
+        self._check_fetches(desc)
+        self.rules = self._rules(desc)
+        self.written = tuple(dict.fromkeys((*self.step.writes,)))
+        self.creates = any(n not in self.step.reads for n in self.written)
+        self.initialises = self.creates and not self.step.reads and not self.rules
+        self.random = self.step.random
+        self.ready: dict[Any, str | None] = {}  # signatures that are compiled, and a fetch that has a LoD there
+        self._exact: set[Any] = set()  # forms of ragged feeds that some op must see without padding
+        self.bank: StateBuffers | None = None
+        self._looks = isinstance(where, OneDevice) and where.count == 1 and is_read_only(self.step)
+        self._copied: list[Any] = []  # what the values of a bank beside another one hang on
+        self.shared = isinstance(where, Mesh) and where.shared  # with other processes
+        self.agreed: set[Any] = set()  # signatures of feeds that these have compared
+        self._layouts: tuple[StateLayout, StateLayout] | None = None
+        self._fresh: Any = None  # the types that the layouts were planned for
+        self._jitted: dict[str, Any] = {}
+        self._finite: dict[str, Finite] = {}
+        self.persistable_fetches = tuple(i for i, n in enumerate(fetches) if (v := desc.blocks[0].vars.get(n)) and v.persistable)
+
+    def _check_fetches(self, desc: ProgramDesc) -> None:
+        for name in self.fetches:
+            if desc.find_var(name) is None and name in self.pieces:
+                raise FetchError(f"fetch target {name!r} lies in parts on the ranks; read it from the scope after the run")
+            if desc.find_var(name) is None:
+                raise FetchError(f"fetch target {name!r} is not in the program{near(name, desc.blocks[0].vars)}")
+
+    def _rules(self, desc: ProgramDesc) -> dict[str, FeedRule]:
+        bounds = ranges(desc, self.step.ops)
+        return {name: rule_for(var, bounds.get(name, ())) for name, var in self.step.feeds.items()}
+
+    def check_feed(self, feed: Mapping[str, Any]) -> dict[str, Any]:
+        """The fed values that the step takes. Raises FeedError for what is missing, unknown or does not fit."""
+        rules = self.rules
+        values = {}
+        for name, value in feed.items():
+            rule = rules.get(name)
+            if rule is not None:
+                values[name] = rule(value)
+            else:
+                var = self.step.desc.find_var(name)
+                if var is None:
+                    raise unknown_feed(name, self.step.desc)
+                if var.shape is not None:
+                    rule_for(var)(value)  # fed, but nothing that is asked for reads it
+        if len(values) < len(rules):
+            name = next(n for n in rules if n not in values)
+            given = f"; fed are {', '.join(map(repr, feed))}" if feed else ""
+            raise FeedError(f"{name!r} must be fed{self.step._reader_of(name)}{given}")
+        return values
+
+    def packed(self, values: Any) -> Any:
+        """Checked values with LoDTensors as a step takes them: padded up to a bucket unless an op mixes rows."""
+        if isinstance(values, tuple):
+            return tuple(map(self.packed, values))
+        form = _form(values)
+        return bucketed(values, exact=form in self._exact) if form else values
+
+    def remember(self, values: Any, reason: MixesRows) -> bool:
+        """Have such feeds run on exact sizes from now on. False if they do already."""
+        if isinstance(values, tuple):
+            return any([self.remember(one, reason) for one in values])
+        form = _form(values)
+        if not form or form in self._exact:
+            return False
+        self._exact.add(form)
+        place = "".join(f" ({n})" for n in getattr(reason, "__notes__", ()) if n.startswith("in op: "))
+        self.recompiles.mixes = f"; ragged feeds run on exact sizes, because {reason}{place}"
+        return True
+
+    # -- state -----------------------------------------------------------------------------------------------------
+
+    def in_force(self, scope: Scope) -> bool:
+        """Whether the bank of this program's state is what `scope` shows."""
+        return self.bank is not None and scope._bank is self.bank
+
+    def bind(self, scope: Scope) -> StateBuffers:
+        """The bank of this program's state in `scope`; made from the scope's variables where it is not in force."""
+        bank = self.bank
+        if bank is not None and scope._bank is bank:
+            return bank
+        held = held_by_mesh(self.step.reads, scope) if self._looks else []
+        if held and bank is not None and identical(held, self._copied):
+            return bank
+        values, fresh = self._collect(scope, keep=bool(held))
+        if self._layouts is None or fresh != self._fresh:
+            self._fresh = fresh
+            own = {n for n, v in values.items() if n in self._holders or isinstance(v, PerRank)}
+            shapes = {n: jax.ShapeDtypeStruct(v.shape[1:], v.dtype) if n in own else v for n, v in values.items()}
+            mutable = {n: shapes[n] for n in self.written if n in shapes}
+            constant = {n: v for n, v in shapes.items() if n not in mutable}
+            self._layouts = plan(mutable, self.own), plan(constant, self.own)
+            self._jitted.clear()
+            self.ready.clear()
+        bank = StateBuffers(scope, self._layouts, values, self.where, self.pieces, beside=bool(held))
+        self.bank, self._copied = bank, held
+        return bank
+
+    def _collect(self, scope: Scope, keep: bool = False) -> tuple[dict[str, Any], Any]:
+        """Values of what the step reads, out of other banks (keep: these go on); and their types, which the layout hangs on."""
+        values: dict[str, Any] = {}
+        for name in (*(n for n in self.step.reads if n not in self._holders), *self.pieces):
+            var = scope.find_var(name)
+            if var is not None and var._bank is not None and not keep:
+                var._bank.dissolve()
+            value = None if var is None else self._parts(var) or var.value
+            if value is None:
+                raise EnforceNotMet(f"variable {name!r} is not initialised; run the startup program first")
+            value = value if isinstance(value, jax.Array | ShardedValue) else np.asarray(value)
+            shape = self.pieces[name].shape if name in self.pieces else self.step.desc.blocks[0].vars[name].shape
+            if not declared(shape, value.shape):
+                raise EnforceNotMet(
+                    f"variable {name!r} holds a value of shape {list(value.shape)} in the scope, but the program declares {list(shape)}"
+                )
+            values[name] = np.array(value) if keep and name in self.written else value
+        types = tuple((n, tuple(v.shape), str(v.dtype)) for n, v in values.items())
+        if self.where.count == 1:
+            return values, types
+        kept = {n: v for n in values if n not in self.pieces and (v := self._rows(scope, n)) is not None}
+        kept.update(self._dealt({n: values.pop(n) for n in self.pieces}))
+        self.own = divergent(self.step, [*kept, *self.made])
+        return {**values, **kept}, (types, self.own)
+
+    def _parts(self, var: ScopeVar) -> ShardedValue | None:
+        """The variable as it lies on this mesh already, if it does."""
+        value = var._value
+        lies = isinstance(value, ShardedValue) and value.placed == self.pieces.get(var.name) and self.where.has(value.arrays)
+        return value if lies else None
+
+    def _dealt(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The arrays that hold the variables of which every rank has a part."""
+        lying = {n: a for v in values.values() if isinstance(v, ShardedValue) for n, a in v.arrays.items()}
+        wholes = {n: v for n, v in values.items() if not isinstance(v, ShardedValue)}
+        agreed = dict(zip(wholes, self.where.agreed(list(wholes.values())), strict=True)) if wholes else {}
+        for name, array in lying.items():
+            if math.prod(array.shape[1:]) <= SMALL:  # it may be packed
+                lying[name] = per_rank(self.where.everywhere(array))
+        placed = {n: self.pieces[n] for n in wholes}
+        found = dealt(placed, agreed, self._holders, self.where.count)
+        return {**lying, **{n: per_rank(v.reshape(len(v), *(self.step.desc.blocks[0].vars[n].shape or ()))) for n, v in found.items()}}
+
+    def keep(self, name: str, value: Any) -> Any:
+        """A newly created variable as the scope has it."""
+        if name in self.made:
+            return ShardedValue(self.made[name], {name: value}, self.where.everywhere)
+        return all_rows(value) if name in self.own else value
+
+    def _rows(self, scope: Scope, name: str) -> PerRank | None:
+        """The values that the ranks have each of their own since an earlier run, if they have."""
+        var = scope.find_var(name)
+        value = None if var is None else var._value
+        return value if isinstance(value, PerRank) and len(value) == self.where.count else None
+
+    # -- running ---------------------------------------------------------------------------------------------------
+
+    def function(self, kind: str = "one") -> Any:
+        """The jitted ``(mutable, constant, feed, seed, step) -> (mutable, extra, fetches[, finite])``.
+
+        kind: "one" step; "many", where `feed` holds one more leading dimension that is scanned over; "checked", which
+        also reports which outputs are finite; "turns" and "checked turns", where `feed` is a tuple of what each rank is
+        fed and `fetches` has a list for each rank.
+        """
+        if kind not in self._jitted:
+            body = getattr(self, "_" + kind.replace(" ", "_"))
+            options: dict[str, Any] = {"donate_argnums": () if "checked" in kind else (0,), "compiler_options": self.options}
+            if "turns" in kind:
+                self._jitted[kind] = jax.jit(body, out_shardings=self._homes(kind), **options)
+            elif isinstance(self.where, Mesh):
+                self._jitted[kind] = self._spmd(body, kind, options)
+            else:
+                self._jitted[kind] = jax.jit(body, **options)
+        return self._jitted[kind]
+
+    def _spmd(self, body: Any, kind: str, options: Mapping[str, Any]) -> Any:
+        """`body` run by every device of the mesh on its part of the feed, at once."""
+        assert self._layouts is not None and isinstance(self.where, Mesh)
+        mutable, constant = ([OWN if own else ALIKE for own in layout.own] for layout in self._layouts)
+        batch = STACKED if kind == "many" else OWN
+        extra = {n: OWN if n in self.own else ALIKE for n in self._created()}
+        finite = (OWN,) if kind == "checked" else ()
+        count = self.where.count
+
+        def local(mutable: Any, constant: Any, feed: Any, seed: Any, step: Any) -> Any:
+            with ring.bound(ring.Ring(AXIS, count)):
+                return body(mutable, constant, feed, seed, step, jax.lax.axis_index(AXIS))
+
+        return self.where.spmd(local, (mutable, constant, batch, ALIKE, ALIKE), (mutable, extra, batch, *finite), **options)
+
+    def _homes(self, kind: str) -> Any:
+        """Where the results of a step of ranks in turn belong: the state where it was."""
+        if not isinstance(self.where, Mesh):
+            return None
+        assert self._layouts is not None
+        homes = [self.where.sharding(OWN if own else ALIKE) for own in self._layouts[0].own]
+        return (homes, None, None, None) if "checked" in kind else (homes, None, None)
+
+    def _created(self) -> list[str]:
+        """Variables that the step writes and that the layouts do not hold."""
+        assert self._layouts is not None
+        known = {*self._layouts[0].singles, *(n for p in self._layouts[0].packs for n in p.names)}
+        return [n for n in self.written if n not in known]
+
+    @staticmethod
+    def signature(fn: Any, feed: Any) -> Any:
+        """What a compiled function is particular to, beside the state's types."""
+        if isinstance(feed, tuple):
+            return (fn, *(v.form if type(v) is Ragged else v.shape for one in feed for v in one.values()))
+        return (fn, *(v.form if type(v) is Ragged else v.shape for v in feed.values()))
+
+    def with_lod(self, fetched: Sequence[Any]) -> str | None:
+        """The first fetch that has a LoD, given the fetched values or their types."""
+        if fetched and isinstance(fetched[0], list):  # of each rank
+            return next((name for values in fetched if (name := self.with_lod(values))), None)
+        return next((n for n, v in zip(self.fetches, fetched, strict=True) if isinstance(v, Ragged) and not v.bare), None)
+
+    def _state(self, mutable: Any, constant: Any, row: int = 0) -> dict[str, Any]:
+        assert self._layouts is not None
+        return {**self._layouts[0].unpack(mutable, row), **self._layouts[1].unpack(constant, row)}
+
+    def _split(self, state: Mapping[str, Any], constant: Any) -> tuple[list[Any], dict[str, Any]]:
+        """The mutable group as it travels on, and the variables that the step made for the first time."""
+        assert self._layouts is not None
+        taken = {id(v) for v in jax.tree.leaves(constant)}
+        own: dict[str, Any] = {}
+        for name in self.written:
+            if name in state:
+                # Two names may not share one buffer: the next step donates it.
+                own[name] = jnp.copy(state[name]) if id(state[name]) in taken else state[name]
+                taken.add(id(state[name]))
+        extra = {n: own[n][None] if n in self.own else own[n] for n in self._created() if n in own}
+        return self._layouts[0].pack(own), extra
+
+    def _key(self, seed: Any, step: Any) -> Any:
+        return jax.random.fold_in(jax.random.key(seed), step) if self.random else None
+
+    def _fetched(self, values: Sequence[Any]) -> list[Any]:
+        """What one rank of several fetches: with a first dimension, so that the ranks' can be concatenated."""
+        if self.where.count == 1:
+            return list(values)
+        values = [v.dense() if isinstance(v, SelectedRows) else v for v in values]
+        return [v if isinstance(v, Ragged) or v.ndim else v[None] for v in values]
+
+    def _one(self, mutable: Any, constant: Any, feed: Any, seed: Any, step: Any, rank: Any = None) -> Any:
+        state, fetched = self.step(self._state(mutable, constant), feed, self._key(seed, step), rank=rank)
+        self.recompiles.add(feed)  # now that no op refused it
+        return *self._split(state, constant), self._fetched(fetched)
+
+    def _many(self, mutable: Any, constant: Any, feeds: Any, seed: Any, step: Any, rank: Any = None) -> Any:
+        def body(carry: Any, feed: Any) -> Any:
+            arrays, count = carry
+            state, fetched = self.step(self._state(arrays, constant), feed, self._key(seed, count), rank=rank)
+            arrays, extra = self._split(state, constant)
+            return (arrays, count + 1), (extra, self._fetched(fetched))
+
+        (arrays, _), (extra, fetched) = jax.lax.scan(body, (mutable, jnp.asarray(step, jnp.int64)), feeds)
+        return arrays, jax.tree.map(lambda v: v[-1], extra), fetched
+
+    def _checked(self, mutable: Any, constant: Any, feed: Any, seed: Any, step: Any, rank: Any = None) -> Any:
+        finite = self._finite["checked"] = Finite()
+        state, fetched = self.step(self._state(mutable, constant), feed, self._key(seed, step), finite.watch, rank)
+        flags = finite.flags if rank is None else [f[None] for f in finite.flags]
+        return *self._split(state, constant), self._fetched(fetched), flags
+
+    def _turns(self, mutable: Any, constant: Any, feeds: Any, seed: Any, step: Any, watch: Any = None) -> Any:
+        assert self._layouts is not None
+        states = [self._state(mutable, constant, rank) for rank in range(len(feeds))]
+        results = lockstep(self.step, states, feeds, self._key(seed, step), watch)
+        self.recompiles.add({f"{n} of rank {r}": v for r, feed in enumerate(feeds) for n, v in feed.items()})
+        left = [self._split(state, constant) for state, _ in results]
+        extra = {n: jnp.concatenate([e[n] for _, e in left]) if n in self.own else v for n, v in left[0][1].items()}
+        return self._layouts[0].stack([arrays for arrays, _ in left]), extra, [self._fetched(f) for _, f in results]
+
+    def _checked_turns(self, mutable: Any, constant: Any, feeds: Any, seed: Any, step: Any) -> Any:
+        finite = self._finite["checked turns"] = Finite()
+        return *self._turns(mutable, constant, feeds, seed, step, finite.watch), finite.flags
+
+    def refuse_nan(self, kind: str, flags: Sequence[Any]) -> None:
+        """Raises NanInfError for the first output that is not finite, of a step of this kind."""
+        for (op, name), good in zip(self._finite[kind].watched, flags, strict=True):
+            if not all(np.all(s.data) for s in good.addressable_shards):
+                place = f" ({op.loc})" if op.loc else ""
+                raise NanInfError(f"op '{op.type}'{place} wrote NaN or infinity to {name!r}: {text.op_text(op)}")
+
+
+def _form(values: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Which fed values have a LoD, of how many levels, and which have the same; () if none has."""
+    found: dict[Any, int] = {}
+    return tuple([(n, found.setdefault(v._lod, len(found)), len(v._lod)) for n, v in values.items() if isinstance(v, LoDTensor)])

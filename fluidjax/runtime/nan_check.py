@@ -1,0 +1,28 @@
+"""Which values of a step are finite: FLAGS_check_nan_inf."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax.numpy as jnp
+
+from ..ir.desc import OpDesc
+from ..ops.ragged import Ragged, filled
+from ..ops.selected import values_of
+
+
+class Finite:
+    """Watches a trace: which outputs are floats, and whether all their elements are finite."""
+
+    def __init__(self) -> None:
+        self.watched: list[tuple[OpDesc, str]] = []
+        self.flags: list[Any] = []
+
+    def watch(self, op: OpDesc, env: Mapping[str, Any]) -> None:
+        for name in op.writes:
+            value = env.get(name)
+            value = filled(value, 0) if isinstance(value, Ragged) else values_of(value)
+            if value is not None and getattr(value, "dtype", None) is not None and jnp.issubdtype(value.dtype, jnp.floating):
+                self.watched.append((op, name))
+                self.flags.append(jnp.isfinite(value).all())

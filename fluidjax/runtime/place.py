@@ -1,0 +1,128 @@
+"""Where programs run: CPUPlace, CUDAPlace, CUDAPinnedPlace, as JAX devices."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import jax
+
+from ..errors import FluidTypeError, FluidValueError
+
+
+@dataclass(frozen=True)
+class CPUPlace:
+    """The host's processor."""
+
+    def device(self) -> Any:
+        return cpu_devices()[0]
+
+    def __str__(self) -> str:
+        return "CPUPlace"
+
+
+@dataclass(frozen=True)
+class CUDAPinnedPlace(CPUPlace):
+    """Page-locked host memory; JAX manages it, so this is the host."""
+
+    def __str__(self) -> str:
+        return "CUDAPinnedPlace"
+
+
+@dataclass(frozen=True)
+class CUDAPlace:
+    """GPU number `device_id`."""
+
+    device_id: int = 0
+
+    def device(self) -> Any:
+        """The JAX device. Raises FluidValueError if there is no such GPU."""
+        gpus = _gpus()
+        if not 0 <= self.device_id < len(gpus):
+            raise FluidValueError(
+                f"CUDAPlace({self.device_id}): JAX sees {len(gpus)} GPUs; use CPUPlace(), or install jax[cuda] where there is one"
+            )
+        return gpus[self.device_id]
+
+    def __str__(self) -> str:
+        return f"CUDAPlace({self.device_id})"
+
+
+Place = CPUPlace | CUDAPlace
+
+
+def cpu_devices(wanted: int = 1) -> tuple[Any, ...]:
+    """The CPU devices of this process: as many as CPU_NUM says, or at least `wanted`, if JAX was not in use before."""
+    _prepare(max(wanted, cpu_num()))
+    return tuple(jax.local_devices(backend="cpu"))
+
+
+_CPU_DEVICES = "jax_num_cpu_devices"
+_prepared = False
+
+
+def _prepare(count: int) -> None:
+    """Have JAX split the CPU into `count` devices. It does so only before its first use; after that, nothing changes."""
+    global _prepared
+    if _prepared or count == 1 or getattr(jax.config, _CPU_DEVICES) > 1:
+        return
+    _prepared = True
+    with contextlib.suppress(RuntimeError):  # JAX is in use already
+        jax.config.update(_CPU_DEVICES, count)
+
+
+def cpu_num() -> int:
+    """The environment variable CPU_NUM, 1 without it. Raises FluidValueError unless it is a whole number from 1."""
+    text = os.environ.get("CPU_NUM", "1")
+    if not text.strip().isdigit() or int(text) < 1:
+        raise FluidValueError(f"CPU_NUM says how many CPU places there are, a whole number from 1, not {text!r}")
+    return int(text)
+
+
+@cache
+def _gpus() -> tuple[Any, ...]:
+    try:
+        return tuple(jax.local_devices(backend="gpu"))
+    except RuntimeError:
+        return ()
+
+
+def is_compiled_with_cuda() -> bool:
+    """Whether JAX sees a GPU."""
+    return bool(_gpus())
+
+
+def default_place() -> Place:
+    """The first GPU that JAX sees, or the CPU."""
+    return CUDAPlace(0) if is_compiled_with_cuda() else CPUPlace()
+
+
+def as_place(place: Any) -> Place:
+    """`place`, or the default for None. Raises FluidTypeError for anything else."""
+    if place is None:
+        return default_place()
+    if not isinstance(place, CPUPlace | CUDAPlace):
+        raise FluidTypeError(f"a place is CPUPlace() or CUDAPlace(id), not {place!r}")
+    return place
+
+
+def cpu_places(device_count: int | None = None) -> list[CPUPlace]:
+    """`device_count` CPUPlaces; by default as many as the environment variable CPU_NUM says, or one."""
+    count = cpu_num() if device_count is None else device_count
+    return [CPUPlace()] * count
+
+
+def cuda_places(device_ids: list[int] | int | None = None) -> list[CUDAPlace]:
+    """CUDAPlaces of these ids; by default of FLAGS_selected_gpus, or of all GPUs."""
+    if device_ids is None:
+        chosen = os.environ.get("FLAGS_selected_gpus", "")
+        device_ids = [int(s) for s in chosen.split(",") if s.strip()] if chosen else list(range(len(_gpus())))
+    return [CUDAPlace(i) for i in ([device_ids] if isinstance(device_ids, int) else device_ids)]
+
+
+def cuda_pinned_places(device_count: int | None = None) -> list[CUDAPinnedPlace]:
+    """`device_count` CUDAPinnedPlaces; by default as many as the environment variable CPU_NUM says, or one."""
+    return [CUDAPinnedPlace()] * (device_count or cpu_num())
