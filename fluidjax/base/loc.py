@@ -6,13 +6,14 @@ import os
 import sys
 from collections.abc import Callable
 from functools import cache, wraps
+from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import FluidError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_PACKAGE = str(Path(__file__).resolve().parents[1]) + os.sep
 
 
 @cache
