@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import re
 import signal
 import socket
 import subprocess
@@ -12,12 +13,17 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
 LINE = 1 << 16  # a longer line is shown in pieces
 KEPT = 12  # lines of each process that the report shows
+# What the library under JAX's collectives on CPUs says from C++ whenever processes connect. Nothing turns it off, and as it
+# goes past Python's buffer, it lands anywhere in a line that Python has begun.
+BANNER = re.compile(
+    rb"\[Gloo\] Rank \d+ is connected to \d+ peer ranks\. Expected number of connected peer ranks is : \d+\r?\n$"
+)
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,7 @@ class Child:
 
     def _read(self, source: IO[bytes], target: Any, out: Printer) -> None:
         with source:
-            while data := source.readline(LINE):
+            for data in lines(source):
                 line = data.decode(errors="replace").rstrip("\r\n")
                 self.tail.append(line)
                 out.line(target, self.name, line)
@@ -99,6 +105,24 @@ class Child:
         return self.code if self.code >= 0 else 128 - self.code
 
 
+def lines(source: IO[bytes]) -> Iterator[bytes]:
+    """The lines of a stream, those that are longer than LINE in pieces, without Gloo's banners.
+
+    A banner ends where its line ends, so a line that it interrupted goes on with the next one.
+    """
+    begun = b""
+    while data := source.readline(LINE):
+        data = begun + data
+        banner = BANNER.search(data)
+        if banner is None:
+            begun = b""
+            yield data
+        else:
+            begun = data[: banner.start()]
+    if begun:
+        yield begun
+
+
 class Printer:
     """Whole lines under the names of the processes that wrote them, on the stream that they wrote to."""
 
@@ -130,4 +154,4 @@ def free_ports(count: int, taken: Sequence[int] = ()) -> list[int]:
     return ports
 
 
-__all__ = ["Child", "Printer", "Spec", "free_ports"]
+__all__ = ["Child", "Printer", "Spec", "free_ports", "lines"]
