@@ -66,6 +66,16 @@ def test_the_figures_are_those_of_the_step_that_runs(trained):
     assert report.fused == figures.total
 
 
+@on_cpu
+def test_both_countings_agree_on_what_goes_in_and_what_is_written_over(trained):
+    """Op by op from the program's types, and from XLA's buffers: the same arguments, and all state but the rate donated."""
+    _, _, report = trained
+    given = {kind: report.timeline[0].by_kind[kind] for kind in ("parameters", "optimizer state", "feeds")}
+    for figures in report.compiled.values():
+        assert figures.arguments == sum(given.values())
+        assert figures.alias == given["parameters"] + given["optimizer state"] - 4
+
+
 def test_nothing_runs_and_nothing_changes(monkeypatch):
     main, _, loss = training()
     before, version = main.desc, main._version
