@@ -149,22 +149,54 @@ def persistables(desc: ProgramDesc) -> dict[str, VarDesc]:
     return found
 
 
+def uses(desc: ProgramDesc, ops: Iterable[OpDesc], skipped: bool = True) -> tuple[dict[str, OpDesc], dict[str, None]]:
+    """Names that `ops` of block 0 read before one of them has written them, with their first reader; and all names written.
+
+    What sub-blocks read from outside counts with their op. skipped: so does what they write there, for a block that does
+    not run leaves the old value.
+    """
+    first: dict[str, OpDesc] = {}
+    written: dict[str, None] = {}
+    for op in ops:
+        names: Iterable[str] = op.reads
+        if op.blocks:
+            below = [name for idx in op.blocks for name in exposed(desc, idx)]
+            kept = [name for idx in op.blocks for name in captured(desc, idx).writes] if skipped else ()
+            names = (*op.reads, *below, *kept)
+        for name in names:
+            if name not in written:
+                first.setdefault(name, op)
+        written.update(dict.fromkeys(writes_with_subblocks(desc, op) if op.blocks else op.writes))
+    return first, written
+
+
 def free_names(desc: ProgramDesc) -> tuple[str, ...]:
     """What must be fed: names of block 0 that are read before anything wrote them and that are not persistable.
 
     Tensor arrays, step scopes and the like start out empty and are never fed.
     """
-    block = desc.blocks[0]
-    free: dict[str, None] = {}
-    written: set[str] = set()
-    for op in block.ops:
-        below = [name for idx in op.blocks for name in exposed(desc, idx)]
-        for name in (*op.reads, *below):
-            var = block.vars.get(name)
-            if name not in written and (var is None or (not var.persistable and var.kind in FEEDABLE_KINDS)):
-                free[name] = None
-        written.update(writes_with_subblocks(desc, op))
-    return tuple(free)
+    vars = desc.blocks[0].vars
+
+    def fed(var: VarDesc | None) -> bool:
+        return var is None or (not var.persistable and var.kind in FEEDABLE_KINDS)
+
+    return tuple(name for name in uses(desc, desc.blocks[0].ops, skipped=False)[0] if fed(vars.get(name)))
+
+
+def replaces(block: BlockDesc, op: OpDesc) -> tuple[str, ...]:
+    """Names of which nothing is left but what `op` writes.
+
+    A tensor array keeps its other entries, and the blocks of an op may not run, so such writes replace nothing.
+    """
+    if op.blocks:
+        return ()
+    return tuple(n for n in op.writes if n not in block.vars or block.vars[n].kind != "LOD_TENSOR_ARRAY")
+
+
+def step_back(desc: ProgramDesc, op: OpDesc, needed: set[str]) -> None:
+    """From the names whose values are needed after `op`, an op of block 0 that runs, to those needed before it; in place."""
+    needed.difference_update(replaces(desc.blocks[0], op))
+    needed.update(reads_with_subblocks(desc, op) if op.blocks else op.reads)
 
 
 class Liveness:
@@ -215,11 +247,7 @@ def liveness(block: BlockDesc, keep: Iterable[str] = (), desc: ProgramDesc | Non
         writes = set(writes_with_subblocks(desc, op)) if desc else set(op.writes)
         reads = set(reads_with_subblocks(desc, op)) if desc else set(op.reads)
         dead.append(frozenset(writes - live))
-        if op.blocks:
-            kept = writes & live
-        else:
-            kept = {n for n in writes & live if n in block.vars and block.vars[n].kind == "LOD_TENSOR_ARRAY"}
-        needed = reads | kept
+        needed = reads | (writes & live).difference(replaces(block, op))
         born.append(frozenset((writes & live) - needed))
         dies.append(frozenset(needed - live))
         live -= born[-1]

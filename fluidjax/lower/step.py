@@ -47,23 +47,16 @@ class Step:
 
     @cached_property
     def ops(self) -> tuple[OpDesc, ...]:
-        """The ops of block 0 that something depends on: a fetch, a persistable variable, a side effect.
-
-        A write ends the need for what the name held before, but for ops with sub-blocks and writes into tensor arrays.
-        """
-        block = self.desc.blocks[0]
-        arrays = {n for n, v in block.vars.items() if v.kind == "LOD_TENSOR_ARRAY"}
+        """The ops of block 0 that something depends on: a fetch, a persistable variable, a side effect."""
         needed = set(self.fetches)
         kept = []
-        for op in reversed(block.ops):
+        for op in reversed(self.desc.blocks[0].ops):
             if op.type in control.IGNORED:
                 continue
             writes = walk.writes_with_subblocks(self.desc, op) if op.blocks else tuple(op.writes)
             if op.type in control.EFFECTS or any(n in needed or self._outlives(n) for n in writes):
                 kept.append(op)
-                if not op.blocks:
-                    needed.difference_update(n for n in writes if n not in arrays)
-                needed.update(walk.reads_with_subblocks(self.desc, op) if op.blocks else op.reads)
+                walk.step_back(self.desc, op, needed)
         return tuple(reversed(kept))
 
     def _outlives(self, name: str) -> bool:
@@ -73,22 +66,7 @@ class Step:
     @cached_property
     def _uses(self) -> tuple[dict[str, OpDesc], dict[str, None]]:
         """Names read before they are written, with their first reader; and all names written."""
-        first: dict[str, OpDesc] = {}
-        written: dict[str, None] = {}
-        for op in self.ops:
-            names: Iterable[str] = op.reads
-            if op.blocks:
-                names = (*op.reads, *(n for idx in op.blocks for n in walk.exposed(self.desc, idx)))
-            for name in names:
-                if name not in written:
-                    first.setdefault(name, op)
-            for idx in op.blocks:
-                for name in walk.captured(self.desc, idx).writes:
-                    if name not in written:
-                        first.setdefault(name, op)  # a block that does not run leaves the old value
-            writes = walk.writes_with_subblocks(self.desc, op) if op.blocks else op.writes
-            written.update(dict.fromkeys(writes))
-        return first, written
+        return walk.uses(self.desc, self.ops)
 
     @cached_property
     def reads(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ..ir import edit, walk
-from ..ir.desc import BlockDesc, OpDesc, ProgramDesc
+from ..ir.desc import OpDesc, ProgramDesc
 from .base import Note, Params, Pass, Rewrite, did, register
 
 # Run for what they do, not for what they compute.
@@ -15,27 +15,16 @@ EFFECTS = frozenset({"feed", "fetch", "print", "delete_var"})
 
 
 def live_ops(desc: ProgramDesc, needed: Iterable[str]) -> list[bool]:
-    """For every op of block 0, whether a value in `needed` at the end, or an effect, depends on it.
-
-    A plain op that overwrites a name ends the need for what was there; one with sub-blocks, or one that writes into a
-    tensor array, may leave it in place.
-    """
-    block = desc.blocks[0]
+    """For every op of block 0, whether a value in `needed` at the end, or an effect, depends on it."""
     live = set(needed)
     alive = []
-    for op in reversed(block.ops):
+    for op in reversed(desc.blocks[0].ops):
         writes = walk.writes_with_subblocks(desc, op) if op.blocks else tuple(op.writes)
         used = op.type in EFFECTS or not writes or not live.isdisjoint(writes)
         alive.append(used)
         if used and op.type != "delete_var":
-            live.difference_update(n for n in op.writes if not _stays(block, op, n))
-            live.update(walk.reads_with_subblocks(desc, op) if op.blocks else op.reads)
+            walk.step_back(desc, op, live)
     return alive[::-1]
-
-
-def _stays(block: BlockDesc, op: OpDesc, name: str) -> bool:
-    var = block.vars.get(name)
-    return bool(op.blocks) or (var is not None and var.kind == "LOD_TENSOR_ARRAY")
 
 
 def without_dead(desc: ProgramDesc, needed: Iterable[str]) -> tuple[ProgramDesc, tuple[Note, ...]]:

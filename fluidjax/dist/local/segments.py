@@ -133,15 +133,12 @@ def cut(
     """
     groups = _groups(desc)
     needed: set[str] = set(fetches) | {n for n, v in desc.blocks[0].vars.items() if v.persistable and v.kind in HELD}
-    arrays = {n for n, v in desc.blocks[0].vars.items() if v.kind == "LOD_TENSOR_ARRAY"}
     wanted: list[list[str]] = []
     for group in reversed(groups):
         names = dict.fromkeys(n for op in _ops(group) for n in _writes(desc, op))
         wanted.append([] if isinstance(group, OpDesc) else [n for n in names if n in needed])
-        for op in reversed(_ops(group)):
-            if not op.blocks:  # what it writes needs no earlier value: a received parameter was not to be initialised
-                needed.difference_update(n for n in op.writes if n not in arrays)
-            needed.update(_reads(desc, op))
+        for op in reversed(_ops(group)):  # what it writes needs no earlier value: a received parameter was not to be initialised
+            walk.step_back(desc, op, needed)
     have = {*given, *(n for n, v in desc.blocks[0].vars.items() if v.persistable)}
     parts: list[Part] = []
     tables = {n: v for n, v in desc.blocks[0].vars.items() if n in blank}

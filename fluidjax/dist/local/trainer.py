@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import EnforceNotMet, FeedError, FetchError, MixesRows, near
 from ...graph.program import Program
+from ...ir import walk
 from ...ir.desc import OpDesc, ProgramDesc, VarDesc
 from ...lod_tensor import LoDTensor
 from ...ops.ragged import Ragged
@@ -182,15 +183,12 @@ class LocalTrainer:
     def _feeds(self, desc: ProgramDesc) -> dict[str, FeedRule]:
         """What must be fed: data that ops read before anything writes it."""
         if self._rules is None or self._rules[0] is not desc:
-            vars, written, wanted = desc.blocks[0].vars, set[str](), dict[str, None]()
-            for op in desc.blocks[0].ops:
-                for name in op.reads:
-                    var = vars.get(name)
-                    if var is not None and not var.persistable and name not in written and (GRAD not in name or var.is_data):
-                        wanted[name] = None
-                written.update(op.writes)
-            bounds = ranges(desc, desc.blocks[0].ops)
-            self._rules = desc, {n: rule_for(vars[n], bounds.get(n, ())) for n in wanted}
+            ops = desc.blocks[0].ops
+            wanted = {n: v for n in walk.uses(desc, ops)[0] if (v := desc.blocks[0].vars.get(n)) and not v.persistable}
+            bounds = ranges(desc, ops)
+            self._rules = desc, {
+                n: rule_for(v, bounds.get(n, ())) for n, v in wanted.items() if GRAD not in n or v.is_data
+            }
         return self._rules[1]
 
 
