@@ -104,3 +104,41 @@ def test_two_distributed_tables_are_refused():
         with pytest.raises(RuntimeError, match="only one table") as caught:  # as in 1.8.5
             fluid.optimizer.SGD(0.1).minimize(loss)
         assert isinstance(caught.value, fluid.errors.FluidValueError)
+
+
+def as_clone(main, loss):
+    return main.clone()
+
+
+def as_passes_make_it(main, loss):
+    return fluid.transpiler.apply_passes(main, "dce", [loss])[0]
+
+
+def as_loaded(main, loss):
+    return fluid.Program.parse_from_string(main.serialize_to_string())
+
+
+@pytest.mark.parametrize("derive", [as_clone, as_passes_make_it, as_loaded])
+def test_the_loss_of_another_program_under_its_copy_s_guard(derive):
+    with optimizer_cases.fresh(fluid) as (main, startup):
+        loss = optimizer_cases.line(fluid)
+        made = derive(main, loss)
+        ops = [len(p.global_block().ops) for p in (main, made)]
+        with fluid.program_guard(made, startup):
+            with pytest.raises(fluid.errors.FluidValueError, match=f"{re.escape(repr(main))}.*{re.escape(repr(made))}.*'{loss.name}'"):
+                fluid.optimizer.SGD(0.1).minimize(loss)
+            assert [len(p.global_block().ops) for p in (main, made)] == ops
+            fluid.optimizer.SGD(0.1).minimize(made.global_block().var(loss.name))
+    assert "sgd" in {op.type for op in made.global_block().ops} - {op.type for op in main.global_block().ops}
+
+
+def test_the_loss_decides_which_program_is_trained():
+    """As in 1.8.5: under no guard, under that of a program without such a variable, and under that of the first."""
+    with optimizer_cases.fresh(fluid) as (main, startup):
+        loss = optimizer_cases.line(fluid)
+        copy = main.clone()
+        fluid.optimizer.SGD(0.1).minimize(copy.global_block().var(loss.name), startup)
+    assert "sgd" in {op.type for op in copy.global_block().ops} - {op.type for op in main.global_block().ops}
+    with fluid.program_guard(fluid.Program(), startup):
+        fluid.optimizer.SGD(0.1).minimize(loss)
+    assert "sgd" in {op.type for op in main.global_block().ops}

@@ -7,6 +7,7 @@ compiler and the printers work on.
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -19,11 +20,14 @@ from .block import Block
 from .operator import Operator
 from .variable import Parameter, Variable, names_of
 
+_numbers = itertools.count()
+
 
 class Program:
     """A static program: blocks of ops over named variables. Print it, rewrite it, run it."""
 
     def __init__(self) -> None:
+        self._number = next(_numbers)  # programs count up as they are made
         self.blocks: list[Block] = [Block(self, 0)]
         self.current_block_idx = 0
         self._seed = 0

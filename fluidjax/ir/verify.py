@@ -9,6 +9,7 @@ from ..base.dtypes import KINDS, NAMES
 from ..errors import VerifyError, near
 from . import text, walk
 from .desc import EMPTY, BlockDesc, BlockRef, OpDesc, ProgramDesc, VarDesc
+from .gradients import Gradients
 
 _AROUND = 10  # ops shown either side of a fault
 # Their inputs come over the network, or only name what a peer holds.
@@ -33,6 +34,12 @@ class OpDefLike(Protocol):
     def inputs(self) -> tuple[Any, ...]: ...
     @property
     def outputs(self) -> tuple[Any, ...]: ...
+    @property
+    def forward(self) -> str | None: ...
+    @property
+    def grad(self) -> Any: ...
+    @property
+    def reuse(self) -> tuple[Any, ...]: ...
     def attr_type(self, name: str) -> str | None: ...
 
 
@@ -53,6 +60,8 @@ def verify(desc: ProgramDesc, lookup: Lookup | None = None) -> None:
       missing and then counts as zero; ops that talk to other processes (send, listen_and_serv) may read anything;
     * with `lookup`: types, slots and attributes are known; slots that are neither optional, repeatable nor intermediate
       hold a variable; attributes are of the op type's types;
+    * with `lookup`: a gradient op of block 0 differentiates an op of its forward type: what it takes of a forward op, or has
+      the gradient of, is not made by an op of another type with another gradient;
     * attributes hold bools, ints of 64 bits, floats, strings, block references, or tuples of one of these.
     """
     _Checker(desc, lookup).run()
@@ -76,6 +85,9 @@ class _Checker:
             for at, op in enumerate(block.ops):
                 self.op(idx, at, op)
         self.written_first()
+        if self.lookup:
+            for found in Gradients(self.desc, self.lookup).mismatches[:1]:
+                self.fail(0, found.at, str(found))
 
     def fail(self, idx: int, at: int, problem: str) -> NoReturn:
         """Raise about op `at` of block `idx`."""

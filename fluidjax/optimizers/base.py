@@ -250,7 +250,9 @@ class Optimizer:
     ) -> list[tuple[Parameter, Variable]]:
         """Append the backward ops of `loss` (shape [1]); (parameter, gradient) pairs. First half of minimize.
 
-        Raises FluidTypeError or FluidValueError for a loss that is no Variable of one element.
+        The ops go into the program of `loss`, whatever the guard in force, as in 1.8.5. Raises FluidTypeError or
+        FluidValueError for a loss that is no Variable of one element, and FluidValueError where the guard in force is of a
+        later program (a clone, the result of passes, a loaded one) that has a variable of the loss's name.
         """
         if not isinstance(loss, Variable):
             raise FluidTypeError(f"minimize takes the loss as a Variable, not {loss!r}")
@@ -262,6 +264,7 @@ class Optimizer:
             raise FluidTypeError(f"parameter_list is a list of Parameters or their names, not {parameter_list!r}")
         self._dtype = loss.dtype
         program = loss.block.program
+        _refuse_namesake(loss, default_main_program())
         stopped = [*(p for p in program.all_parameters() if not p.trainable), *(no_grad_set or ())]
         with program_guard(program, startup_program or default_startup_program()):
             return append_backward(loss, parameter_list, stopped, [*(callbacks or ()), error_clip_callback])
@@ -326,6 +329,20 @@ class Optimizer:
             loss, startup_program=startup_program, parameter_list=chosen, no_grad_set=no_grad_set
         )
         return self.apply_optimize(loss, startup_program, params_grads), params_grads
+
+
+def _refuse_namesake(loss: Variable, guarded: Program) -> None:
+    """Raises FluidValueError where `guarded` is a later program than the loss's and has a variable of its name.
+
+    Elsewhere 1.8.5's rule holds, and scripts rely on it: the loss decides, under any guard and under none.
+    """
+    own = loss.block.program
+    if guarded._number > own._number and guarded.global_block().has_var(loss.name):
+        raise FluidValueError(
+            f"the loss {loss.name!r} is a variable of {own!r}, which this would train; the program guard in force is that of "
+            f"another program, {guarded!r}, which was made later and has a variable of the same name; take the "
+            f"loss from there, program.global_block().var({loss.name!r}), or leave the guard"
+        )
 
 
 def _distributed_table(program: Program) -> str | None:

@@ -32,6 +32,7 @@ from ..ir import show, walk
 from ..ir.desc import OpDesc, ProgramDesc
 from ..ir.verify import verify
 from ..ops.registry import lookup
+from . import pairs
 
 Params = Mapping[str, Any]  # name -> array of a persistable variable
 
@@ -233,6 +234,8 @@ def _check(pas: Pass, before: ProgramDesc, result: Rewrite, params: Params, keep
         verify(result.desc, lookup)
     except FluidError as exc:
         raise PassError(f"pass {pas} broke the program: {exc}") from exc
+    if result.desc != before and (fault := pairs.fault(before, result.desc)):
+        raise PassError(f"pass {pas} broke the program: {fault}")
     gone = [n for n in sorted(keep) if result.desc.find_var(n) is None]
     if gone:
         raise PassError(f"pass {pas} removed {gone[0]!r}, which is to be kept")

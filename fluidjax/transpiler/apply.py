@@ -51,6 +51,9 @@ def apply_passes(
 ) -> tuple[Program, PassResult]:
     """Run passes on a program: a new program, and the result with its notes, certificate and diff.
 
+    The new program has variables of its own, so what comes next (minimize, fetching by variable) takes them from there:
+    ``new.global_block().var(loss.name)``. Variables of the old program are still those of the old one.
+
     pas: a pass, a pipeline, or its text ("inference,fuse_batch_norm,dce"). fetch_list: what will be fetched, variables or
     names; no pass changes their values. scope: where parameters live, default global_scope(); parameters that a pass makes
     are added to it under new names, everything in it stays as it is.

@@ -161,6 +161,8 @@ class Slot:
 class Relu:
     inputs = (Slot("X"), Slot("Mask", optional=True), Slot("Xs", many=True))
     outputs = (Slot("Out"),)
+    forward = grad = None
+    reuse = ()
 
     def attr_type(self, name):
         return {"axis": "INT", "alpha": "FLOAT", "shape": "INTS", "op_role": "INT", "b": "BLOCK"}.get(name)

@@ -13,6 +13,7 @@ from fluidjax import layers, passes
 from fluidjax.errors import FluidError, FluidTypeError, FluidValueError, PassError
 from fluidjax.ir import edit
 from fluidjax.ir.desc import FrozenMap, ProgramDesc
+from fluidjax.ops.registry import lookup
 from fluidjax.passes import PASSES, Pass, Pipeline, Rewrite, base, parse
 
 from .trained import Net, net
@@ -60,6 +61,52 @@ def test_a_pass_that_changes_nothing(small: Net) -> None:
 def test_broken_promises_are_found(small: Net, what: str, text: str) -> None:
     with pytest.raises(PassError, match=text):
         passes.run(Custom(what=what), small.program.desc, small.params, [small.out])
+
+
+@dataclass(frozen=True)
+class Change(Pass):
+    """Gives ops of some types another type, and other attributes."""
+
+    name: ClassVar[str] = "change"
+    types: tuple[tuple[str, str], ...] = ()
+    attrs: tuple[tuple[str, float], ...] = ()
+
+    def rewrite(self, desc, params, keep):
+        types = dict(self.types)
+
+        def attrs(op):
+            known = {n: v for n, v in op.attrs.items() if lookup(types[op.type]).attr_type(n)}
+            return FrozenMap({**known, **dict(self.attrs)})
+
+        ops = [replace(op, type=types[op.type], attrs=attrs(op)) if op.type in types else op for op in desc.blocks[0].ops]
+        return Rewrite(edit.replace_ops(desc, 0, ops))
+
+
+def trained_leaky() -> ProgramDesc:
+    main = fluid.Program()
+    with fluid.program_guard(main, fluid.Program()), fluid.unique_name.guard():
+        loss = layers.mean(layers.leaky_relu(layers.fc(fluid.data("x", [None, 4]), 3), 0.02))
+        fluid.optimizer.SGD(0.1).minimize(loss)
+    return main.desc
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (Change((("leaky_relu", "elu"),)), "'leaky_relu_grad' .*differentiates op 'leaky_relu', but .* made by op 'elu'"),
+        (Change((("leaky_relu", "is_empty"),)), "op 'is_empty' .* was op 'leaky_relu', and op 'leaky_relu_grad' .*before minimize"),
+        (Change((("leaky_relu", "leaky_relu"),), (("alpha", 0.5),)), "has alpha 0.5, and op 'leaky_relu_grad' .* 0.0199.*before minimize"),
+    ],
+)  # fmt: skip
+def test_a_forward_op_is_not_changed_without_its_gradient(change: Change, text: str) -> None:
+    with pytest.raises(PassError, match=text):
+        passes.run(change, trained_leaky())
+
+
+def test_a_forward_op_is_changed_with_its_gradient() -> None:
+    pair = (("leaky_relu", "leaky_relu"), ("leaky_relu_grad", "leaky_relu_grad"))
+    assert passes.run(Change(pair, (("alpha", 0.5),)), trained_leaky()).changed
+    assert not passes.run("is_test", trained_leaky()).changed
 
 
 def test_an_error_names_the_pass(small: Net) -> None:

@@ -1,0 +1,85 @@
+"""Which forward op a gradient op differentiates, by the names that the two share."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .desc import EMPTY, OpDesc, ProgramDesc
+
+GRAD = "@GRAD"
+ADVICE = "change the program before minimize or append_backward, or change the gradient op with its forward op"
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """A gradient op at position `at` of block 0, and the op that makes `name` in place of the one that it differentiates."""
+
+    at: int
+    forward: str
+    name: str
+    maker: OpDesc
+    gradient: str  # how the maker is differentiated
+
+    def __str__(self) -> str:
+        where = f" ({self.maker.loc})" if self.maker.loc else ""
+        return (
+            f"it differentiates op '{self.forward}', but {self.name!r} is made by op '{self.maker.type}'{where}, which "
+            f"is differentiated by {self.gradient}, so the gradients would be those of another function; {ADVICE}"
+        )
+
+
+class Gradients:
+    """The gradient ops of block 0 with their forward ops. `lookup`: op type -> OpDef (or what is like one)."""
+
+    def __init__(self, desc: ProgramDesc, lookup: Callable[[str], Any]) -> None:
+        self.lookup = lookup
+        self.pairs: dict[int, tuple[OpDesc, OpDesc]] = {}  # uid of a gradient op -> it, and its forward op
+        self.mismatches: list[Mismatch] = []
+        self._makers: dict[str, list[OpDesc]] = defaultdict(list)  # ops that wrote a name so far
+        self._users: dict[tuple[str, str], list[OpDesc]] = defaultdict(list)  # by type and name: differentiable ops so far
+        for at, op in enumerate(desc.blocks[0].ops):
+            self._see(at, op)
+
+    def _see(self, at: int, op: OpDesc) -> None:
+        definition = self.lookup(op.type)
+        forward = None if definition.forward is None else self.lookup(definition.forward)
+        if forward is not None and forward.forward is None and forward.grad is not None:
+            self._gradient(at, op, forward)
+        for name in op.writes:
+            self._makers[name].append(op)
+        if definition.grad is not None:
+            for name in {*op.reads, *op.writes}:
+                self._users[op.type, name].append(op)
+
+    def _gradient(self, at: int, op: OpDesc, forward: Any) -> None:
+        shared = [(o, op.inputs[s]) for s, o in forward.grad.takes.items() if not o.endswith(GRAD) and op.inputs.get(s)]
+        for user in reversed(self._users.get((forward.type, shared[0][1][0]), ())) if shared else ():
+            if all(user.inputs.get(origin, user.outputs.get(origin)) == names for origin, names in shared):
+                self.pairs[op.uid] = op, user
+                return
+        for name in _results(op, forward):
+            makers = self._makers.get(name, ())
+            if makers and all(m.type != forward.type for m in makers):
+                gradient = self._gradient_of(makers[-1].type)
+                if gradient and op.type not in gradient:
+                    self.mismatches.append(Mismatch(at, forward.type, name, makers[-1], " and ".join(gradient)))
+                    return
+
+    def _gradient_of(self, kind: str) -> list[str]:
+        """The types of the ops that differentiate an op: none for what transpilers put in place of a forward op."""
+        definition = self.lookup(kind)
+        return [definition.grad.type] if definition.grad is not None else [r.type for r in definition.reuse]
+
+
+def _results(op: OpDesc, forward: Any) -> Iterator[str]:
+    """The names of what the forward op gave, as far as a gradient op tells: outputs that it takes, and what its gradients are of."""
+    outputs = {s.name for s in forward.outputs}
+    for slot, origin in forward.grad.takes.items():
+        for name in op.inputs.get(slot, ()):
+            if origin in outputs and name != EMPTY:
+                yield name
+            elif origin.endswith(GRAD) and GRAD in name:
+                yield name[: name.find(GRAD)].rsplit("grad/", 1)[-1]

@@ -1,0 +1,34 @@
+"""What a pass may not do to a forward op alone: its gradient op differentiates what it was."""
+
+from __future__ import annotations
+
+from ..ir.desc import OpDesc, ProgramDesc
+from ..ir.gradients import ADVICE, Gradients
+from ..ops.registry import HINTS, lookup
+
+
+def fault(before: ProgramDesc, after: ProgramDesc) -> str | None:
+    """The first forward op that got another type or other attributes while its gradient op did not, in a sentence."""
+    were, are = Gradients(before, lookup).pairs, Gradients(after, lookup).pairs
+    now = {op.uid: op for op in after.blocks[0].ops} if were else {}
+    for uid, (old_gradient, old) in were.items():
+        gradient, forward = now.get(uid), now.get(old.uid)
+        if gradient is None or forward is None or gradient.type != old_gradient.type:
+            continue
+        if uid not in are and forward.type != old.type:
+            return f"{_named(forward)} was op '{old.type}', and {_named(gradient)} still differentiates that; {ADVICE}"
+        apart = _apart(*are[uid]) - _apart(old_gradient, old) if uid in are else set()
+        for name in sorted(apart):
+            values = f"{name} {forward.attrs[name]!r}, and {_named(gradient)} still differentiates {gradient.attrs[name]!r}"
+            return f"{_named(forward)} has {values}; {ADVICE}"
+    return None
+
+
+def _named(op: OpDesc) -> str:
+    return f"op '{op.type}'" + (f" ({op.loc})" if op.loc else "")
+
+
+def _apart(gradient: OpDesc, forward: OpDesc) -> set[str]:
+    """Attributes that both ops have, with different values; hints to kernels do not count."""
+    a, b = gradient.attrs, forward.attrs
+    return {n for n in a if n in b and n not in HINTS and a[n] != b[n]}
