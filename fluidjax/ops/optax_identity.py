@@ -119,7 +119,7 @@ def _function(fn: Callable[..., Any], seen: set[int]) -> str:
     cells = zip(code.co_freevars, getattr(fn, "__closure__", None) or (), strict=True)
     held = {n: cell.cell_contents for n, cell in cells if _filled(cell)} | getattr(owner, "__dict__", {})
     if name == "with_extra_args_support" and len(held) == 1:
-        return _words(*held.values(), seen)
+        return _words(next(iter(held.values())), seen)
     return f"{name}({_held(held, seen)})" if held else name
 
 
