@@ -21,8 +21,8 @@ from .graph.operator import Operator
 from .graph.program import Program
 from .graph.variable import Parameter, Variable
 from .ir.desc import EMPTY, FrozenMap, OpDesc, VarDesc
+from .ops.kinds import kind_of_output
 from .ops.registry import GRAD, Reuse, lookup
-from .ops.selected import kind_of_output
 
 _BOOKKEEPING = (OP_ROLE, OP_ROLE_VAR, "op_callstack")
 

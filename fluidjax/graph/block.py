@@ -12,9 +12,9 @@ from ..errors import FluidError, FluidTypeError, FluidValueError, UnknownOpError
 from ..ir import edit, text
 from ..ir.desc import EMPTY, BlockDesc, FrozenMap, OpDesc, VarDesc
 from ..ops.infer import Spec, infer
+from ..ops.kinds import kind_of_output
 from ..ops.registry import REQUIRED, OpDef, canonical, lookup
-from ..ops.rows import lod_levels
-from ..ops.selected import DECIDES_KIND, kind_of_output
+from ..ops.rows import lod_levels, makes_lod
 from ..ops.selected import KIND as SPARSE
 from .name_scope import current_name_scope
 from .operator import Operator
@@ -243,8 +243,6 @@ class Block:
 
     def _pass_kind(self, desc: OpDesc) -> None:
         """Say which outputs are sparse rows."""
-        if desc.type not in DECIDES_KIND:
-            return
         kinds = [self._var_recursive(n).desc.kind for n in desc.input("X") if n != EMPTY]
         kind = kind_of_output(desc.type, desc.attrs, kinds)
         for name in desc.writes:
@@ -255,7 +253,7 @@ class Block:
     def _pass_lod(self, definition: OpDef, desc: OpDesc, specs: Mapping[str, Any], inferred: Mapping[str, Any]) -> None:
         """Give the outputs the lod_level of the input whose LoD they will have."""
         levels = {slot: self._var_recursive(names[0]).desc.lod_level for slot, names in desc.inputs.items() if names}
-        if not any(levels.values()) and definition.type != "lod_reset":
+        if not any(levels.values()) and not makes_lod(definition):
             return
         for slot, level in lod_levels(definition, levels, specs, inferred, definition.arguments(desc.attrs)).items():
             for name in desc.outputs.get(slot, ()):

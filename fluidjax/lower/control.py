@@ -12,21 +12,18 @@ from ..errors import EnforceNotMet, MixesRows, UnsupportedError
 from ..ir import walk
 from ..ir.desc import OpDesc, ProgramDesc
 from ..ops.ragged import Ragged
-from ..ops.rpc import REMOTE
+from ..ops.registry import traits
 from ..ops.selected import SelectedRows
+from ..ops.traits import Runs
 from .env import Context, Env, read
 
 RunBlock = Callable[[int, Env, Context], None]
-# The executor binds what feed and fetch name; a compiled step frees memory without being told.
-# Nor does a step open rings: the processes of a job are joined before it runs.
-IGNORED = frozenset({"feed", "fetch", "delete_var", "gen_nccl_id", "c_gen_nccl_id", "c_comm_init", "c_comm_init_all"})
-EFFECTS = frozenset({"print"})  # run for what they do, not for what they compute
 
 
 def refuse_remote(desc: ProgramDesc) -> None:
     """Raises UnsupportedError for a program of a parameter-server job, naming its first op that talks to others."""
     for idx, op in walk.ops(desc):
-        if op.type in REMOTE:
+        if traits(op.type).runs is Runs.REMOTE:
             raise UnsupportedError(
                 f"op '{op.type}' of block {idx} belongs to a parameter-server job, and a program alone has nobody to talk to: "
                 "run all programs of the job in this process with fluid.dist.LocalJob.of(transpiler), start the script with "

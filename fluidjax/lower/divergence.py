@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from ..ir import walk
 from ..ir.desc import OpDesc
 from ..ops.registry import lookup
+from ..ops.traits import ALL
 from .env import drawn_alike
 from .step import Step
-
-# What these write is the same on all ranks, whatever they read. None: all that the op writes.
-AGREED: Mapping[str, tuple[str, ...] | None] = {
-    **dict.fromkeys(("c_allreduce_sum", "c_allreduce_max", "c_allreduce_min", "c_allreduce_prod"), None),
-    **dict.fromkeys(("c_fused_allreduce_sum", "c_allgather", "c_fused_allgather", "c_deal_allgather", "c_broadcast"), None),
-    "sync_batch_norm": ("SavedMean", "SavedVariance"),
-}
-# Outputs that differ only where these inputs do.
-FOLLOW: Mapping[str, Mapping[str, str]] = {
-    "sync_batch_norm": {"MeanOut": "Mean", "VarianceOut": "Variance"},
-    "adam": {"Beta1PowOut": "Beta1Pow", "Beta2PowOut": "Beta2Pow"},
-}
-# What these write differs on each rank even where what they read does not.
-SCATTERED = frozenset(
-    {"c_reducescatter", "c_fused_reducescatter", "c_piece", "c_deal", "c_deal_reducescatter", "c_deal_alltoall", "c_deal_answer"}
-)
 
 
 def divergent(step: Step, already: Iterable[str] = ()) -> frozenset[str]:
@@ -53,14 +38,13 @@ def _follow(step: Step, op: OpDesc, differs: dict[str, bool]) -> None:
         differs.update({n: inside.get(n, False) or differs.get(n, False) for n in walk.writes_with_subblocks(step.desc, op)})
         return
     reads = walk.reads_with_subblocks(step.desc, op) if op.blocks else op.reads
-    here = any(differs.get(n, False) for n in reads) or op.type in SCATTERED or _draws(step, op)
-    followed = {out: any(differs.get(n, False) for n in op.input(source)) for out, source in FOLLOW.get(op.type, {}).items()}
+    ranks = lookup(op.type).traits.ranks
+    here = any(differs.get(n, False) for n in reads) or ranks.scatters or _draws(step, op)
+    followed = {out: any(differs.get(n, False) for n in op.input(source)) for out, source in ranks.follows.items()}
     for name in walk.writes_with_subblocks(step.desc, op) if op.blocks else op.writes:
         differs[name] = here
-    if op.type in AGREED:
-        slots = AGREED[op.type]
-        for slot in op.outputs if slots is None else slots:
-            differs.update(dict.fromkeys(op.output(slot), False))
+    for slot in op.outputs if ranks.agree == ALL else ranks.agree:
+        differs.update(dict.fromkeys(op.output(slot), False))
     for out, value in followed.items():
         differs.update(dict.fromkeys(op.output(out), value))
 

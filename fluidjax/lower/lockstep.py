@@ -16,14 +16,12 @@ from ..errors import UnsupportedError, note
 from ..ir import text
 from ..ir.desc import OpDesc
 from ..ops import ring
-from ..ops.collective import COLLECTIVES
 from ..ops.registry import lookup
 from ..ops.selected import SelectedRows, total
 from .env import Context, Env, read_slots, requested, write_slots
 from .step import Step
 
 AXIS = "ranks"
-JOINT = frozenset(COLLECTIVES | {"sync_batch_norm", "sync_batch_norm_grad"})
 
 
 def lockstep(
@@ -41,7 +39,7 @@ def lockstep(
     contexts = [Context(step.desc, key, step.literal, {}, watch, rank) for rank in range(len(envs))]
     with jax.enable_x64(True):
         for op in step.ops:
-            if op.type in JOINT:
+            if lookup(op.type).traits.ranks.together:
                 _together(op, envs)
                 continue
             for env, ctx in zip(envs, contexts, strict=True):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from ..ir import walk
 from ..ir.desc import OpDesc
+from ..ops.registry import traits
 from .step import Step
-
-NORMS = frozenset({"batch_norm", "sync_batch_norm"})
 
 
 def is_read_only(step: Step) -> bool:
@@ -16,7 +15,6 @@ def is_read_only(step: Step) -> bool:
 
 
 def _leaves(op: OpDesc) -> bool:
-    """Whether it is a batch_norm that takes its moving averages as they are (ops/norm.py), and gives them back."""
-    fixed = op.attrs.get("use_global_stats") or (op.attrs.get("is_test") and not op.attrs.get("trainable_statistics"))
-    same = all(op.output(out) == op.input(source) for out, source in (("MeanOut", "Mean"), ("VarianceOut", "Variance")))
-    return op.type in NORMS and bool(fixed) and same
+    """Whether it gives back the averages that it takes (a batch_norm in test mode)."""
+    unchanged = traits(op.type).unchanged
+    return unchanged is not None and unchanged.holds(op)

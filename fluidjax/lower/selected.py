@@ -11,7 +11,8 @@ from typing import Any
 from ..errors import UnsupportedError
 from ..ir.desc import OpDesc
 from ..ops.registry import OpDef
-from ..ops.selected import BY_VALUES, MERGING, SelectedRows, mentions_rows
+from ..ops.selected import SelectedRows, mentions_rows
+from ..ops.traits import ByValues
 from .rows import Slots, Treated
 
 
@@ -26,15 +27,17 @@ def treat_sparse(op: OpDesc, definition: OpDef, inputs: Slots) -> Treated:
     slots = [slot for slot, value in inputs.items() if mentions_rows(value)]
     if knows.issuperset(slots):
         return Treated(inputs, lambda out: out)
-    x = inputs["X"] if slots == ["X"] and op.type in BY_VALUES else None
-    if not isinstance(x, SelectedRows) or (op.type == "elementwise_mul" and inputs["Y"].size != 1):
-        raise _refusal(op, next(s for s in slots if s not in knows))
-    rows = x.merged() if op.type in MERGING else x
+    rule = definition.traits.sparse
+    x = inputs["X"] if slots == ["X"] else None
+    if not isinstance(rule, ByValues) or not isinstance(x, SelectedRows) or (rule.scalar and inputs[rule.scalar].size != 1):
+        raise _refusal(op, definition, next(s for s in slots if s not in knows))
+    rows = x.merged() if rule.merged else x
     return Treated({**inputs, "X": rows.values}, lambda out: {**out, "Out": rows.with_values(out["Out"])})
 
 
-def _refusal(op: OpDesc, slot: str) -> UnsupportedError:
-    scalar = " unless Y has one element" if op.type == "elementwise_mul" and slot == "X" else ""
+def _refusal(op: OpDesc, definition: OpDef, slot: str) -> UnsupportedError:
+    rule = definition.traits.sparse
+    scalar = f" unless {rule.scalar} has one element" if isinstance(rule, ByValues) and rule.scalar and slot == "X" else ""
     return UnsupportedError(
         f"op '{op.type}' takes a plain array as {slot}{scalar}, but {', '.join(map(repr, op.input(slot)))} is sparse "
         "(SELECTED_ROWS); build the embedding that it comes from without is_sparse"

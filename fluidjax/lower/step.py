@@ -19,8 +19,9 @@ from ..errors import EnforceNotMet, FeedError, FetchError, FluidError, MixesRows
 from ..ir import text, walk
 from ..ir.desc import EMPTY, OpDesc, ProgramDesc, VarDesc
 from ..ops.ragged import Ragged
-from ..ops.registry import GRAD, HINTS, REGISTRY, lookup, pullback
+from ..ops.registry import GRAD, HINTS, REGISTRY, lookup, pullback, traits
 from ..ops.selected import SelectedRows
+from ..ops.traits import Runs
 from . import control
 from .env import Context, Env, op_key, read_slots, requested, write_slots
 from .rows import is_ragged, treat
@@ -51,10 +52,11 @@ class Step:
         needed = set(self.fetches)
         kept = []
         for op in reversed(self.desc.blocks[0].ops):
-            if op.type in control.IGNORED:
+            runs = traits(op.type).runs
+            if runs is Runs.HOST:
                 continue
             writes = walk.writes_with_subblocks(self.desc, op) if op.blocks else tuple(op.writes)
-            if op.type in control.EFFECTS or any(n in needed or self._outlives(n) for n in writes):
+            if runs.acts or any(n in needed or self._outlives(n) for n in writes):
                 kept.append(op)
                 walk.step_back(self.desc, op, needed)
         return tuple(reversed(kept))
@@ -167,7 +169,7 @@ def unsupported(desc: ProgramDesc, ops: Iterable[OpDesc] | None = None) -> list[
     top = tuple(desc.blocks[0].ops if ops is None else ops)
     below = walk.nested(desc, [i for op in top for i in op.blocks])
     used = {op.type for op in top} | {op.type for idx in below for op in desc.blocks[idx].ops}
-    return sorted(kind for kind in used if kind not in REGISTRY and kind not in control.IGNORED)
+    return sorted(kind for kind in used if kind not in REGISTRY)
 
 
 def _to_keep(name: str, value: Any) -> Any:

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 
 from ..errors import ShapeError
 from .registry import Array, Attr, grad_of, op
+from .traits import Given, by_values, elementwise, row_wise
 
 Unary = Callable[[Any], Any]
 
@@ -57,6 +58,13 @@ STEPS: list[tuple[str, Unary, str]] = [
 ]
 
 
+ON_SPARSE = frozenset({"square", "abs", "sqrt"})  # these work on the values of sparse rows
+
+
+def _sparse(kind: str) -> Given:
+    return {"sparse": by_values()} if kind in ON_SPARSE else {}
+
+
 def _unary(function: Unary, formula: str) -> Callable[..., Any]:
     def run(X: Array) -> Any:
         return function(X)
@@ -66,7 +74,7 @@ def _unary(function: Unary, formula: str) -> Callable[..., Any]:
 
 
 def _declare_of_output(kind: str, function: Unary, slope: Unary, formula: str) -> None:
-    op(kind, outs="Out")(_unary(function, formula))
+    op(kind, outs="Out", rows=elementwise("X"), **_sparse(kind))(_unary(function, formula))
 
     def rule(Out: Array, d_Out: Array) -> Any:
         return d_Out * slope(Out)
@@ -76,7 +84,7 @@ def _declare_of_output(kind: str, function: Unary, slope: Unary, formula: str) -
 
 
 def _declare_step(kind: str, function: Unary, formula: str) -> None:
-    op(kind, outs="Out")(_unary(function, formula))
+    op(kind, outs="Out", rows=elementwise("X"))(_unary(function, formula))
 
     def rule(d_Out: Array) -> Any:
         return jnp.zeros_like(d_Out)
@@ -86,14 +94,14 @@ def _declare_step(kind: str, function: Unary, formula: str) -> None:
 
 
 for _kind, _function, _formula in OF_INPUT:
-    op(_kind, outs="Out", grad="X")(_unary(_function, _formula))
+    op(_kind, outs="Out", grad="X", rows=elementwise("X"), **_sparse(_kind))(_unary(_function, _formula))
 for _row in OF_OUTPUT:
     _declare_of_output(*_row)
 for _step in STEPS:
     _declare_step(*_step)
 
 
-@op(outs="Out")
+@op(outs="Out", rows=elementwise("X"))
 def relu(X: Array) -> Any:
     """Out = max(X, 0)."""
     return jnp.maximum(X, 0)
@@ -111,7 +119,7 @@ def relu_grad_grad(Out: Array, DDX: Array) -> Any:
     return jnp.where(Out > 0, DDX, 0)
 
 
-@op(outs="Out")
+@op(outs="Out", rows=elementwise("X"))
 def relu6(X: Array, *, threshold: float = 6.0) -> Any:
     """Out = min(max(X, 0), threshold)."""
     return jnp.clip(X, 0, threshold)
@@ -123,7 +131,7 @@ def relu6_grad(Out: Array, d_Out: Array, *, threshold: float) -> Any:
     return jnp.where((Out > 0) & (Out < threshold), d_Out, 0)
 
 
-@op(outs="Out")
+@op(outs="Out", rows=elementwise("X"))
 def leaky_relu(X: Array, *, alpha: float = 0.02) -> Any:
     """Out = max(X, alpha * X)."""
     return jnp.maximum(X, alpha * X)
@@ -155,7 +163,7 @@ def sqrt_grad_grad(Out: Array, DX: Array, DDX: Array) -> Any:
     return -DX * DDX / Out, 0.5 * DDX / Out
 
 
-@op(outs="Out", grad="X")
+@op(outs="Out", grad="X", rows=elementwise("X"))
 def elu(X: Array, *, alpha: float = 1.0) -> Any:
     """Out = X where X > 0, else alpha * (exp(X) - 1)."""
     return jnp.where(X > 0, X, alpha * jnp.expm1(jnp.minimum(X, 0)))
@@ -168,7 +176,7 @@ def elu_grad_grad(X: Array, DOut: Array, DDX: Array, *, alpha: float) -> Any:
     return jnp.where(X > 0, 0, curve * DOut * DDX), jnp.where(X > 0, DDX, curve * DDX)
 
 
-@op(outs="Out")
+@op(outs="Out", rows=elementwise("X"))
 def selu(X: Array, *, scale: float = 1.0507009873554804934193349852946, alpha: float = 1.6732632423543772848170429916717) -> Any:
     """Out = scale * (X where X > 0, else alpha * (exp(X) - 1))."""
     return scale * jnp.where(X > 0, X, alpha * jnp.expm1(jnp.minimum(X, 0)))
@@ -180,19 +188,19 @@ def selu_grad(Out: Array, d_Out: Array, *, scale: float, alpha: float) -> Any:
     return d_Out * jnp.where(Out > 0, scale, Out + scale * alpha)
 
 
-@op(outs="Out", grad="X")
+@op(outs="Out", grad="X", rows=elementwise("X"))
 def gelu(X: Array, *, approximate: bool = False) -> Any:
     """Out = 0.5 * X * (1 + erf(X / sqrt(2))); approximate: by tanh(sqrt(2 / pi) * (X + 0.044715 * X^3))."""
     return jax.nn.gelu(X, approximate=approximate)
 
 
-@op(outs="Out", grad="X")
+@op(outs="Out", grad="X", rows=elementwise("X"))
 def brelu(X: Array, *, t_min: float = 0.0, t_max: float = 24.0) -> Any:
     """Out = min(max(X, t_min), t_max)."""
     return jnp.clip(X, t_min, t_max)
 
 
-@op(outs="Out")
+@op(outs="Out", rows=elementwise("X"))
 def soft_relu(X: Array, *, threshold: float = 40.0) -> Any:
     """Out = log(1 + exp(min(max(X, -threshold), threshold)))."""
     return jnp.log1p(jnp.exp(jnp.clip(X, -threshold, threshold)))
@@ -210,16 +218,16 @@ def softshrink(X: Array, **attrs: Any) -> Any:
     return jnp.where(X > threshold, X - threshold, jnp.where(X < -threshold, X + threshold, 0))
 
 
-op(outs="Out", grad="X", attrs={"lambda": Attr("lambda", "FLOAT", 0.5)})(softshrink)
+op(outs="Out", grad="X", attrs={"lambda": Attr("lambda", "FLOAT", 0.5)}, rows=elementwise("X"))(softshrink)
 
 
-@op(outs="Out", grad="X")
+@op(outs="Out", grad="X", rows=elementwise("X"))
 def hard_shrink(X: Array, *, threshold: float = 0.5) -> Any:
     """Out = X where |X| > threshold, else 0."""
     return jnp.where((X > threshold) | (X < -threshold), X, 0)
 
 
-@op(outs="Out")
+@op(outs="Out", rows=elementwise("X"))
 def hard_sigmoid(X: Array, *, slope: float = 0.2, offset: float = 0.5) -> Any:
     """Out = min(max(slope * X + offset, 0), 1)."""
     return jnp.clip(slope * X + offset, 0, 1)
@@ -231,45 +239,45 @@ def hard_sigmoid_grad(Out: Array, d_Out: Array, *, slope: float) -> Any:
     return jnp.where((Out > 0) & (Out < 1), d_Out * slope, 0)
 
 
-@op(outs="Out", grad="X")
+@op(outs="Out", grad="X", rows=elementwise("X"))
 def hard_swish(X: Array, *, threshold: float = 6.0, scale: float = 6.0, offset: float = 3.0) -> Any:
     """Out = X * min(max(X + offset, 0), threshold) / scale."""
     return X * jnp.clip(X + offset, 0, threshold) / scale
 
 
-@op(outs="Out", grad="X")
+@op(outs="Out", grad="X", rows=elementwise("X"))
 def swish(X: Array, *, beta: float = 1.0) -> Any:
     """Out = X / (1 + exp(-beta * X))."""
     return X * jax.nn.sigmoid(beta * X)
 
 
-@op(outs="Out", grad="X")
+@op(outs="Out", grad="X", rows=elementwise("X"))
 def mish(X: Array, *, threshold: float = 20.0) -> Any:
     """Out = X * tanh(softplus(X)), where softplus(X) is X above the threshold and exp(X) below minus it."""
     soft = jnp.log1p(jnp.exp(jnp.clip(X, -threshold, threshold)))
     return X * jnp.tanh(jnp.where(X > threshold, X, jnp.where(X < -threshold, jnp.exp(jnp.minimum(X, 0)), soft)))
 
 
-@op(outs="Out", grad="X")
+@op(outs="Out", grad="X", rows=elementwise("X"))
 def stanh(X: Array, *, scale_a: float = 0.67, scale_b: float = 1.7159) -> Any:
     """Out = scale_b * tanh(scale_a * X)."""
     return scale_b * jnp.tanh(scale_a * X)
 
 
-@op(outs="Out", grad="X")
+@op(outs="Out", grad="X", rows=elementwise("X"))
 def thresholded_relu(X: Array, *, threshold: float = 1.0) -> Any:
     """Out = X where X > threshold, else 0."""
     return jnp.where(X > threshold, X, 0)
 
 
-@op("pow", outs="Out", grad="X FactorTensor", nograd="FactorTensor")
+@op("pow", outs="Out", grad="X FactorTensor", nograd="FactorTensor", rows=elementwise("X"))
 def power(X: Array, FactorTensor: Array | None, *, factor: float = 1.0) -> Any:
     """Out = X ** factor; a FactorTensor of one element takes factor's place."""
     exponent = factor if FactorTensor is None else FactorTensor.reshape(()).astype(X.dtype)
     return jnp.power(X, exponent) if FactorTensor is not None or factor != 2 else X * X
 
 
-@op(outs="Out", grad="X Out")
+@op(outs="Out", grad="X Out", rows=row_wise("X", lod=None))
 def maxout(X: Array, *, groups: int, axis: int = 1) -> Any:
     """Out[.., c, ..] = max of X over channels c * groups .. c * groups + groups - 1 (dimension `axis`)."""
     at = axis % X.ndim
@@ -279,7 +287,7 @@ def maxout(X: Array, *, groups: int, axis: int = 1) -> Any:
     return X.reshape(*X.shape[:at], channels // groups, groups, *X.shape[at + 1 :]).max(at + 1)
 
 
-@op(outs="Out", grad="X Alpha")
+@op(outs="Out", grad="X Alpha", rows=row_wise("X"))
 def prelu(X: Array, Alpha: Array, *, mode: str = "all") -> Any:
     """Out = X where X > 0, else Alpha * X; Alpha is one number (all), one a channel, or one an element of a sample."""
     if mode == "channel":

@@ -17,16 +17,14 @@ from . import ring
 from .infer import Spec
 from .registry import Array, Attr, Reuse, control_op, grad_reuses, op
 from .selected import SelectedRows, total
-
-# Collectives: what each rank gets depends on what the others hold. lower/lockstep.py runs these for all ranks at once.
-COLLECTIVES: set[str] = set()
+from .traits import ALL, Runs, collective, mixes
 
 
 def _same(X: Spec, **_attrs: Any) -> Spec:
     return X
 
 
-@op(outs="Out", infer=_same)
+@op(outs="Out", infer=_same, rows=mixes("X"), ranks=collective(agree=ALL))
 def c_allreduce_sum(X: Array | SelectedRows, *, ring_id: int = 0, use_calc_stream: bool = False):
     """Out = sum of X over the ranks; of sparse rows, those of all ranks."""
     axis = ring.ring().axis
@@ -50,8 +48,7 @@ def _declare_reduction(name: str, reduce: Callable[[Any, str], Any], formula: st
         return X if axis is None else reduce(X, axis)
 
     run.__doc__ = formula
-    op(f"c_allreduce_{name}", outs="Out", infer=_same)(run)
-    COLLECTIVES.add(f"c_allreduce_{name}")
+    op(f"c_allreduce_{name}", outs="Out", infer=_same, rows=mixes("X"), ranks=collective(agree=ALL))(run)
 
 
 for _row in REDUCTIONS:
@@ -69,7 +66,7 @@ def _from_root(x: Array, root: int) -> Any:
     return jax.lax.psum(mine, found.axis)
 
 
-@op(outs="Out", infer=_same)
+@op(outs="Out", infer=_same, rows=mixes("X"), ranks=collective(agree=ALL))
 def c_broadcast(X: Array, *, ring_id: int = 0, root: int = 0, use_calc_stream: bool = False):
     """Out = X of rank `root`."""
     return _from_root(X, root)
@@ -88,7 +85,7 @@ def ring_of(kind: str, nranks: int) -> ring.Ring:
     return found
 
 
-@op(outs="Out", infer=_many)
+@op(outs="Out", infer=_many, rows=mixes("X"), ranks=collective(agree=ALL))
 def c_allgather(X: Array, *, nranks: int, ring_id: int = 0, use_calc_stream: bool = False):
     """Out = X of all ranks, concatenated on dimension 0; nranks: how many there are."""
     found = ring_of("c_allgather", nranks)
@@ -102,7 +99,7 @@ def _one_of(X: Spec, *, nranks: int = 1, ring_id: int = 0, use_calc_stream: bool
     return Spec((first if first < 0 else first // nranks, *rest), X.dtype)
 
 
-@op(outs="Out", infer=_one_of)
+@op(outs="Out", infer=_one_of, rows=mixes("X"), ranks=collective(scatters=True))
 def c_reducescatter(X: Array, *, nranks: int = 1, ring_id: int = 0, use_calc_stream: bool = False):
     """Out = sum of X over the ranks, of which rank r keeps part r of nranks along dimension 0."""
     found = ring_of("c_reducescatter", nranks)
@@ -112,19 +109,19 @@ def c_reducescatter(X: Array, *, nranks: int = 1, ring_id: int = 0, use_calc_str
 grad_reuses("c_allgather", Reuse("c_reducescatter", {"X": "Out@GRAD"}, {"Out": "X@GRAD"}))
 
 
-@op(outs="Out", infer=_same)
+@op(outs="Out", infer=_same, rows=mixes("X"))
 def c_sync_calc_stream(X: Array):
     """Out = X; data flow orders what Paddle orders by streams."""
     return X
 
 
-@op(outs="Out", infer=_same)
+@op(outs="Out", infer=_same, rows=mixes("X"))
 def c_sync_comm_stream(X: Array, *, ring_id: int = 0):
     """Out = X; data flow orders what Paddle orders by streams."""
     return X
 
 
-@op(outs="Out*", infer=lambda X, **_attrs: X)
+@op(outs="Out*", infer=lambda X, **_attrs: X, rows=mixes("X"), ranks=collective(agree=ALL))
 def c_fused_allreduce_sum(X: list[Array], *, ring_id: int = 0):
     """Out[i] = sum of X[i] over the ranks, in one message for all (ours: Paddle's coalesce_tensor and allreduce together)."""
     axis = ring.ring().axis
@@ -141,17 +138,15 @@ def c_fused_allreduce_sum(X: list[Array], *, ring_id: int = 0):
     return [done[i] for i in range(len(X))]
 
 
-COLLECTIVES.update("c_allreduce_sum c_broadcast c_allgather c_reducescatter c_fused_allreduce_sum".split())
-
 # What opens a ring: a job's processes are joined before any program runs, so a step passes these over.
 _INT = {"ring_id": Attr("ring_id", "INT", 0)}
 control_op(
     "c_comm_init", ins="X", attrs={**_INT, **{n: Attr(n, "INT") for n in ("nranks", "rank")}},
-    doc="Join ring `ring_id` as `rank` of `nranks`, by the id in X.",
+    doc="Join ring `ring_id` as `rank` of `nranks`, by the id in X.", runs=Runs.HOST,
 )  # fmt: skip
 control_op(
     "c_comm_init_all", attrs={**_INT, "devices": Attr("devices", "INTS", ())},
-    doc="Join ring = `ring_id` with all devices of this process.",
+    doc="Join ring = `ring_id` with all devices of this process.", runs=Runs.HOST,
 )  # fmt: skip
 control_op(
     "c_gen_nccl_id", outs="Out",
@@ -159,7 +154,7 @@ control_op(
         "endpoint": Attr("endpoint", "STRING"), "other_endpoints": Attr("other_endpoints", "STRINGS", ()),
         "rank": Attr("rank", "INT", 0),
     },
-    doc="Out = the id of a new ring, told to all ranks.",
+    doc="Out = the id of a new ring, told to all ranks.", runs=Runs.HOST,
 )  # fmt: skip
 control_op(
     "gen_nccl_id", outs="NCCLID",
@@ -170,5 +165,5 @@ control_op(
         "use_hierarchical_allreduce": Attr("use_hierarchical_allreduce", "BOOLEAN", False),
         "hierarchical_allreduce_inter_nranks": Attr("hierarchical_allreduce_inter_nranks", "INT", 0),
     },
-    doc="NCCLID = the id of a new ring, told to all trainers.",
+    doc="NCCLID = the id of a new ring, told to all trainers.", runs=Runs.HOST,
 )  # fmt: skip

@@ -9,7 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from .broadcast import align
+from .conditions import pairs
 from .registry import Array, op
+from .traits import elementwise, mixes, reduces
 
 CLOSE = 1e-8  # floats that differ by less are equal for Paddle 1.8.5
 
@@ -45,7 +47,7 @@ def _declare_relation(kind: str, compare: Callable[[Any, Any], Any], formula: st
         return compare(*align(X, Y, axis))
 
     run.__doc__ = formula
-    op(kind, outs="Out")(run)
+    op(kind, outs="Out", rows=elementwise("X", "Y", when=pairs, beside="Y"))(run)
 
 
 def _declare_logic(kind: str, combine: Callable[[Any, Any], Any], formula: str) -> None:
@@ -53,7 +55,7 @@ def _declare_logic(kind: str, combine: Callable[[Any, Any], Any], formula: str) 
         return combine(X, Y)
 
     run.__doc__ = formula
-    op(kind, outs="Out")(run)
+    op(kind, outs="Out", rows=elementwise("X", "Y"))(run)
 
 
 def _declare_special(kind: str, test: Callable[[Any], Any], formula: str) -> None:
@@ -61,7 +63,7 @@ def _declare_special(kind: str, test: Callable[[Any], Any], formula: str) -> Non
         return test(X).reshape(1)
 
     run.__doc__ = formula
-    op(kind, outs="Out")(run)
+    op(kind, outs="Out", rows=reduces(0))(run)
 
 
 for _row in RELATIONS:
@@ -72,19 +74,19 @@ for _special in SPECIAL:
     _declare_special(*_special)
 
 
-@op(outs="Out")
+@op(outs="Out", rows=elementwise("X"))
 def logical_not(X: Array) -> Any:
     """Out = not X, elementwise on bools."""
     return jnp.logical_not(X)
 
 
-@op(outs="Out")
+@op(outs="Out", rows=mixes())
 def is_empty(X: Array) -> Any:
     """Out[0] = X has no elements."""
     return np.array([X.size == 0])
 
 
-@op(outs="Out")
+@op(outs="Out", rows=mixes())
 def allclose(Input: Array, Other: Array, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
     """Out[0] = all |Input - Other| <= atol + rtol * |Other|."""
     near = jnp.abs(Input - Other) <= atol + rtol * jnp.abs(Other)

@@ -19,6 +19,7 @@ from jax import lax
 
 from ..errors import ShapeError
 from .registry import Array, Ints, grad_of, op
+from .traits import row_wise
 from .window import channel_last, paddings_of, spatial_axes
 
 _LETTERS = {2: "HW", 3: "DHW"}
@@ -116,7 +117,7 @@ def _with_extras(out: jax.Array, bias: Array | None, residual: Array | None, dat
 
 
 def _declare_conv2d(kind: str) -> None:
-    @op(kind, outs="Output", grad="Input Filter Bias", nograd="ResidualData")
+    @op(kind, outs="Output", grad="Input Filter Bias", nograd="ResidualData", rows=row_wise("Input", "ResidualData"))
     def conv2d(
         Input: Array, Filter: Array, Bias: Array | None, ResidualData: Array | None, *, strides: Ints = (1, 1),
         paddings: Ints = (0, 0), padding_algorithm: str = "EXPLICIT", groups: int = 1, dilations: Ints = (1, 1),
@@ -138,7 +139,7 @@ for _kind in ("conv2d", "depthwise_conv2d"):
     _declare_conv2d(_kind)
 
 
-@op(outs="Output", grad="Input Filter ResidualData", nograd="ResidualData")
+@op(outs="Output", grad="Input Filter ResidualData", nograd="ResidualData", rows=row_wise("Input", "ResidualData"))
 def conv3d(
     Input: Array, Filter: Array, ResidualData: Array | None, *, strides: Ints = (1, 1, 1), paddings: Ints = (0, 0, 0),
     padding_algorithm: str = "EXPLICIT", groups: int = 1, dilations: Ints = (1, 1, 1), data_format: str = "NCDHW",
@@ -253,7 +254,7 @@ def _transpose_grad(x: Array, w: Array, d_out: Array | None, **attrs: Any) -> tu
 
 
 def _declare_conv2d_transpose(kind: str) -> None:
-    @op(kind, outs="Output")
+    @op(kind, outs="Output", rows=row_wise("Input", lod=None))
     def conv2d_transpose(
         Input: Array, Filter: Array, Bias: Array | None, *, output_size: Ints = (), groups: int = 1,
         dilations: Ints = (1, 1), strides: Ints = (1, 1), paddings: Ints = (0, 0), data_format: str = "NCHW",
@@ -292,7 +293,7 @@ def _per_channel_sum(x: Array, data_format: str) -> jax.Array:
     return jnp.sum(x, (0, *spatial_axes(x.ndim, data_format)))
 
 
-@op(outs="Output")
+@op(outs="Output", rows=row_wise("Input", lod=None))
 def conv3d_transpose(
     Input: Array, Filter: Array, *, output_size: Ints = (), groups: int = 1, dilations: Ints = (1, 1, 1),
     strides: Ints = (1, 1, 1), paddings: Ints = (0, 0, 0), data_format: str = "NCHW",

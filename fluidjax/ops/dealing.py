@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from .collective import COLLECTIVES, ring_of
+from .collective import ring_of
 from .infer import Spec
 from .registry import Array, Ints, op
 from .sharding import shapes_of
+from .traits import ALL, collective, mixes
 
 
 class Block(NamedTuple):
@@ -88,7 +89,7 @@ def _rows(X: Sequence[Any], blocks: Sequence[Block], width: int, ranks: int) -> 
     return parts[0] if len(parts) == 1 else jnp.concatenate(parts)
 
 
-@op(outs="Out*", infer=_bin_specs)
+@op(outs="Out*", infer=_bin_specs, rows=mixes("X"), ranks=collective(scatters=True))
 def c_deal(X: list[Array], *, spans: Ints, widths: Ints, nranks: int, ring_id: int = 0):
     """Out[i] = this rank's row of bin i, of arrays X that all ranks hold alike."""
     found = ring_of("c_deal", nranks)
@@ -103,7 +104,7 @@ def c_deal(X: list[Array], *, spans: Ints, widths: Ints, nranks: int, ring_id: i
     return out
 
 
-@op(outs="Out*", infer=_bin_specs)
+@op(outs="Out*", infer=_bin_specs, rows=mixes("X"), ranks=collective(scatters=True))
 def c_deal_reducescatter(X: list[Array], *, spans: Ints, widths: Ints, nranks: int, ring_id: int = 0):
     """Out[i] = this rank's row of bin i, of the sums of X over the ranks."""
     found = ring_of("c_deal_reducescatter", nranks)
@@ -118,7 +119,7 @@ def _exchanged_specs(X: tuple[Spec, ...], *, widths: Ints, spans: Ints, nranks: 
     return tuple(Spec((nranks, *s.shape), s.dtype) for s in _bin_specs(X, widths=widths, spans=spans))
 
 
-@op(outs="Out*", infer=_exchanged_specs)
+@op(outs="Out*", infer=_exchanged_specs, rows=mixes("X"), ranks=collective(scatters=True))
 def c_deal_alltoall(X: list[Array], *, spans: Ints, widths: Ints, nranks: int, ring_id: int = 0):
     """Out[i][t] = this rank's row of bin i, of rank t's X."""
     found = ring_of("c_deal_alltoall", nranks)
@@ -135,7 +136,7 @@ def c_arrival_order(*, nranks: int, key: Any):
     return jax.random.permutation(key, nranks).astype(jnp.int32)
 
 
-@op(outs="Out", infer=lambda X, Order, *, at: Spec(X.shape[1:], X.dtype))
+@op(outs="Out", infer=lambda X, Order, *, at: Spec(X.shape[1:], X.dtype), rows=mixes("X"))
 def c_arrived(X: Array, Order: Array, *, at: int = 0):
     """Out = X[Order[at]]: what comes as number `at`, of all ranks' X."""
     return jax.lax.dynamic_index_in_dim(X, Order[at], 0, keepdims=False)
@@ -145,7 +146,7 @@ def _answered_specs(X: tuple[Spec, ...], Order: Spec, *, shapes: Ints, spans: In
     return _whole_specs(X[::nranks], shapes=shapes, spans=spans)
 
 
-@op(outs="Out*", infer=_answered_specs)
+@op(outs="Out*", infer=_answered_specs, rows=mixes("X"), ranks=collective(scatters=True))
 def c_deal_answer(X: list[Array], Order: Array, *, spans: Ints, shapes: Ints, nranks: int, ring_id: int = 0):
     """Out[i] = the whole array in the bins, as it was after what this rank sent had come.
 
@@ -166,7 +167,7 @@ def _whole_specs(X: tuple[Spec, ...], *, shapes: Ints, spans: Ints, **_: Any) ->
     return tuple(Spec(shape, first[i]) for i, shape in enumerate(shapes_of(shapes)))
 
 
-@op(outs="Out*", infer=_whole_specs)
+@op(outs="Out*", infer=_whole_specs, rows=mixes("X"), ranks=collective(agree=ALL))
 def c_deal_allgather(X: list[Array], *, spans: Ints, shapes: Ints, nranks: int, ring_id: int = 0):
     """Out[i] = the whole array whose blocks lie in the bins X; shapes: as shapes_of reads them."""
     found = ring_of("c_deal_allgather", nranks)
@@ -197,6 +198,3 @@ def _whole(rows: Sequence[Any], blocks: Sequence[Block], shape: tuple[int, ...])
     close()
     flat = parts[0] if len(parts) == 1 else jnp.concatenate(parts)
     return flat[: math.prod(shape)].reshape(shape)
-
-
-COLLECTIVES.update(("c_deal", "c_deal_reducescatter", "c_deal_allgather", "c_deal_alltoall", "c_deal_answer"))

@@ -8,10 +8,12 @@ import jax
 import jax.numpy as jnp
 
 from ..errors import ShapeError
+from .bounds import size_of
 from .registry import Array, Int64, grad_of, op
+from .traits import FREE, Bounds, mixes, row_wise
 
 
-@op(outs="Residual~ Out")
+@op(outs="Residual~ Out", rows=row_wise("X", "Y"))
 def huber_loss(X: Array, Y: Array, *, delta: float) -> Any:
     """Out = 0.5 * r^2 where |r| <= delta, else delta * (|r| - 0.5 * delta); r = Residual = Y - X."""
     residual = Y - X
@@ -26,7 +28,7 @@ def huber_loss_grad(Residual: Array, d_Out: Array, *, delta: float) -> Any:
     return -grad, grad
 
 
-@op(outs="Diff~ Out")
+@op(outs="Diff~ Out", rows=row_wise("X", "Y", "InsideWeight", "OutsideWeight", lod=None))
 def smooth_l1_loss(
     X: Array, Y: Array, InsideWeight: Array | None, OutsideWeight: Array | None, *, sigma: float = 1.0
 ) -> Any:
@@ -55,7 +57,7 @@ def smooth_l1_loss_grad(
     return grad, -grad
 
 
-@op(outs="Loss", grad="X Target", nograd="Target")
+@op(outs="Loss", grad="X Target", nograd="Target", rows=mixes())
 def kldiv_loss(X: Array, Target: Array, *, reduction: str = "mean") -> Any:
     """Loss = Target * (log(Target) - X), 0 where Target <= 0; reduced by mean, sum, batchmean or not at all (none)."""
     safe = jnp.where(Target > 0, Target, 1)
@@ -69,7 +71,10 @@ def kldiv_loss(X: Array, Target: Array, *, reduction: str = "mean") -> Any:
     return (loss.sum() / (X.shape[0] if reduction == "batchmean" else 1)).reshape(1)
 
 
-@op(outs="Y", grad="X Label", nograd="Label")
+@op(
+    outs="Y", grad="X Label", nograd="Label",
+    rows=row_wise("X", "Label"), bounds=Bounds("Label", "label", size_of("X", -1)),
+)
 def bpr_loss(X: Array, Label: Array) -> Any:
     """Y = -mean over the other classes j of log(sigmoid(X[label] - X[j])); X [..., classes], Y [..., 1]."""
     right = jnp.take_along_axis(X, Label.astype(jnp.int32), -1)
@@ -78,19 +83,19 @@ def bpr_loss(X: Array, Label: Array) -> Any:
     return cost.sum(-1, keepdims=True) / (X.shape[-1] - 1)
 
 
-@op(outs="Loss", grad="Logits Labels", nograd="Labels")
+@op(outs="Loss", grad="Logits Labels", nograd="Labels", rows=row_wise("Logits", "Labels"), bounds=FREE)
 def hinge_loss(Logits: Array, Labels: Array) -> Any:
     """Loss = max(1 - (2 * Labels - 1) * Logits, 0)."""
     return jnp.maximum(1 - (2 * Labels - 1) * Logits, 0)
 
 
-@op(outs="Out", grad="Label Left Right", nograd="Label")
+@op(outs="Out", grad="Label Left Right", nograd="Label", rows=row_wise("Label", "Left", "Right", lod=None), bounds=FREE)
 def rank_loss(Label: Array, Left: Array, Right: Array) -> Any:
     """Out = log(1 + exp(Left - Right)) - Label * (Left - Right)."""
     return jnp.logaddexp(Left - Right, 0) - Label * (Left - Right)
 
 
-@op(outs="Activated~ Out")
+@op(outs="Activated~ Out", rows=row_wise("X1", "X2", "Label", lod=None), bounds=FREE)
 def margin_rank_loss(X1: Array, X2: Array, Label: Array, *, margin: float = 0.0) -> Any:
     """Out = max(margin - Label * (X1 - X2), 0); Activated = 1 where Out > 0."""
     out = jnp.maximum(margin - Label * (X1 - X2), 0)
@@ -104,7 +109,7 @@ def margin_rank_loss_grad(Activated: Array, Label: Array, d_Out: Array) -> Any:
     return grad, -grad
 
 
-@op(outs="IntermediateVal~ Out")
+@op(outs="IntermediateVal~ Out", rows=row_wise("X", "Y", lod=None))
 def modified_huber_loss(X: Array, Y: Array) -> Any:
     """Out = -4 v where v < -1, (1 - v)^2 where -1 <= v < 1, else 0; v = IntermediateVal = (2 * Y - 1) * X."""
     value = (2 * Y - 1) * X
@@ -118,7 +123,10 @@ def modified_huber_loss_grad(IntermediateVal: Array, Y: Array, d_Out: Array) -> 
     return d_Out * (2 * Y - 1) * jnp.where(v < -1, -4, jnp.where(v < 1, -2 * (1 - v), 0))
 
 
-@op(outs="Out Total_weight", grad="X Label Weight Total_weight", nograd="Label Weight", grad_outs="Out")
+@op(
+    outs="Out Total_weight", grad="X Label Weight Total_weight", nograd="Label Weight", grad_outs="Out",
+    rows=mixes(), bounds=FREE,
+)
 def nll_loss(
     X: Array, Label: Array, Weight: Array | None, *, ignore_index: Int64 = -100, reduction: str = "mean"
 ) -> Any:
@@ -138,14 +146,14 @@ def nll_loss(
     return (loss.sum() / jnp.where(total == 0, 1, total)).reshape(1), total
 
 
-@op(outs="sub_result~ Out", grad="X Y sub_result", grad_outs="Out")
+@op(outs="sub_result~ Out", grad="X Y sub_result", grad_outs="Out", rows=row_wise("X", "Y"))
 def squared_l2_distance(X: Array, Y: Array) -> Any:
     """Out[i] = sum((X[i] - Y[i])^2), shape [rows, 1]; Y may be a single row; sub_result = X - Y, [rows, elements]."""
     rows = X.reshape(X.shape[0], -1) - Y.reshape(Y.shape[0], -1)
     return rows, (rows * rows).sum(1, keepdims=True)
 
 
-@op(outs="Y")
+@op(outs="Y", rows=row_wise("X", "Label"), bounds=FREE)
 def teacher_student_sigmoid_loss(
     X: Array, Label: Array, *, soft_max_up_bound: float = 15.0, soft_max_lower_bound: float = -15.0
 ) -> Any:
@@ -171,7 +179,7 @@ def teacher_student_sigmoid_loss_grad(
     return jnp.where(outside, 0, -d_Y * slope)
 
 
-@op(outs="Out", grad="X Label FgNum", nograd="Label FgNum")
+@op(outs="Out", grad="X Label FgNum", nograd="Label FgNum", rows=row_wise("X", "Label"), bounds=FREE)
 def sigmoid_focal_loss(X: Array, Label: Array, FgNum: Array, *, gamma: float = 2.0, alpha: float = 0.25) -> Any:
     """Out = focal loss of class j+1 against the rest, over FgNum: X [rows, classes], Label [rows, 1], 0 is background.
 

@@ -14,8 +14,10 @@ from jax import lax
 
 from ..errors import FluidTypeError, ShapeError, UnsupportedError
 from .broadcast import align
+from .conditions import pairs
 from .infer import Spec
 from .registry import Array, grad_of, op
+from .traits import Given, by_values, elementwise
 
 
 def one_dtype(x: Any, y: Any) -> None:
@@ -98,7 +100,9 @@ def _declare(kind: str, compute: Callable[[Any, Any], Any], formula: str, grad: 
         return compute(*align(X, Y, axis))
 
     run.__doc__ = f"{formula}\n\nY's dimensions are laid along X's from `axis` on; -1 aligns the last ones."
-    op(kind, outs="Out", grad=grad, infer=infer_broadcast)(run)
+    rows = elementwise("X", "Y", when=pairs, beside="Y")
+    sparse: Given = {"sparse": by_values(scalar="Y")} if kind == "elementwise_mul" else {}
+    op(kind, outs="Out", grad=grad, infer=infer_broadcast, rows=rows, **sparse)(run)
 
 
 for _row in TABLE:

@@ -12,10 +12,12 @@ import numpy as np
 
 from ..base.dtypes import name_of, numpy_dtype
 from ..errors import ShapeError
+from .bounds import one_hot_depth, table_height
 from .concrete import integers
 from .index import narrow, put, take
 from .infer import Spec
 from .registry import Array, Int64, Longs, SelectedRows, Strs, grad_of, op
+from .traits import Bounds, SparseGradient, row_wise
 
 NO_PADDING = -1
 
@@ -42,7 +44,10 @@ def _last_one(op_type: str, ids: Array) -> Array:
     return ids.reshape(ids.shape[:-1])
 
 
-@op(outs="Out")
+@op(
+    outs="Out",
+    rows=row_wise("Ids"), sparse=SparseGradient(by="is_sparse", table="W"), bounds=Bounds("Ids", "ids", table_height),
+)
 def lookup_table(
     W: Array, Ids: Array, *, is_sparse: bool = False, is_distributed: bool = False, padding_idx: Int64 = -1,
     remote_prefetch: bool = False, trainer_id: int = 0, height_sections: Longs = (), epmap: Strs = (),
@@ -52,7 +57,10 @@ def lookup_table(
     return _looked_up(W, _last_one("lookup_table", Ids), padding_idx)
 
 
-@op(outs="Out")
+@op(
+    outs="Out",
+    rows=row_wise("Ids"), sparse=SparseGradient(by="is_sparse", table="W"), bounds=Bounds("Ids", "ids", table_height),
+)
 def lookup_table_v2(
     W: Array, Ids: Array, *, is_sparse: bool = False, is_distributed: bool = False, padding_idx: Int64 = -1,
     remote_prefetch: bool = False, trainer_id: int = 0, height_sections: Longs = (), epmap: Strs = (),
@@ -88,13 +96,13 @@ def _one_hot_last_spec(X: Spec, depth_tensor: Spec | None, **attrs: Any) -> Spec
     return _one_hot_spec(Spec(X.shape[:-1], X.dtype), depth_tensor, **attrs)
 
 
-@op(outs="Out", infer=_one_hot_last_spec)
+@op(outs="Out", infer=_one_hot_last_spec, rows=row_wise("X"), bounds=Bounds("X", "index", one_hot_depth))
 def one_hot(X: Array, depth_tensor: Array | None, *, depth: int = -1, dtype: int = 5, allow_out_of_range: bool = False):
     """Out[..., j] = 1 where X[..., 0] = j, else 0, for j < depth; an id that is out of range has no 1. X [..., 1]."""
     return _one_hot("one_hot", _last_one("one_hot", X), depth_tensor, depth, dtype)
 
 
-@op(outs="Out", infer=_one_hot_spec)
+@op(outs="Out", infer=_one_hot_spec, rows=row_wise("X"), bounds=Bounds("X", "index", one_hot_depth))
 def one_hot_v2(
     X: Array, depth_tensor: Array | None, *, depth: int = -1, dtype: int = 5, allow_out_of_range: bool = False
 ):

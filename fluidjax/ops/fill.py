@@ -16,6 +16,7 @@ from .concrete import SMALL, concrete, integers, known, shape_spec
 from .infer import Spec
 from .ragged import Ragged, rows_of
 from .registry import Array, Floats, Int64, Ints, Longs, op
+from .traits import knows_rows, mixes, row_wise
 
 
 def constant(shape: Sequence[int], value: Any, dtype: np.dtype) -> Array:
@@ -45,7 +46,7 @@ def _constant_spec(
     return Spec(shape_spec(shape, ShapeTensor, ShapeTensorList), name_of(dtype))
 
 
-@op(outs="Out", infer=_constant_spec)
+@op(outs="Out", infer=_constant_spec, rows=mixes(), fills=True)
 def fill_constant(
     ValueTensor: Array | None, ShapeTensor: Array | None, ShapeTensorList: list[Array] | None, *,
     shape: Longs = (), dtype: int = 5, value: float = 0.0, str_value: str = "", force_cpu: bool = False,
@@ -77,7 +78,7 @@ def batch_shape(
     return tuple(dims)
 
 
-@op(outs="Out")
+@op(outs="Out", rows=knows_rows())
 def fill_constant_batch_size_like(
     Input: Array | Ragged, *, shape: Ints, dtype: int = 5, value: float = 0.0, str_value: str = "",
     input_dim_idx: int = 0, output_dim_idx: int = 0, force_cpu: bool = False,
@@ -91,19 +92,19 @@ def fill_constant_batch_size_like(
     return constant(dims, scalar(value, str_value, kind), kind)
 
 
-@op(outs="Out")
+@op(outs="Out", rows=row_wise("X"))
 def fill_any_like(X: Array, *, value: float = 0.0, dtype: int = -1):
     """Out[...] = value, with X's shape, and X's dtype where `dtype` is -1."""
     return jnp.full(X.shape, value, X.dtype if dtype == -1 else numpy_dtype(name_of(dtype)))
 
 
-@op(outs="Out")
+@op(outs="Out", rows=row_wise("X"))
 def fill_zeros_like(X: Array):
     """Out[...] = 0, with X's shape and dtype."""
     return jnp.zeros(X.shape, X.dtype)
 
 
-@op(outs="Out")
+@op(outs="Out", rows=row_wise("X"))
 def fill_zeros_like2(X: Array, *, dtype: int = 5):
     """Out[...] = 0, with X's shape and dtype; `dtype` is ignored."""
     return jnp.zeros(X.shape, X.dtype)
@@ -129,7 +130,7 @@ def _range_spec(Start: Spec, End: Spec, Step: Spec) -> Spec:
     return Spec((-1,), Start.dtype)
 
 
-@op("range", outs="Out", infer=_range_spec)
+@op("range", outs="Out", infer=_range_spec, rows=mixes())
 def range_(Start: Array, End: Array, Step: Array):
     """Out = Start, Start + Step, ... before End; floats are added up one after another, as Paddle does."""
     start, end, step = (
@@ -150,7 +151,7 @@ def _linspace_spec(Start: Spec, Stop: Spec, Num: Spec) -> Spec:
     return Spec((-1,), Start.dtype)
 
 
-@op(outs="Out", infer=_linspace_spec)
+@op(outs="Out", infer=_linspace_spec, rows=mixes())
 def linspace(Start: Array, Stop: Array, Num: Array):
     """Out[i] = Start + i (Stop - Start) / (Num - 1), for i < Num; Num must be a constant."""
     count = int(concrete(Num, "linspace", "Num").reshape(-1)[0])

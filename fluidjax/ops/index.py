@@ -15,9 +15,12 @@ from jax import lax
 
 from ..base.dtypes import name_of, numpy_dtype
 from ..errors import ShapeError, UnsupportedError
+from .bounds import candidates, places, size_of
 from .concrete import concrete, integers, known
+from .conditions import both, inner_axis, rank_from, unset
 from .infer import Spec
 from .registry import Array, Int64, grad_of, op
+from .traits import FREE, Bounds, mixes, row_wise
 
 _TRUST = "promise_in_bounds"
 
@@ -60,7 +63,7 @@ def rows(ids: Array) -> Array:
     return ids.reshape(-1, 1)
 
 
-@op(outs="Out")
+@op(outs="Out", rows=row_wise("Index", lod=None), bounds=Bounds("Index", "index", size_of("X", 0)))
 def gather(X: Array, Index: Array, *, overwrite: bool = True):
     """Out[i] = X[Index[i]], whole rows."""
     return take(X, rows(Index))
@@ -72,7 +75,7 @@ def gather_grad(X: Array, Index: Array, d_Out: Array, *, overwrite: bool):
     return put(jnp.zeros(X.shape, d_Out.dtype), rows(Index), d_Out, add=not overwrite)
 
 
-@op(outs="Out")
+@op(outs="Out", rows=mixes(), bounds=Bounds("Index", "index", places))
 def gather_nd(X: Array, Index: Array):
     """Out[...] = X[Index[..., 0], Index[..., 1], ...]."""
     return take(X, Index)
@@ -84,7 +87,7 @@ def gather_nd_grad(X: Array, Index: Array, d_Out: Array):
     return put(jnp.zeros(X.shape, d_Out.dtype), Index, d_Out, add=True)
 
 
-@op(outs="Out")
+@op(outs="Out", rows=mixes(), bounds=Bounds("Ids", "ids", size_of("X", 0)))
 def scatter(X: Array, Ids: Array, Updates: Array, *, overwrite: bool = True):
     """Out = X, but Out[Ids[i]] = Updates[i]; unless overwrite: the sum of all Updates[i] of that row."""
     ids = rows(Ids)
@@ -99,7 +102,7 @@ def scatter_grad(Ids: Array, Updates: Array, d_Out: Array):
     return d_Out, take(d_Out, rows(Ids))
 
 
-@op(outs="Out")
+@op(outs="Out", rows=mixes("X"), bounds=Bounds("Index", "index", places))
 def scatter_nd_add(X: Array, Index: Array, Updates: Array):
     """Out = X, but Out[Index[..., 0], ...] += Updates[...]."""
     return put(X, Index, Updates, add=True)
@@ -111,13 +114,13 @@ def scatter_nd_add_grad(Index: Array, Updates: Array, d_Out: Array):
     return d_Out, take(d_Out, Index)
 
 
-@op(outs="Out", grad="Condition X Y", nograd="Condition")
+@op(outs="Out", grad="Condition X Y", nograd="Condition", rows=row_wise("Condition", "X", "Y", lod="X"))
 def where(Condition: Array, X: Array, Y: Array):
     """Out = X where Condition, else Y; all of one shape."""
     return jnp.where(Condition, X, Y)
 
 
-@op(outs="Out")
+@op(outs="Out", rows=mixes(), bounds=Bounds("Ids", "ids", candidates))
 def multiplex(Ids: Array, X: list[Array]):
     """Out[i] = X[Ids[i]][i]: row i of the input that Ids [N, 1] names."""
     ids = Ids.reshape(-1, *[1] * (X[0].ndim - 1))[: X[0].shape[0]]
@@ -134,13 +137,19 @@ def multiplex_grad(Ids: Array, d_Out: Array, *, counts: Mapping[str, int]):
     return [jnp.where(ids == k, d_Out, np.zeros((), d_Out.dtype)) for k in range(counts["X@GRAD"])]
 
 
-@op(outs="Out", grad="X Index", nograd="Index")
+@op(
+    outs="Out", grad="X Index", nograd="Index",
+    rows=row_wise("X", when=inner_axis("dim")), bounds=Bounds("Index", "index", size_of("X", "dim")),
+)
 def index_select(X: Array, Index: Array, *, dim: int = 0):
     """Out[..., i, ...] = X[..., Index[i], ...] along `dim`."""
     return jnp.take(X, narrow(Index, X.shape), axis=dim, mode="clip")
 
 
-@op(outs="Out", grad="X Index", nograd="Index", infer=lambda X, Index: Spec(Index.shape, X.dtype))
+@op(
+    outs="Out", grad="X Index", nograd="Index", infer=lambda X, Index: Spec(Index.shape, X.dtype),
+    rows=row_wise("X", "Index", lod="Index"), bounds=Bounds("Index", "index", size_of("X", 1)),
+)
 def index_sample(X: Array, Index: Array):
     """Out[i, j] = X[i, Index[i, j]]."""
     return jnp.take_along_axis(X, narrow(Index, X.shape), axis=1, mode=_TRUST)
@@ -153,13 +162,13 @@ def _arg(X: Array, pick: Callable[..., Array], axis: int, keepdims: bool, dtype:
     return jnp.expand_dims(found, axis) if keepdims else found
 
 
-@op(outs="Out")
+@op(outs="Out", rows=row_wise("X", when=both(inner_axis("axis"), unset("flatten")), lod=None))
 def arg_max(X: Array, *, axis: Int64, keepdims: bool = False, dtype: int = -1):
     """Out = the index of the largest element along `axis`, the first of equals; int64, or `dtype`."""
     return _arg(X, lax.argmax, axis, keepdims, dtype)
 
 
-@op(outs="Out")
+@op(outs="Out", rows=row_wise("X", when=both(inner_axis("axis"), unset("flatten")), lod=None))
 def arg_min(X: Array, *, axis: Int64, keepdims: bool = False, dtype: int = -1):
     """Out = the index of the smallest element along `axis`, the first of equals; int64, or `dtype`."""
     return _arg(X, lax.argmin, axis, keepdims, dtype)
@@ -170,7 +179,7 @@ def _opposite(X: Array) -> Array:
     return -X if jnp.issubdtype(X.dtype, jnp.floating) else ~X
 
 
-@op(outs="Out Indices")
+@op(outs="Out Indices", rows=row_wise("X", when=both(inner_axis("axis"), unset("flatten"))))
 def argsort(X: Array, *, axis: int = -1, descending: bool = False):
     """Out = X sorted along `axis`, Indices (int64) where its elements were; equals keep their order."""
     order = lax.broadcasted_iota(np.int32 if X.shape[axis] < 2**31 else np.int64, X.shape, axis % X.ndim)
@@ -195,7 +204,7 @@ def _top_k_spec(X: Spec, K: Spec | None, *, k: int) -> tuple[Spec, Spec]:
     return Spec(dims, X.dtype), Spec(dims, "int64")
 
 
-@op(outs="Out Indices", infer=_top_k_spec)
+@op(outs="Out Indices", infer=_top_k_spec, rows=row_wise("X", when=rank_from(2)))
 def top_k(X: Array, K: Array | None, *, k: int = 1):
     """Out = the k largest along the last dim, in order, Indices (int64) where they are; K goes before k."""
     count = integers("top_k", "K", K, None, [k])[0]
@@ -211,7 +220,7 @@ def top_k_grad(X: Array, Indices: Array, d_Out: Array):
     return _scattered(X, Indices, d_Out, -1)
 
 
-@op(outs="Out")
+@op(outs="Out", rows=row_wise("X"))
 def shard_index(X: Array, *, index_num: int, nshards: int, shard_id: int, ignore_value: int = -1):
     """Out = X mod size if shard_id holds X, else ignore_value; a shard holds size = ceil(index_num / nshards) indices."""
     per_shard = np.array(-(-index_num // nshards), X.dtype)
@@ -222,7 +231,7 @@ def _mask_spec(X: Spec, MaxLenTensor: Spec | None, *, maxlen: int, out_dtype: in
     return Spec((*X.shape, maxlen if maxlen > 0 and MaxLenTensor is None else -1), name_of(out_dtype))
 
 
-@op(outs="Y", infer=_mask_spec)
+@op(outs="Y", infer=_mask_spec, rows=mixes())
 def sequence_mask(X: Array, MaxLenTensor: Array | None, *, maxlen: int = -1, out_dtype: int):
     """Y[..., j] = 1 where j < X[...], else 0, for j < maxlen; the longest X where maxlen is negative."""
     if MaxLenTensor is not None:
@@ -237,7 +246,7 @@ def sequence_mask(X: Array, MaxLenTensor: Array | None, *, maxlen: int = -1, out
     return (jnp.arange(maxlen, dtype=X.dtype) < X[..., None]).astype(numpy_dtype(name_of(out_dtype)))
 
 
-@op(outs="Out")
+@op(outs="Out", rows=mixes(), bounds=FREE)
 def gather_tree(Ids: Array, Parents: Array):
     """Out[t] = Ids[t, b, parent], from the last step back: beams [T, B, W] read along the chains of Parents."""
 

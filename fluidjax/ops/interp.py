@@ -18,6 +18,7 @@ from ..errors import ShapeError
 from .concrete import concrete, integers
 from .infer import Spec
 from .registry import Array, Floats, op
+from .traits import mixes, row_wise
 
 Taps = list[tuple[np.ndarray, np.ndarray]]  # (input index, weight) of each output position; one pair a tap
 CUBIC = np.float32(-0.75)  # Keys' parameter
@@ -169,7 +170,9 @@ class Resize:
             assert resize.__kwdefaults__ is not None
             resize.__kwdefaults__["scale"] = ()
         resize.__doc__ = _DOC.format(self.method, " or ".join(map(str, self.axes)))
-        op(self.kind, outs="Out", grad="X OutSize SizeTensor Scale", nograd="OutSize SizeTensor Scale", infer=self.spec)(resize)
+        rows = mixes("X") if self.later else row_wise("X", lod=None)
+        tensors = "OutSize SizeTensor Scale"
+        op(self.kind, outs="Out", grad=f"X {tensors}", nograd=tensors, infer=self.spec, rows=rows)(resize)
 
 
 _DOC = """Out = X resized to (out_d, out_h, out_w) or by scale, {} along {} axes.

@@ -7,22 +7,24 @@ import numpy as np
 from jax import lax
 
 from ..errors import ShapeError
+from .conditions import inner_axes
 from .registry import Array, Int64, Ints, Longs, grad_of, op
+from .traits import mixes, row_wise
 
 
-@op(outs="Out")
+@op(outs="Out", rows=row_wise("X", when=inner_axes("axis"), lod=None))
 def reverse(X: Array, *, axis: Ints):
     """Out = X with the order along each of `axis` reversed."""
     return jnp.flip(X, axis)
 
 
-@op(outs="Out")
+@op(outs="Out", rows=row_wise("X", when=inner_axes("dims")))
 def flip(X: Array, *, dims: Ints):
     """Out = X with the order along each of `dims` reversed."""
     return jnp.flip(X, dims)
 
 
-@op(outs="Out", grad="X")
+@op(outs="Out", grad="X", rows=mixes("X"))
 def roll(X: Array, *, shifts: Longs = (), dims: Longs = ()):
     """Out[(i + shifts) mod size] = X[i] along `dims`."""
     if len(shifts) != len(dims):
@@ -30,7 +32,7 @@ def roll(X: Array, *, shifts: Longs = (), dims: Longs = ()):
     return jnp.roll(X, shifts, dims)
 
 
-@op(outs="Out", grad="X")
+@op(outs="Out", grad="X", rows=row_wise("X"))
 def space_to_depth(X: Array, *, blocksize: Int64 = 2):
     """Out [N, C b^2, H / b, W / b] = the elements of X [N, C, H, W] laid out as depth-to-space and read in that order.
 
@@ -44,7 +46,7 @@ def space_to_depth(X: Array, *, blocksize: Int64 = 2):
     return blocks.transpose(0, 3, 4, 1, 5, 2).reshape(n, c * b * b, h // b, w // b)
 
 
-@op(outs="Out")
+@op(outs="Out", rows=row_wise("X", lod=None))
 def pixel_shuffle(X: Array, *, upscale_factor: int = 1):
     """Out[n, c, h r + i, w r + j] = X[n, c r^2 + i r + j, h, w], r the upscale_factor."""
     n, c, h, w = X.shape
@@ -67,7 +69,7 @@ def _shuffled(X: Array, groups: int) -> Array:
     return X.reshape(n, groups, c // groups, *rest).swapaxes(1, 2).reshape(X.shape)
 
 
-@op(outs="Out")
+@op(outs="Out", rows=row_wise("X", lod=None))
 def shuffle_channel(X: Array, *, group: int = 1):
     """Out[n, i group + g] = X[n, g C / group + i]: channels dealt round over the groups."""
     return _shuffled(X, group)
@@ -92,7 +94,7 @@ def _shifted(X: Array, segments: int, ratio: float, by: int) -> Array:
     return jnp.concatenate([*moved, frames[:, :, second:]], axis=2).reshape(X.shape)
 
 
-@op(outs="Out")
+@op(outs="Out", rows=mixes("X"))
 def temporal_shift(X: Array, *, seg_num: int, shift_ratio: float = 0.25):
     """Out[n, t] = X[n, t - 1] in the first C shift_ratio channels, X[n, t + 1] in as many more, X[n, t] in the rest.
 
@@ -107,7 +109,7 @@ def temporal_shift_grad(d_Out: Array, *, seg_num: int, shift_ratio: float):
     return _shifted(d_Out, seg_num, shift_ratio, -1)
 
 
-@op(outs="Y", grad="X")
+@op(outs="Y", grad="X", rows=row_wise("X", lod=None))
 def unfold(X: Array, *, kernel_sizes: Ints, strides: Ints, paddings: Ints, dilations: Ints):
     """Y [N, C kh kw, L] = the L windows of X [N, C, H, W], one a column; paddings: up, left, down, right."""
     n, c = X.shape[:2]
@@ -126,7 +128,7 @@ def unfold(X: Array, *, kernel_sizes: Ints, strides: Ints, paddings: Ints, dilat
     return jnp.stack(taps, axis=2).reshape(n, c * kh * kw, rows * columns)
 
 
-@op(outs="Out")
+@op(outs="Out", rows=mixes("X"))
 def tril_triu(X: Array, *, diagonal: int = 0, lower: bool):
     """Out = X on and below (lower) or above its diagonal number `diagonal` of the last two dims, 0 elsewhere."""
     return jnp.tril(X, diagonal) if lower else jnp.triu(X, diagonal)
@@ -138,13 +140,13 @@ def tril_triu_grad(d_Out: Array, *, diagonal: int, lower: bool):
     return tril_triu(d_Out, diagonal=diagonal, lower=lower)
 
 
-@op(outs="Out")
+@op(outs="Out", rows=mixes())
 def diag(Diagonal: Array):
     """Out [N, N] = Diagonal [N] on the diagonal, 0 elsewhere."""
     return jnp.diag(Diagonal)
 
 
-@op(outs="Out")
+@op(outs="Out", rows=mixes())
 def diag_embed(Input: Array, *, offset: int = 0, dim1: int = -2, dim2: int = -1):
     """Out[..., i, ..., i + offset, ...] = Input[..., i]: diagonals in the planes of dims dim1 and dim2, 0 elsewhere."""
     rank = Input.ndim + 1
@@ -157,7 +159,7 @@ def diag_embed(Input: Array, *, offset: int = 0, dim1: int = -2, dim2: int = -1)
     return jnp.moveaxis(plane, (-2, -1), (dim1 % rank, dim2 % rank))
 
 
-@op(outs="Out*", grad="X")
+@op(outs="Out*", grad="X", rows=mixes())
 def meshgrid(X: list[Array]):
     """Out[k][i_0, i_1, ...] = X[k][i_k], each X[k] one-dimensional."""
     dims = [x.size for x in X]

@@ -13,8 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import ShapeError
+from .bounds import classes
+from .conditions import attribute, both, inner_axis, unset
 from .infer import Spec
 from .registry import Array, grad_of, op
+from .traits import FREE, Bounds, row_wise
 
 MAX_LOG = 1e20  # Paddle's TolerableValue: what stands for an infinite logarithm
 
@@ -35,7 +38,7 @@ def _pick(x: Any, label: Any, axis: int, ignore: int) -> Any:
     return jnp.take_along_axis(x, _index(label, axis, ignore), axis, mode="clip")
 
 
-@op(outs="Out")
+@op(outs="Out", rows=row_wise("X", when=both(inner_axis("axis"), unset("flatten"))))
 def softmax(X: Array, *, axis: int = -1, data_format: str = "AnyLayout", is_test: bool = False) -> Any:
     """Out = exp(X) / sum of exp(X) along `axis`."""
     return jax.nn.softmax(X, axis)
@@ -52,7 +55,10 @@ def _tolerable_log(x: Any) -> Any:
     return jnp.clip(jnp.log(x), -MAX_LOG, MAX_LOG)
 
 
-@op(outs="Y", grad="X Label", nograd="Label")
+@op(
+    outs="Y", grad="X Label", nograd="Label",
+    rows=row_wise("X", "Label"), bounds=Bounds("Label", "label", classes("X")),
+)
 def cross_entropy(X: Array, Label: Array, *, soft_label: bool = False, ignore_index: int = -100) -> Any:
     """Y = -log(X[label]) for hard labels, -sum(Label * log(X)) for soft ones; X [..., classes], Y [..., 1]."""
     if soft_label:
@@ -71,7 +77,10 @@ def _cross_entropy2_specs(X: Spec, Label: Spec, *, ignore_index: int) -> tuple[S
     return column, Spec((*X.shape, 0), X.dtype), column
 
 
-@op(outs="Y XShape MatchX", infer=_cross_entropy2_specs)
+@op(
+    outs="Y XShape MatchX", infer=_cross_entropy2_specs,
+    rows=row_wise("X", "Label", outs="Y MatchX", shared="Y"), bounds=Bounds("Label", "label", classes("X")),
+)
 def cross_entropy2(X: Array, Label: Array, *, ignore_index: int = -100) -> Any:
     """Y = -log(MatchX), MatchX = X[label]; X [..., classes], Y and MatchX [..., 1], XShape empty, of shape [..., classes, 0]."""
     label = _hard(X, Label)
@@ -90,7 +99,11 @@ def cross_entropy_grad2(Label: Array, MatchX: Array, XShape: Array, d_Y: Array, 
     return jnp.where(jnp.arange(shape[-1]) == label, value, 0).astype(d_Y.dtype)
 
 
-@op(outs="Softmax~ Loss")
+@op(
+    outs="Softmax~ Loss",
+    rows=row_wise("Logits", "Label", when=inner_axis("axis", "Logits"), shared="Softmax Loss"),
+    bounds=Bounds("Label", "label", classes("Logits")),
+)
 def softmax_with_cross_entropy(
     Logits: Array, Label: Array, *, soft_label: bool = False, ignore_index: int = -100,
     numeric_stable_mode: bool = True, axis: int = -1,
@@ -118,7 +131,10 @@ def softmax_with_cross_entropy_grad(
     return jnp.where(Label == ignore_index, 0, grad).astype(Softmax.dtype)
 
 
-@op(outs="Out", grad="X Label", nograd="Label")
+@op(
+    outs="Out", grad="X Label", nograd="Label",
+    rows=row_wise("X", "Label", when=attribute("normalize", lambda v: not v)), bounds=FREE,
+)
 def sigmoid_cross_entropy_with_logits(X: Array, Label: Array, *, normalize: bool = False, ignore_index: int = -100) -> Any:
     """Out = max(X, 0) - X * Label + log(1 + exp(-|X|)); 0 where Label is ignore_index, over the count of others if normalize."""
     kept = Label != ignore_index
@@ -126,13 +142,13 @@ def sigmoid_cross_entropy_with_logits(X: Array, Label: Array, *, normalize: bool
     return loss / jnp.maximum(kept.sum(), 1).astype(X.dtype) if normalize else loss
 
 
-@op(outs="Loss", grad="Predicted Labels", nograd="Labels")
+@op(outs="Loss", grad="Predicted Labels", nograd="Labels", rows=row_wise("Predicted", "Labels"), bounds=FREE)
 def log_loss(Predicted: Array, Labels: Array, *, epsilon: float) -> Any:
     """Loss = -Labels * log(Predicted + epsilon) - (1 - Labels) * log(1 - Predicted + epsilon)."""
     return -Labels * jnp.log(Predicted + epsilon) - (1 - Labels) * jnp.log(1 - Predicted + epsilon)
 
 
-@op(outs="Out", grad="X Label", nograd="Label")
+@op(outs="Out", grad="X Label", nograd="Label", rows=row_wise("X", "Label"), bounds=FREE)
 def bce_loss(X: Array, Label: Array) -> Any:
     """Out = -Label * log(X) - (1 - Label) * log(1 - X), logarithms no less than -100."""
     return -Label * jnp.maximum(jnp.log(X), -100) - (1 - Label) * jnp.maximum(jnp.log(1 - X), -100)
@@ -142,7 +158,7 @@ def _label_smooth_specs(X: Spec, PriorDist: Spec | None, *, epsilon: float) -> S
     return X
 
 
-@op(outs="Out", infer=_label_smooth_specs)
+@op(outs="Out", infer=_label_smooth_specs, rows=row_wise("X"))
 def label_smooth(X: Array, PriorDist: Array | None, *, epsilon: float = 0.0) -> Any:
     """Out = (1 - epsilon) * X + epsilon * PriorDist; without PriorDist, + epsilon / classes."""
     prior = 1 / X.shape[-1] if PriorDist is None else PriorDist.reshape(-1)

@@ -14,8 +14,10 @@ from jax import lax
 from ..base.dtypes import name_of, numpy_dtype
 from ..errors import ShapeError
 from .concrete import integers
+from .conditions import absent, attribute, both, inner_axes, inner_axis
 from .infer import Spec
 from .registry import Array, Ints, grad_of, op
+from .traits import Attrs, Shapes, by_values, elementwise, mixes, row_wise
 
 
 def xshape(X: Array) -> np.ndarray:
@@ -62,25 +64,37 @@ def _reshape2_spec(X: Spec, Shape: Spec | None, ShapeTensor: tuple[Spec, ...] | 
     return _reshape_spec(X, Shape, ShapeTensor, shape=shape), Spec((0, *X.shape), X.dtype)
 
 
-@op(outs="Out", grad="X Shape ShapeTensor Out", infer=_reshape_spec)
+def _keeps_first(attrs: Attrs, shapes: Shapes) -> bool:
+    """The first dimension stays the first."""
+    x, to = shapes["X"], attrs["shape"]
+    if shapes.get("Shape") or shapes.get("ShapeTensor") or not to:
+        return False
+    rest = [x[i] if n == 0 and i < len(x) else n for i, n in enumerate(to)][1:]
+    return to[0] == 0 or (to[0] == -1 and math.prod(rest) == math.prod(x[1:]))
+
+
+@op(outs="Out", grad="X Shape ShapeTensor Out", infer=_reshape_spec, rows=row_wise("X", when=_keeps_first), carries="X")
 def reshape(X: Array, Shape: Array | None, ShapeTensor: list[Array] | None, *, shape: Ints = ()):
     """Out = X with the dims of `shape`: 0 copies X's dim, one -1 takes what is left; tensors go before `shape`."""
     return X.reshape(reshaped(integers("reshape", "Shape", Shape, ShapeTensor, shape), X.shape))
 
 
-@op(outs="Out XShape~", infer=_reshape2_spec)
+@op(outs="Out XShape~", infer=_reshape2_spec, rows=row_wise("X", when=_keeps_first, outs="Out"), carries="X")
 def reshape2(X: Array, Shape: Array | None, ShapeTensor: list[Array] | None, *, shape: Ints = ()):
     """Out = X with the dims of `shape`: 0 copies X's dim, one -1 takes what is left; tensors go before `shape`."""
     return reshape(X, Shape, ShapeTensor, shape=shape), xshape(X)
 
 
-@op(outs="Out", grad="X Out")
+@op(outs="Out", grad="X Out", rows=row_wise("X", when=attribute("axis", lambda a: a[0] == 0), lod=None), carries="X")
 def transpose(X: Array, *, axis: Ints, data_format: str = "AnyLayout"):
     """Out[i_axis[0], i_axis[1], ...] = X[i_0, i_1, ...]."""
     return jnp.transpose(X, axis)
 
 
-@op(outs="Out XShape~")
+@op(
+    outs="Out XShape~",
+    rows=row_wise("X", when=attribute("axis", lambda a: a[0] == 0), outs="Out", lod=None), carries="X",
+)
 def transpose2(X: Array, *, axis: Ints, data_format: str = "AnyLayout"):
     """Out[i_axis[0], i_axis[1], ...] = X[i_0, i_1, ...]."""
     return jnp.transpose(X, axis), xshape(X)
@@ -103,13 +117,19 @@ def squeezed(dims: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
     return tuple(n for i, n in enumerate(dims) if i not in gone)
 
 
-@op(outs="Out", grad="X", infer=lambda X, *, axes: Spec(squeezed(X.shape, axes), X.dtype))
+@op(
+    outs="Out", grad="X", infer=lambda X, *, axes: Spec(squeezed(X.shape, axes), X.dtype),
+    rows=row_wise("X", when=inner_axes("axes")), carries="X",
+)
 def squeeze(X: Array, *, axes: Ints = ()):
     """Out = X without the dims in `axes`, which are 1; without every dim of size 1 if axes is empty."""
     return X.reshape(squeezed(X.shape, axes))
 
 
-@op(outs="Out XShape~", infer=lambda X, *, axes: (Spec(squeezed(X.shape, axes), X.dtype), Spec((0, *X.shape), X.dtype)))
+@op(
+    outs="Out XShape~", infer=lambda X, *, axes: (Spec(squeezed(X.shape, axes), X.dtype), Spec((0, *X.shape), X.dtype)),
+    rows=row_wise("X", when=inner_axes("axes"), outs="Out"), carries="X",
+)
 def squeeze2(X: Array, *, axes: Ints = ()):
     """Out = X without the dims in `axes`, which are 1; without every dim of size 1 if axes is empty."""
     return X.reshape(squeezed(X.shape, axes)), xshape(X)
@@ -131,7 +151,15 @@ def _unsqueeze_spec(X: Spec, AxesTensor: Spec | None, AxesTensorList: tuple[Spec
     return Spec((-1,) * (X.ndim + extra) if extra else unsqueezed(X.shape, axes), X.dtype)
 
 
-@op(outs="Out", grad="X", nograd="AxesTensor AxesTensorList", infer=_unsqueeze_spec)
+def _adds_inner(attrs: Attrs, shapes: Shapes) -> bool:
+    """None of the new axes comes before the first."""
+    return bool(attrs["axes"]) and all(a > 0 or a + len(shapes["X"]) + 1 > 0 > a for a in attrs["axes"])
+
+
+@op(
+    outs="Out", grad="X", nograd="AxesTensor AxesTensorList", infer=_unsqueeze_spec,
+    rows=row_wise("X", when=both(_adds_inner, absent("AxesTensor", "AxesTensorList"))), carries="X",
+)
 def unsqueeze(X: Array, AxesTensor: Array | None, AxesTensorList: list[Array] | None, *, axes: Ints = ()):
     """Out = X with a dim of size 1 put in at each of `axes`, one after another."""
     return X.reshape(unsqueezed(X.shape, integers("unsqueeze", "AxesTensor", AxesTensor, AxesTensorList, axes)))
@@ -143,19 +171,20 @@ def unsqueeze(X: Array, AxesTensor: Array | None, AxesTensorList: list[Array] | 
         _unsqueeze_spec(X, AxesTensor, AxesTensorList, axes=axes),
         Spec((0, *X.shape), X.dtype),
     ),
+    rows=row_wise("X", when=both(_adds_inner, absent("AxesTensor", "AxesTensorList")), outs="Out"), carries="X",
 )
 def unsqueeze2(X: Array, AxesTensor: Array | None, AxesTensorList: list[Array] | None, *, axes: Ints = ()):
     """Out = X with a dim of size 1 put in at each of `axes`, one after another."""
     return unsqueeze(X, AxesTensor, AxesTensorList, axes=axes), xshape(X)
 
 
-@op(outs="Out", grad="X")
+@op(outs="Out", grad="X", rows=row_wise("X", when=attribute("axis", lambda a: a == 1)), carries="X")
 def flatten(X: Array, *, axis: int = 1):
     """Out [prod of the dims before `axis`, prod of the others] = X."""
     return X.reshape(math.prod(X.shape[:axis]), math.prod(X.shape[axis:]))
 
 
-@op(outs="Out XShape~")
+@op(outs="Out XShape~", rows=row_wise("X", when=attribute("axis", lambda a: a == 1), outs="Out"), carries="X")
 def flatten2(X: Array, *, axis: int = 1):
     """Out [prod of the dims before `axis`, prod of the others] = X."""
     return flatten(X, axis=axis), xshape(X)
@@ -184,7 +213,7 @@ def _range_of(rank: int, start_axis: int, stop_axis: int) -> tuple[int, int]:
     return start, stop
 
 
-@op(outs="Out XShape", infer=_flatten_range_spec)
+@op(outs="Out XShape", infer=_flatten_range_spec, rows=mixes("X"))
 def flatten_contiguous_range(X: Array, *, start_axis: int = 1, stop_axis: int = 1):
     """Out = X with the dimensions from start_axis to stop_axis as one; XShape [0, *X.shape] only carries the shape."""
     start, stop = _range_of(X.ndim, start_axis, stop_axis)
@@ -214,7 +243,10 @@ def _concat_spec(X: tuple[Spec, ...], AxisTensor: Spec | None, *, axis: int) -> 
     return Spec(tuple(out), X[0].dtype)
 
 
-@op(outs="Out", grad="X AxisTensor", nograd="AxisTensor", infer=_concat_spec)
+@op(
+    outs="Out", grad="X AxisTensor", nograd="AxisTensor", infer=_concat_spec,
+    rows=row_wise("X", when=both(inner_axis("axis"), absent("AxisTensor"))),
+)
 def concat(X: list[Array], AxisTensor: Array | None, *, axis: int = 0):
     """Out = X[0], X[1], ... one after another along `axis`."""
     return jnp.concatenate(X, integers("concat", "AxisTensor", AxisTensor, None, [axis])[0])
@@ -250,7 +282,7 @@ def _split_spec(
     return tuple(Spec((*X.shape[:at], n, *X.shape[at + 1 :]), X.dtype) for n in parts)
 
 
-@op(outs="Out*", infer=_split_spec)
+@op(outs="Out*", infer=_split_spec, rows=row_wise("X", when=both(inner_axis("axis"), absent("AxisTensor"))))
 def split(
     X: Array, AxisTensor: Array | None, SectionsTensorList: list[Array] | None, *,
     sections: Ints = (), num: int = 0, axis: int = 0,
@@ -262,7 +294,7 @@ def split(
     return [lax.slice_in_dim(X, a, b, axis=at) for a, b in pairwise(ends)]
 
 
-@op(outs="Y")
+@op(outs="Y", rows=row_wise("X", when=inner_axis("axis", more=1)))
 def stack(X: list[Array], *, axis: int = 0):
     """Y = X[0], X[1], ... along a new dim `axis`."""
     return jnp.stack(X, axis)
@@ -284,7 +316,7 @@ def _unstack_spec(X: Spec, *, axis: int, num: int = 0) -> tuple[Spec, ...]:
     return (Spec(X.shape[:at] + X.shape[at + 1 :], X.dtype),) * (num or X.shape[at])
 
 
-@op(outs="Y*", infer=_unstack_spec)
+@op(outs="Y*", infer=_unstack_spec, rows=row_wise("X", when=inner_axis("axis"), lod=None))
 def unstack(X: Array, *, axis: int = 0, num: int):
     """Y[i] = X's i-th slice along `axis`, a dim of size `num`."""
     if X.shape[axis] != num:
@@ -299,7 +331,7 @@ def unstack_grad(d_Y: list[Array | None], *, axis: int):
     return jnp.stack([jnp.zeros_like(some) if d is None else d for d in d_Y], axis)
 
 
-@op(outs="Out*", infer=_unstack_spec)
+@op(outs="Out*", infer=_unstack_spec, rows=row_wise("X", when=inner_axis("axis")))
 def unbind(X: Array, *, axis: int = 0):
     """Out[i] = X's i-th slice along `axis`."""
     return unstacked(X, axis)
@@ -319,7 +351,11 @@ def _expand_spec(
     return Spec(expanded(X.shape, times), X.dtype)
 
 
-@op(outs="Out", grad="X ExpandTimes expand_times_tensor", nograd="ExpandTimes expand_times_tensor", infer=_expand_spec)
+@op(
+    outs="Out", grad="X ExpandTimes expand_times_tensor", nograd="ExpandTimes expand_times_tensor", infer=_expand_spec,
+    rows=row_wise("X", when=both(attribute("expand_times", lambda t: t and t[0] == 1), absent("ExpandTimes", "expand_times_tensor"))),
+    carries="X",
+)
 def expand(X: Array, ExpandTimes: Array | None, expand_times_tensor: list[Array] | None, *, expand_times: Ints = ()):
     """Out = X repeated expand_times[i] times along dim i."""
     times = integers("expand", "ExpandTimes", ExpandTimes, expand_times_tensor, expand_times)
@@ -332,6 +368,7 @@ def expand(X: Array, ExpandTimes: Array | None, expand_times_tensor: list[Array]
     grad="X target_tensor",
     nograd="target_tensor",
     infer=lambda X, target_tensor: Spec(target_tensor.shape, X.dtype),
+    rows=mixes(),
 )
 def expand_as(X: Array, target_tensor: Array):
     """Out = X repeated along each dim until it has target_tensor's shape."""
@@ -340,19 +377,19 @@ def expand_as(X: Array, target_tensor: Array):
     return jnp.tile(X, [t // n for n, t in zip(X.shape, target_tensor.shape, strict=True)])
 
 
-@op(outs="Out")
+@op(outs="Out", rows=elementwise("X"), carries="X")
 def cast(X: Array, *, in_dtype: int, out_dtype: int):
     """Out = X as dtype `out_dtype`; `in_dtype` is ignored, X knows its own."""
     return X.astype(numpy_dtype(name_of(out_dtype)))
 
 
-@op(outs="Out")
+@op(outs="Out", rows=elementwise("X"), sparse=by_values(), carries="X")
 def assign(X: Array | None):
     """Out = X."""
     return X
 
 
-@op(outs="Out")
+@op(outs="Out", rows=mixes())
 def shape(Input: Array):
     """Out = the dims of Input, int32 [rank]; a NumPy array, for they are known while tracing."""
     return np.array(Input.shape, np.int32)
@@ -362,7 +399,7 @@ def _size_spec(Input: Spec) -> Spec:
     return Spec((1,), "int64")
 
 
-@op(outs="Out", infer=_size_spec)
+@op(outs="Out", infer=_size_spec, rows=mixes())
 def size(Input: Array):
     """Out = the number of elements of Input, int64 [1]."""
     return np.array([math.prod(Input.shape)], np.int64)

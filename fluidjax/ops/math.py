@@ -12,9 +12,11 @@ import numpy as np
 from jax import lax
 
 from ..errors import ShapeError
+from .conditions import both, inner_axis, unset
 from .infer import Spec
 from .registry import Array, SelectedRows, grad_of, op
 from .selected import total
+from .traits import StaysSparse, by_values, elementwise, mixes, reduces, row_wise
 
 
 def _one(value: Any) -> Any:
@@ -32,7 +34,7 @@ def _as(value: Any, like: Any) -> Any:
     return value.reshape(()).astype(like.dtype)
 
 
-@op(outs="Out", infer=_same)
+@op(outs="Out", infer=_same, rows=elementwise("X"), sparse=by_values())
 def scale(
     X: Array, ScaleTensor: Array | None, *, scale: float = 1.0, bias: float = 0.0, bias_after_scale: bool = True
 ):
@@ -63,7 +65,7 @@ def _infer_sum(X: Sequence[Spec]) -> Spec:
     return Spec(one_shape("sum", *(x.shape for x in X)), X[0].dtype)
 
 
-@op("sum", outs="Out", infer=_infer_sum)
+@op("sum", outs="Out", infer=_infer_sum, rows=elementwise("X"), sparse=StaysSparse())
 def sum_(X: list[Array | SelectedRows]):
     """Out = X[0] + X[1] + ..., all of one shape; sparse, with equal rows added up, if all X are."""
     if any(isinstance(x, SelectedRows) for x in X):
@@ -72,7 +74,7 @@ def sum_(X: list[Array | SelectedRows]):
     return functools.reduce(operator.add, X)
 
 
-@op(outs="Out", grad="X")
+@op(outs="Out", grad="X", rows=reduces(0, mean=True, lod=None))
 def mean(X: Array):
     """Out[0] = mean of all elements of X."""
     return _one(jnp.mean(X))
@@ -82,20 +84,20 @@ def _infer_minus(X: Spec, Y: Spec) -> Spec:
     return Spec(one_shape("minus", X.shape, Y.shape), X.dtype)
 
 
-@op(outs="Out", infer=_infer_minus)
+@op(outs="Out", infer=_infer_minus, rows=row_wise("X", "Y"))
 def minus(X: Array, Y: Array):
     """Out = X - Y, of equal shapes."""
     one_shape("minus", X.shape, Y.shape)
     return X - Y
 
 
-@op(outs="Out", infer=_same)
+@op(outs="Out", infer=_same, rows=elementwise("X"))
 def sign(X: Array):
     """Out = -1, 0 or 1 as X is negative, zero or positive."""
     return jnp.sign(X)
 
 
-@op(outs="Out", infer=_same)
+@op(outs="Out", infer=_same, rows=mixes("X"))
 def increment(X: Array, *, step: float = 1.0):
     """Out = X + step, of one element."""
     if X.size != 1:
@@ -103,7 +105,7 @@ def increment(X: Array, *, step: float = 1.0):
     return X + _as(step, X)
 
 
-@op(outs="Out")
+@op(outs="Out", rows=row_wise("X", when=both(inner_axis("axis"), unset("flatten"), unset("asvector"))))
 def cumsum(X: Array, *, axis: int = -1, exclusive: bool = False, reverse: bool = False):
     """Out[i] = X[0] + ... + X[i] along `axis`; without X[i] if `exclusive`, from the end if `reverse`."""
     axis = axis % X.ndim
@@ -115,7 +117,7 @@ def cumsum(X: Array, *, axis: int = -1, exclusive: bool = False, reverse: bool =
     return lax.pad(total, jnp.zeros((), X.dtype), [shift if i == axis else (0, 0, 0) for i in range(X.ndim)])
 
 
-@op(outs="Out")
+@op(outs="Out", rows=elementwise("X"), sparse=by_values(merged=True))
 def clip(X: Array, Min: Array | None, Max: Array | None, *, min: float, max: float):
     """Out = X where min <= X <= max, else the nearer bound. Min [1] and Max [1] stand for `min` and `max`."""
     low, high = _bounds(X, Min, Max, min, max)
@@ -133,20 +135,20 @@ def clip_grad(X: Array, Min: Array | None, Max: Array | None, d_Out: Array, *, m
     return jnp.where((low < X) & (high > X), d_Out, jnp.zeros((), d_Out.dtype))
 
 
-@op(outs="Out", infer=_same)
+@op(outs="Out", infer=_same, rows=mixes("X"), sparse=by_values(merged=True))
 def clip_by_norm(X: Array, *, max_norm: float):
     """Out = X * min(1, max_norm / ||X||); zeros stay zeros (Paddle 1.8.5 makes them NaN)."""
     norm = jnp.sqrt(jnp.sum(X * X))
     return X * jnp.where(norm > max_norm, max_norm / jnp.where(norm > 0, norm, 1), 1)
 
 
-@op(outs="Out", grad="X")
+@op(outs="Out", grad="X", rows=reduces(0))
 def squared_l2_norm(X: Array):
     """Out[0] = sum of X ** 2."""
     return _one(jnp.sum(X * X))
 
 
-@op(outs="Out")
+@op(outs="Out", rows=reduces(0))
 def l1_norm(X: Array):
     """Out[0] = sum of |X|."""
     return _one(jnp.sum(jnp.abs(X)))
@@ -176,7 +178,7 @@ def _p_norm_slope(size: Any, norm: Any, p: float, epsilon: float) -> Any:
     return size ** (p - 1) / (norm ** (p - 1) + epsilon)
 
 
-@op(outs="Out")
+@op(outs="Out", rows=row_wise("X", when=both(inner_axis("axis"), unset("flatten"), unset("asvector")), lod=None))
 def p_norm(X: Array, *, porder: float = 2.0, axis: int = -1, epsilon: float = 1e-12, keepdim: bool = False):
     """Out = (sum of |X| ** porder along `axis`) ** (1 / porder); max or min of |X| if infinite, the nonzeros for 0.
 
@@ -198,7 +200,7 @@ def _infer_dist(X: Spec, Y: Spec, **_: Any) -> Spec:
     return Spec((1,), X.dtype)
 
 
-@op(outs="Out", infer=_infer_dist)
+@op(outs="Out", infer=_infer_dist, rows=mixes())
 def dist(X: Array, Y: Array, *, p: float = 2.0):
     """Out[0] = the p-norm of X - Y, which broadcast as in NumPy."""
     return _one(_p_norm(jnp.abs(X - Y), p, None, False))
@@ -223,7 +225,7 @@ def _infer_cos_sim(X: Spec, Y: Spec) -> tuple[Spec, Spec, Spec]:
     return column, column, Spec((Y.shape[0], 1), X.dtype)
 
 
-@op(outs="Out XNorm~ YNorm~", infer=_infer_cos_sim)
+@op(outs="Out XNorm~ YNorm~", infer=_infer_cos_sim, rows=row_wise("X", "Y"))
 def cos_sim(X: Array, Y: Array):
     """Out[i, 0] = <X[i], Y[i]> / (XNorm[i] * YNorm[i]); XNorm[i, 0] = ||X[i]||, YNorm alike.
 

@@ -11,9 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import ShapeError, UnsupportedError
+from .conditions import attribute
 from .infer import Spec
 from .math import fits, one_shape
 from .registry import Array, Ints, grad_of, op
+from .traits import Attrs, Shapes, mixes, row_wise
 
 
 def _infer_mul(X: Spec, Y: Spec, *, x_num_col_dims: int, y_num_col_dims: int) -> Spec:
@@ -30,7 +32,7 @@ def _flat(x: Any, split: int) -> Any:
     return x.reshape(math.prod(x.shape[:split]), math.prod(x.shape[split:]))
 
 
-@op(outs="Out", grad="X Y", infer=_infer_mul)
+@op(outs="Out", grad="X Y", infer=_infer_mul, rows=row_wise("X", when=attribute("x_num_col_dims", lambda n: n >= 1)))
 def mul(X: Array, Y: Array, *, x_num_col_dims: int = 1, y_num_col_dims: int = 1):
     """Out = flatten(X) @ flatten(Y), with the shape X[:x_num_col_dims] + Y[y_num_col_dims:].
 
@@ -77,7 +79,13 @@ def _infer_matmul(X: Spec, Y: Spec, *, transpose_X: bool, transpose_Y: bool, **_
     return Spec(matmul_shape(X.shape, Y.shape, transpose_X, transpose_Y), X.dtype)
 
 
-@op(outs="Out", grad="X Y", infer=_infer_matmul)
+def _multiplied(attrs: Attrs, shapes: Shapes) -> bool:
+    """The rows of X are multiplied by one matrix, or each by its own."""
+    x, y = shapes["X"], shapes["Y"]
+    return len(y) == 2 and (len(x) > 2 or (len(x) == 2 and not attrs["transpose_X"]))
+
+
+@op(outs="Out", grad="X Y", infer=_infer_matmul, rows=row_wise("X", when=_multiplied))
 def matmul(
     X: Array, Y: Array, *, transpose_X: bool = False, transpose_Y: bool = False, alpha: float = 1.0,
     head_number: int = 1, fused_reshape_Out: Ints = (), fused_transpose_Out: Ints = (),
@@ -105,7 +113,7 @@ def _infer_bmm(X: Spec, Y: Spec) -> Spec:
     return Spec((max(X.shape[0], Y.shape[0]), X.shape[1], Y.shape[2]), X.dtype)
 
 
-@op(outs="Out", grad="X Y", infer=_infer_bmm)
+@op(outs="Out", grad="X Y", infer=_infer_bmm, rows=row_wise("X", "Y"))
 def bmm(X: Array, Y: Array):
     """Out[b] = X[b] @ Y[b]; X [B, M, K], Y [B, K, N]."""
     return jnp.matmul(X, Y)
@@ -117,19 +125,19 @@ def _infer_dot(X: Spec, Y: Spec) -> Spec:
     return Spec((*one_shape("dot", X.shape, Y.shape)[:-1], 1), X.dtype)
 
 
-@op(outs="Out", grad="X Y", infer=_infer_dot)
+@op(outs="Out", grad="X Y", infer=_infer_dot, rows=row_wise("X", "Y", lod=None))
 def dot(X: Array, Y: Array):
     """Out[..., 0] = sum of X * Y over the last dimension; X and Y are vectors, or matrices of vectors."""
     return jnp.sum(X * Y, -1, dtype=X.dtype, keepdims=True)
 
 
-@op(outs="Out", grad="Input X Y")
+@op(outs="Out", grad="Input X Y", rows=mixes("Input"))
 def addmm(Input: Array, X: Array, Y: Array, *, Alpha: float = 1.0, Beta: float = 1.0):
     """Out = Alpha * X @ Y + Beta * Input, where Input broadcasts to the product's shape."""
     return Alpha * (X @ Y) + Beta * Input
 
 
-@op(outs="Out", grad="X Y")
+@op(outs="Out", grad="X Y", rows=mixes())
 def kron(X: Array, Y: Array):
     """Out = the Kronecker product: every element of X times all of Y."""
     return jnp.kron(X, Y)
@@ -152,7 +160,7 @@ def _infer_cross(X: Spec, Y: Spec, *, dim: int) -> Spec:
     return Spec(shape, X.dtype)
 
 
-@op(outs="Out", grad="X Y", infer=_infer_cross)
+@op(outs="Out", grad="X Y", infer=_infer_cross, rows=mixes("X"))
 def cross(X: Array, Y: Array, *, dim: int = FIRST_OF_SIZE_3):
     """Out = X x Y, the vector product along `dim` (default: the first dimension of size 3)."""
     return jnp.cross(X, Y, axis=_cross_axis(X.shape, dim))
@@ -162,7 +170,7 @@ def _bilinear(X: Array, Y: Array, Weight: Array) -> Array:
     return jnp.einsum("bm,imn,bn->bi", X, Weight, Y)
 
 
-@op(outs="Out")
+@op(outs="Out", rows=row_wise("X", "Y"))
 def bilinear_tensor_product(X: Array, Y: Array, Weight: Array, Bias: Array | None):
     """Out[b, i] = X[b] @ Weight[i] @ Y[b] + Bias[0, i]; Weight [I, M, N]."""
     out = _bilinear(X, Y, Weight)
@@ -175,14 +183,14 @@ def bilinear_tensor_product_grad(X: Array, Y: Array, Weight: Array, d_Out: Array
     return *jax.vjp(_bilinear, X, Y, Weight)[1](d_Out), d_Out.sum(0, keepdims=True)
 
 
-@op(outs="Out", grad="Input")
+@op(outs="Out", grad="Input", rows=mixes())
 def trace(Input: Array, *, offset: int = 0, dim1: int = -2, dim2: int = -1):
     """Out = sum of the diagonal of the planes dim1, dim2; [1] for a matrix."""
     out = jnp.trace(Input, offset, dim1, dim2, dtype=Input.dtype)
     return out if out.ndim else out.reshape(1)
 
 
-@op(outs="Out", grad="X Y")
+@op(outs="Out", grad="X Y", rows=row_wise("X", "Y"))
 def conv_shift(X: Array, Y: Array):
     """Out[b, i] = sum over k of X[b, (i + k - (N - 1) / 2) mod M] * Y[b, k]; X [B, M], Y [B, N], N odd."""
     if X.ndim != 2 or Y.ndim != 2 or Y.shape[1] % 2 == 0 or Y.shape[1] > X.shape[1]:
@@ -213,7 +221,7 @@ def _broadcast(n: int, m: int) -> int:
     return max(n, m)
 
 
-@op(outs="Out", grad="X Y", infer=_infer_matmul_v2)
+@op(outs="Out", grad="X Y", infer=_infer_matmul_v2, rows=mixes("X"))
 def matmul_v2(X: Array, Y: Array, *, trans_x: bool = False, trans_y: bool = False):
     """Out = X @ Y over the last two dimensions, leading ones broadcast as in NumPy; trans_x, trans_y swap the last two.
 

@@ -7,9 +7,10 @@ import jax.numpy as jnp
 
 from ..errors import ShapeError
 from .registry import Array, op
+from .traits import FREE, mixes
 
 
-@op(outs="Accuracy Correct Total")
+@op(outs="Accuracy Correct Total", rows=mixes(), bounds=FREE)
 def accuracy(Out: Array, Indices: Array, Label: Array):
     """Accuracy = the share of rows whose Label is among Indices.
 
@@ -30,7 +31,10 @@ def _area(pos: Array, neg: Array) -> jax.Array:
     return jnp.where(pairs > 0, area / jnp.where(pairs > 0, pairs, 1), area).reshape(1)
 
 
-@op(outs="AUC StatPosOut StatNegOut", inplace={"StatPosOut": "StatPos", "StatNegOut": "StatNeg"})
+@op(
+    outs="AUC StatPosOut StatNegOut", inplace={"StatPosOut": "StatPos", "StatNegOut": "StatNeg"},
+    rows=mixes(), bounds=FREE,
+)
 def auc(
     Predict: Array, Label: Array, StatPos: Array, StatNeg: Array, *, curve: str = "ROC", num_thresholds: int = 8191,
     slide_steps: int = 1,
@@ -61,7 +65,7 @@ def auc(
     return _area(pos, neg), pos_out, neg_out
 
 
-@op(outs="OutMeanIou OutWrong OutCorrect")
+@op(outs="OutMeanIou OutWrong OutCorrect", rows=mixes(), bounds=FREE)
 def mean_iou(
     Predictions: Array, Labels: Array, InWrongs: list[Array] | None, InCorrects: list[Array] | None,
     InMeanIou: list[Array] | None, *, num_classes: int,
@@ -101,7 +105,7 @@ def _metrics(states: Array) -> jax.Array:
     return jnp.stack(found).astype(jnp.float64)
 
 
-@op(outs="BatchMetrics AccumMetrics AccumStatesInfo")
+@op(outs="BatchMetrics AccumMetrics AccumStatesInfo", rows=mixes(), bounds=FREE)
 def precision_recall(
     MaxProbs: Array, Indices: Array, Labels: Array, Weights: Array | None, StatesInfo: Array | None, *,
     class_number: int,

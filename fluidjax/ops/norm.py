@@ -16,7 +16,10 @@ import jax.numpy as jnp
 from jax import lax
 
 from ..errors import ShapeError, UnsupportedError
+from .conditions import attribute
 from .registry import Array, grad_of, op
+from .statistics import STATISTICS, by_fixed_statistics, keeps_statistics
+from .traits import mixes, row_wise
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ def _batch_norm(
 ) -> tuple:  # fmt: skip
     ch = channels_of(X, data_layout)
     x = X.astype(Variance.dtype)  # float16 is averaged in float32
-    if use_global_stats or (is_test and not trainable_statistics):
+    if keeps_statistics(is_test, use_global_stats, trainable_statistics):
         inverse = lax.rsqrt(Variance + epsilon)
         return affine(x, Mean, inverse, Scale, Bias, ch).astype(X.dtype), Mean, Variance, Mean, inverse, None
     if ch.count == 1:  # Paddle passes a single value a channel through
@@ -88,7 +91,7 @@ GLOBAL = {"Mean": "MeanOut", "Variance": "VarianceOut"}
 WHEN_GLOBAL = dict.fromkeys(GLOBAL, "use_global_stats")
 
 
-@op(outs=BN_OUTS, inplace=BN_INPLACE)
+@op(outs=BN_OUTS, inplace=BN_INPLACE, rows=row_wise("X", when=by_fixed_statistics, outs="Y"), unchanged=STATISTICS)
 def batch_norm(
     X: Array, Scale: Array, Bias: Array, Mean: Array, Variance: Array, MomentumTensor: Array | None, *,
     is_test: bool = False, momentum: float = 0.9, epsilon: float = 1e-5, data_layout: str = "NCHW",
@@ -137,7 +140,7 @@ def batch_norm_grad(
     if d_Y is None:
         return None, None, None
     ch = channels_of(X, data_layout)
-    fixed = use_global_stats or (is_test and not trainable_statistics)
+    fixed = keeps_statistics(is_test, use_global_stats, trainable_statistics)
     if ch.count == 1 and not fixed:
         return d_Y, jnp.zeros_like(Scale), jnp.zeros_like(Bias)
     mean, inverse = used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon, use_global_stats)
@@ -167,7 +170,10 @@ def _activation(name: str):
     return _ACTIVATIONS[name]
 
 
-@op(outs=BN_OUTS, inplace={**BN_INPLACE, "Y": "X"})
+@op(
+    outs=BN_OUTS, inplace={**BN_INPLACE, "Y": "X"},
+    rows=row_wise("X", when=by_fixed_statistics, outs="Y"), unchanged=STATISTICS,
+)
 def inplace_abn(
     X: Array, Scale: Array, Bias: Array, Mean: Array, Variance: Array, MomentumTensor: Array | None, *,
     is_test: bool = False, momentum: float = 0.9, epsilon: float = 1e-5, data_layout: str = "NCHW",
@@ -199,7 +205,7 @@ def inplace_abn_grad(
     _, inverse = used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon, use_global_stats)
     y = Y.astype(Scale.dtype)
     n = (inverse_of(y, alpha) - ch.spread(Bias)) / ch.spread(Scale)
-    fixed = use_global_stats or (is_test and not trainable_statistics)
+    fixed = keeps_statistics(is_test, use_global_stats, trainable_statistics)
     d_x, d_scale, d_bias = centred_grad(n, d_Y.astype(y.dtype) * slope(y, alpha), Scale, inverse, fixed, ch)
     return d_x.astype(Y.dtype), d_scale, d_bias
 
@@ -221,7 +227,7 @@ def _rows(x: Array, begin: int) -> tuple[int, int]:
     return math.prod(x.shape[:begin]), math.prod(x.shape[begin:])
 
 
-@op(outs="Y Mean~ Variance~")
+@op(outs="Y Mean~ Variance~", rows=row_wise("X", when=attribute("begin_norm_axis", lambda a: a == 1)))
 def layer_norm(X: Array, Scale: Array | None, Bias: Array | None, *, epsilon: float = 1e-5, begin_norm_axis: int = 1):
     """Y = (X - Mean) / sqrt(Variance + epsilon) * Scale + Bias, over the axes from begin_norm_axis on.
 
@@ -269,7 +275,7 @@ def _groups(x: Array, groups: int, data_layout: str) -> Groups:
     return Groups((x.shape[0], groups, c // groups, -1), (2, 3), (1, groups, c // groups, 1), (0, 3))
 
 
-@op(outs="Y Mean~ Variance~")
+@op(outs="Y Mean~ Variance~", rows=row_wise("X"))
 def group_norm(
     X: Array, Scale: Array | None, Bias: Array | None, *, epsilon: float = 1e-5, groups: int, data_layout: str = "NCHW"
 ):
@@ -309,7 +315,7 @@ def group_norm_grad(Y, Scale, Bias, Variance, d_Y, *, epsilon, groups, data_layo
     return _normalise_grad(n, g * scale, inverse, gr.axes).reshape(Y.shape), d_scale, d_bias
 
 
-@op(outs="Y SavedMean~ SavedVariance~")
+@op(outs="Y SavedMean~ SavedVariance~", rows=mixes("X"))
 def instance_norm(X: Array, Scale: Array, Bias: Array, *, epsilon: float = 1e-5):
     """Y = (X - mean) / sqrt(variance + epsilon) * Scale + Bias, over each channel of each sample.
 

@@ -10,11 +10,13 @@ import jax.numpy as jnp
 from jax import lax
 
 from ..errors import ShapeError
+from .conditions import inner_axis
 from .norm import channels_of
 from .registry import Array, grad_of, op
+from .traits import mixes, row_wise
 
 
-@op(outs="Norm~ Out")
+@op(outs="Norm~ Out", rows=row_wise("X", when=inner_axis("axis"), lod=None))
 def norm(X: Array, *, axis: int, epsilon: float = 1e-10):
     """Out = X / Norm, Norm = sqrt(sum(X^2, axis) + epsilon) with the axis kept."""
     size = jnp.sqrt(jnp.sum(X * X, axis, keepdims=True) + epsilon)
@@ -38,7 +40,7 @@ def _window_sum(x: Array, before: int, after: int, axis: int) -> jax.Array:
     return reduce(operator.add, parts)
 
 
-@op(outs="Out MidOut")
+@op(outs="Out MidOut", rows=row_wise("X", shared="Out"))
 def lrn(
     X: Array, *, n: int = 5, k: float = 2.0, alpha: float = 1e-4, beta: float = 0.75, data_format: str = "AnyLayout",
     is_test: bool = False,
@@ -64,7 +66,7 @@ def lrn_grad(X, Out, MidOut, d_Out, *, n, alpha, beta, data_format):
     return d_Out * MidOut**-beta - 2 * alpha * beta * X * around
 
 
-@op(outs="Out")
+@op(outs="Out", rows=row_wise("X"))
 def affine_channel(X: Array, Scale: Array, Bias: Array, *, data_layout: str = "AnyLayout"):
     """Out = X * Scale + Bias for each channel; X [N, C, ...] or [N, ..., C] by data_layout, Scale and Bias [C]."""
     ch = channels_of(X, data_layout)
@@ -90,7 +92,7 @@ def _present(x: Array, slot_dim: int) -> jax.Array:
     return jnp.repeat(jnp.abs(x[:, ::slot_dim]) >= _PRESENT, slot_dim, axis=1)
 
 
-@op(outs="Y Means~ Scales~")
+@op(outs="Y Means~ Scales~", rows=row_wise("X", outs="Y"))
 def data_norm(
     scale_w: Array | None, bias: Array | None, X: Array, BatchSize: Array, BatchSum: Array, BatchSquareSum: Array, *,
     epsilon: float = 1e-4, slot_dim: int = -1, summary_decay_rate: float = 0.9999999,
@@ -155,7 +157,7 @@ def _singular(matrix: Array, U: Array, V: Array, power_iters: int, eps: float) -
     return u, v, u @ (matrix @ v)
 
 
-@op(outs="Out")
+@op(outs="Out", rows=mixes("Weight"))
 def spectral_norm(Weight: Array, U: Array, V: Array, *, dim: int = 0, power_iters: int = 1, eps: float = 1e-12):
     """Out = Weight / sigma, its largest singular value as a matrix [h, w] that has the axis dim as rows.
 

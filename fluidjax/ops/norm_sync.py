@@ -18,9 +18,15 @@ from .norm import (
 )
 from .registry import Array, grad_of, op
 from .ring import mean_over
+from .statistics import STATISTICS, keeps_statistics
+from .traits import collective, mixes
 
 
-@op(outs=BN_OUTS, inplace=BN_INPLACE)
+@op(
+    outs=BN_OUTS, inplace=BN_INPLACE,
+    rows=mixes("X"), ranks=collective(agree=("SavedMean", "SavedVariance"), MeanOut="Mean", VarianceOut="Variance"),
+    unchanged=STATISTICS,
+)
 def sync_batch_norm(
     X: Array, Scale: Array, Bias: Array, Mean: Array, Variance: Array, MomentumTensor: Array | None, *,
     is_test: bool = False, momentum: float = 0.9, epsilon: float = 1e-5, data_layout: str = "NCHW",
@@ -28,7 +34,7 @@ def sync_batch_norm(
 ):  # fmt: skip
     """Y = batch_norm(X) with mean and variance over the batches of all ranks together; slots and attributes as there."""
     options = {"data_layout": data_layout, "trainable_statistics": trainable_statistics, "epsilon": epsilon}
-    if use_global_stats or (is_test and not trainable_statistics):
+    if keeps_statistics(is_test, use_global_stats, trainable_statistics):
         return batch_norm(
             X, Scale, Bias, Mean, Variance, MomentumTensor, is_test=is_test, momentum=momentum,
             use_global_stats=use_global_stats, **options,
@@ -46,6 +52,7 @@ def sync_batch_norm(
 @grad_of(
     "sync_batch_norm", "X Scale Bias SavedMean SavedVariance ReserveSpace", nograd=BN_NOGRAD, grad_outs="Y",
     wiring=GLOBAL, when=WHEN_GLOBAL,
+    ranks=collective(),
 )  # fmt: skip
 def sync_batch_norm_grad(
     X, Scale, Bias, SavedMean, SavedVariance, ReserveSpace, d_Y, Mean, Variance, *, is_test, epsilon, data_layout,
@@ -57,6 +64,6 @@ def sync_batch_norm_grad(
     ch = channels_of(X, data_layout)
     mean, inverse = used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon, use_global_stats)
     n = (X.astype(mean.dtype) - ch.spread(mean)) * ch.spread(inverse)
-    fixed = use_global_stats or (is_test and not trainable_statistics)
+    fixed = keeps_statistics(is_test, use_global_stats, trainable_statistics)
     d_x, d_scale, d_bias = centred_grad(n, d_Y.astype(mean.dtype), Scale, inverse, fixed, ch, mean_over)
     return d_x.astype(X.dtype), d_scale, d_bias

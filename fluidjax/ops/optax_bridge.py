@@ -19,6 +19,7 @@ from ..base.dtypes import NAMES, numpy_dtype
 from ..errors import EnforceNotMet, FluidError, FluidTypeError, FluidValueError, near
 from . import optax_identity
 from .registry import Array, Floats, Strs, op
+from .traits import mixes, updates_whole
 
 TRANSFORMATIONS: dict[str, Any] = {}
 
@@ -171,7 +172,7 @@ def _address(path: Sequence[Any], params: Mapping[str, Any]) -> tuple[str | None
     return param, "_".join(words[-1:]) or "state"
 
 
-@op(outs="State*")
+@op(outs="State*", rows=mixes("Params"))
 def optax_init(Params: list[Array], *, setting: str = "", transformation: str, names: Strs):
     """State = init({name: param}): the first state of an optax transformation, leaf by leaf.
 
@@ -185,7 +186,7 @@ def optax_init(Params: list[Array], *, setting: str = "", transformation: str, n
         return [_stored(leaf) for leaf in jax.tree.leaves(tx.init(params))]
 
 
-@op(outs="ParamsOut* StateOut*", inplace={"ParamsOut": "Params", "StateOut": "State"})
+@op(outs="ParamsOut* StateOut*", inplace={"ParamsOut": "Params", "StateOut": "State"}, update=updates_whole("State"))
 def optax_update(
     Params: list[Array],
     Grads: list[Array],

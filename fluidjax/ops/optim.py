@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from ..errors import ShapeError
 from . import optim_rows
 from .registry import Array, Int64, SelectedRows, op
+from .traits import follows, mixes, updates_elements, updates_whole
 
 
 def _scalar(x: Array) -> Array:
@@ -33,7 +34,7 @@ def _outs(*names: str) -> dict[str, str]:
     return {f"{name}Out": name for name in names}
 
 
-@op(outs="ParamOut", inplace=_outs("Param"))
+@op(outs="ParamOut", inplace=_outs("Param"), update=updates_elements())
 def sgd(Param: Array, LearningRate: Array, Grad: Array | SelectedRows):
     """ParamOut = Param - LearningRate * Grad."""
     if isinstance(Grad, SelectedRows):
@@ -41,7 +42,7 @@ def sgd(Param: Array, LearningRate: Array, Grad: Array | SelectedRows):
     return Param - _scalar(LearningRate) * Grad
 
 
-@op(outs="ParamOut VelocityOut", inplace=_outs("Param", "Velocity"))
+@op(outs="ParamOut VelocityOut", inplace=_outs("Param", "Velocity"), update=updates_elements("Velocity"))
 def momentum(
     Param: Array, Grad: Array | SelectedRows, Velocity: Array, LearningRate: Array, *, mu: float,
     use_nesterov: bool = False,
@@ -56,7 +57,7 @@ def _norm(x: Array) -> jax.Array:
     return jnp.sqrt(jnp.sum(x * x))
 
 
-@op(outs="ParamOut VelocityOut", inplace=_outs("Param", "Velocity"))
+@op(outs="ParamOut VelocityOut", inplace=_outs("Param", "Velocity"), update=updates_whole("Velocity"))
 def lars_momentum(
     Param: Array, Grad: Array, Velocity: Array, LearningRate: Array, *, mu: float, lars_coeff: float = 0.001,
     lars_weight_decay: float = 0.0005,
@@ -71,7 +72,7 @@ def lars_momentum(
     return Param - v, v
 
 
-@op(outs="ParamOut MomentOut", inplace=_outs("Param", "Moment"))
+@op(outs="ParamOut MomentOut", inplace=_outs("Param", "Moment"), update=updates_elements("Moment"))
 def adagrad(
     Param: Array, Grad: Array | SelectedRows, Moment: Array, LearningRate: Array, *, epsilon: float = 1e-6
 ):
@@ -82,7 +83,7 @@ def adagrad(
     return Param - _scalar(LearningRate) * Grad / (jnp.sqrt(m) + epsilon), m
 
 
-@op(outs="ParamOut MomentOut", inplace=_outs("Param", "Moment"))
+@op(outs="ParamOut MomentOut", inplace=_outs("Param", "Moment"), update=updates_elements("Moment"))
 def decayed_adagrad(
     Param: Array, Grad: Array, Moment: Array, LearningRate: Array, *, decay: float = 0.95, epsilon: float = 1e-6
 ):
@@ -91,7 +92,10 @@ def decayed_adagrad(
     return Param - _scalar(LearningRate) * Grad / (jnp.sqrt(m) + epsilon), m
 
 
-@op(outs="ParamOut AvgSquaredGradOut AvgSquaredUpdateOut", inplace=_outs("Param", "AvgSquaredGrad", "AvgSquaredUpdate"))
+@op(
+    outs="ParamOut AvgSquaredGradOut AvgSquaredUpdateOut", inplace=_outs("Param", "AvgSquaredGrad", "AvgSquaredUpdate"),
+    update=updates_elements("AvgSquaredGrad", "AvgSquaredUpdate"),
+)
 def adadelta(
     Param: Array, Grad: Array, AvgSquaredGrad: Array, AvgSquaredUpdate: Array, *, rho: float = 0.95,
     epsilon: float = 1e-6,
@@ -110,6 +114,8 @@ def adadelta(
 @op(
     outs="ParamOut Moment1Out Moment2Out Beta1PowOut Beta2PowOut",
     inplace=_outs("Param", "Moment1", "Moment2", "Beta1Pow", "Beta2Pow"),
+    ranks=follows(Beta1PowOut="Beta1Pow", Beta2PowOut="Beta2Pow"),
+    update=updates_elements("Moment1", "Moment2", Beta1Pow="beta1", Beta2Pow="beta2"),
 )
 def adam(
     Param: Array, Grad: Array | SelectedRows, LearningRate: Array, Moment1: Array, Moment2: Array, Beta1Pow: Array,
@@ -139,7 +145,10 @@ def adam(
     return Param - rate * (m1 / (jnp.sqrt(m2) + epsilon)), m1, m2, pow1, pow2
 
 
-@op(outs="ParamOut MomentOut InfNormOut", inplace=_outs("Param", "Moment", "InfNorm"))
+@op(
+    outs="ParamOut MomentOut InfNormOut", inplace=_outs("Param", "Moment", "InfNorm"),
+    update=updates_elements("Moment", "InfNorm", Beta1Pow="beta1"),
+)
 def adamax(
     Param: Array, Grad: Array, LearningRate: Array, Moment: Array, InfNorm: Array, Beta1Pow: Array, *,
     beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8,
@@ -156,6 +165,7 @@ def adamax(
 @op(
     outs="ParamOut MomentOut MeanSquareOut MeanGradOut",
     inplace=_outs("Param", "Moment", "MeanSquare", "MeanGrad"),
+    update=updates_elements("MeanSquare", "MeanGrad", "Moment"),
 )
 def rmsprop(
     Param: Array, MeanSquare: Array, MeanGrad: Array | None, LearningRate: Array, Grad: Array | SelectedRows,
@@ -180,6 +190,7 @@ def rmsprop(
 @op(
     outs="ParamOut SquaredAccumOut LinearAccumOut",
     inplace={"ParamOut": "Param", "SquaredAccumOut": "SquaredAccumulator", "LinearAccumOut": "LinearAccumulator"},
+    update=updates_elements("SquaredAccumulator", "LinearAccumulator"),
 )
 def ftrl(
     Param: Array, SquaredAccumulator: Array, LinearAccumulator: Array, Grad: Array, LearningRate: Array, *,
@@ -201,7 +212,10 @@ def ftrl(
     return jnp.where(jnp.abs(z) > l1, (l1 * jnp.sign(z) - z) / (top / lr + 2 * l2), 0), n, z
 
 
-@op(outs="ParamOut Moment1Out Moment2Out", inplace=_outs("Param", "Moment1", "Moment2"))
+@op(
+    outs="ParamOut Moment1Out Moment2Out", inplace=_outs("Param", "Moment1", "Moment2"),
+    update=updates_whole("Moment1", "Moment2"),
+)
 def lamb(
     Param: Array, Grad: Array | SelectedRows, LearningRate: Array, Moment1: Array, Moment2: Array, Beta1Pow: Array,
     Beta2Pow: Array, *, weight_decay: float, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6,
@@ -220,7 +234,7 @@ def lamb(
     return Param - _scalar(LearningRate) * ratio * u, m1, m2
 
 
-@op(outs="ParamOut", inplace=_outs("Param"))
+@op(outs="ParamOut", inplace=_outs("Param"), update=updates_whole())
 def dpsgd(
     Param: Array, Grad: Array, LearningRate: Array, key: jax.Array, *, clip: float = 10.0, batch_size: float = 16.0,
     sigma: float = 1.0, seed: int = 0,
@@ -239,7 +253,7 @@ _SUMS = ("sum_1", "sum_2", "sum_3", "num_accumulates", "old_num_accumulates", "n
 _PRECISION_STEPS = 16384  # so many parameters are added up before their sum moves on: a float32 sum loses digits
 
 
-@op(outs=" ".join(f"out_{n}" for n in _SUMS), inplace={f"out_{n}": f"in_{n}" for n in _SUMS})
+@op(outs=" ".join(f"out_{n}" for n in _SUMS), inplace={f"out_{n}": f"in_{n}" for n in _SUMS}, rows=mixes())
 def average_accumulates(
     param: Array, in_sum_1: Array, in_sum_2: Array, in_sum_3: Array, in_num_accumulates: Array,
     in_old_num_accumulates: Array, in_num_updates: Array, *, average_window: float = 0.0, max_average_window: Int64,
@@ -269,14 +283,14 @@ def _shrink(x: Array, lr: Array, l1: float, l2: float) -> Array:
     return x / (1 + lr * l2)
 
 
-@op(outs="ParamOut", inplace=_outs("Param"))
+@op(outs="ParamOut", inplace=_outs("Param"), update=updates_elements())
 def proximal_gd(Param: Array, Grad: Array, LearningRate: Array, *, l1: float = 0.0, l2: float = 0.0):
     """ParamOut = sign(x) * max(|x| - lr * l1, 0) / (1 + lr * l2) with x = Param - lr * Grad."""
     lr = _scalar(LearningRate)
     return _shrink(Param - lr * Grad, lr, l1, l2)
 
 
-@op(outs="ParamOut MomentOut", inplace=_outs("Param", "Moment"))
+@op(outs="ParamOut MomentOut", inplace=_outs("Param", "Moment"), update=updates_elements("Moment"))
 def proximal_adagrad(
     Param: Array, Moment: Array, Grad: Array, LearningRate: Array, *, l1: float = 0.0, l2: float = 0.0
 ):

@@ -22,6 +22,7 @@ from .index import take
 from .infer import Spec
 from .ragged import Ragged
 from .registry import Array, Ints, Longs, grad_of, op
+from .traits import knows_rows, mixes, row_wise
 
 
 def _random_spec(ShapeTensor: Any, ShapeTensorList: Any, *, shape: Longs, dtype: int, **attrs: Any) -> Spec:
@@ -46,7 +47,7 @@ def _uniform(
     return drawn.reshape(-1).at[at].set(diag_val).reshape(shape)
 
 
-@op(outs="Out", infer=_random_spec)
+@op(outs="Out", infer=_random_spec, rows=mixes(), fills=True)
 def gaussian_random(
     ShapeTensor: Array | None, ShapeTensorList: list[Array] | None, *,
     shape: Longs = (), mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: int = 5, key: jax.Array,
@@ -56,7 +57,7 @@ def gaussian_random(
     return _normal(key, dims, mean, std, dtype)
 
 
-@op(outs="Out", infer=_random_spec)
+@op(outs="Out", infer=_random_spec, rows=mixes(), fills=True)
 def uniform_random(
     ShapeTensor: Array | None, ShapeTensorList: list[Array] | None, *,
     shape: Longs = (), min: float = -1.0, max: float = 1.0, seed: int = 0,
@@ -67,7 +68,7 @@ def uniform_random(
     return _uniform(key, dims, min, max, dtype, diag_num, diag_step, diag_val)
 
 
-@op(outs="Out")
+@op(outs="Out", fills=True)
 def truncated_gaussian_random(
     *, shape: Ints, mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: int = 5, key: jax.Array
 ):
@@ -75,7 +76,7 @@ def truncated_gaussian_random(
     return jax.random.truncated_normal(key, -2.0, 2.0, shape, numpy_dtype(name_of(dtype))) * std + mean
 
 
-@op(outs="Out")
+@op(outs="Out", rows=knows_rows())
 def gaussian_random_batch_size_like(
     Input: Array | Ragged, *, shape: Ints, input_dim_idx: int = 0, output_dim_idx: int = 0,
     mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: int = 5, key: jax.Array,
@@ -85,7 +86,7 @@ def gaussian_random_batch_size_like(
     return _normal(key, dims, mean, std, dtype)
 
 
-@op(outs="Out")
+@op(outs="Out", rows=knows_rows())
 def uniform_random_batch_size_like(
     Input: Array | Ragged, *, shape: Ints, input_dim_idx: int = 0, output_dim_idx: int = 0,
     min: float = -1.0, max: float = 1.0, seed: int = 0, diag_num: int = 0, diag_step: int = 0, diag_val: float = 1.0,
@@ -96,7 +97,7 @@ def uniform_random_batch_size_like(
     return _uniform(key, dims, min, max, dtype, diag_num, diag_step, diag_val)
 
 
-@op(outs="Out", infer=_random_spec)
+@op(outs="Out", infer=_random_spec, rows=mixes())
 def randint(
     ShapeTensor: Array | None, ShapeTensorList: list[Array] | None, *,
     shape: Longs = (), low: int, high: int, seed: int = 0, dtype: int = 3, key: jax.Array,
@@ -130,7 +131,7 @@ def keep_mask(key: jax.Array, shape: tuple[int, ...], drop: float) -> Array:
     return bits >= np.asarray(threshold, unit)
 
 
-@op(outs="Out Mask~")
+@op(outs="Out Mask~", rows=row_wise("X"))
 def dropout(
     X: Array, Seed: Array | None, *, dropout_prob: float = 0.5, is_test: bool = False, fix_seed: bool = False,
     seed: int = 0, dropout_implementation: str = "downgrade_in_infer", key: jax.Array,
@@ -160,7 +161,7 @@ def dropout_grad(Mask: Array, d_Out: Array, *, dropout_prob: float, dropout_impl
     return jnp.where(Mask != 0, kept, np.zeros((), d_Out.dtype))
 
 
-@op(outs="Out")
+@op(outs="Out", rows=mixes("X"))
 def sampling_id(X: Array, *, min: float = 0.0, max: float = 1.0, seed: int = 0, key: jax.Array):
     """Out[i] (int64) = the first column where X[i]'s running sum passes a draw from U[min, max), at most the last."""
     drawn = jax.random.uniform(key, (X.shape[0], 1), X.dtype, min, max)
@@ -168,7 +169,7 @@ def sampling_id(X: Array, *, min: float = 0.0, max: float = 1.0, seed: int = 0, 
     return jnp.minimum(passed, X.shape[1] - 1)
 
 
-@op(outs="Out ShuffleIdx SeedOut")
+@op(outs="Out ShuffleIdx SeedOut", rows=mixes("X"))
 def shuffle_batch(X: Array, Seed: Array, *, startup_seed: int = 0, key: jax.Array):
     """Out[i] = X[ShuffleIdx[i]]: the rows (all dims but the last) in random order; SeedOut = Seed."""
     rows = X.reshape(-1, X.shape[-1])
@@ -191,7 +192,7 @@ def seed_(*, seed: int = 0, key: jax.Array):
     return jax.random.randint(key, (1,), 1, 2**31 - 1, np.int32)
 
 
-@op(outs="Out SeedOut~")
+@op(outs="Out SeedOut~", rows=mixes())
 def random_crop(X: Array, Seed: Array, *, shape: Ints, startup_seed: int = 0, key: jax.Array):
     """Out = a box of `shape` from the last dims of X, at a random place that each index of the first dims draws anew."""
     rank = len(shape)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from ..base.dtypes import name_of, numpy_dtype
 from .registry import Array, Ints, grad_of, op
+from .traits import Rows, reduces
 
 
 def _axes(rank: int, dim: Sequence[int], reduce_all: bool) -> tuple[int, ...]:
@@ -28,20 +29,20 @@ def _prod(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
     return jnp.prod(x, axis, dtype=x.dtype, keepdims=keepdims)
 
 
-# op type, the reduction, formula, slots that a derived gradient takes
-TABLE: list[tuple[str, Callable[..., Any], str, str | None]] = [
-    ("reduce_sum", _sum, "Out = sum of X over `dim`.", "X"),
-    ("reduce_mean", jnp.mean, "Out = mean of X over `dim`.", "X"),
-    ("reduce_max", jnp.max, "Out = max of X over `dim`.", None),
-    ("reduce_min", jnp.min, "Out = min of X over `dim`.", None),
-    ("reduce_prod", _prod, "Out = product of X over `dim`.", None),
-    ("reduce_all", jnp.all, "Out = whether all of X over `dim` are true.", None),
-    ("reduce_any", jnp.any, "Out = whether any of X over `dim` is true.", None),
-    ("frobenius_norm", _norm, "Out = sqrt(sum of X ** 2 over `dim`).", None),
+# op type, the reduction, formula, slots that a derived gradient takes, what padded rows count as
+TABLE: list[tuple[str, Callable[..., Any], str, str | None, Rows]] = [
+    ("reduce_sum", _sum, "Out = sum of X over `dim`.", "X", reduces(0)),
+    ("reduce_mean", jnp.mean, "Out = mean of X over `dim`.", "X", reduces(0, mean=True)),
+    ("reduce_max", jnp.max, "Out = max of X over `dim`.", None, reduces("low")),
+    ("reduce_min", jnp.min, "Out = min of X over `dim`.", None, reduces("high")),
+    ("reduce_prod", _prod, "Out = product of X over `dim`.", None, reduces(1)),
+    ("reduce_all", jnp.all, "Out = whether all of X over `dim` are true.", None, reduces(True)),
+    ("reduce_any", jnp.any, "Out = whether any of X over `dim` is true.", None, reduces(False)),
+    ("frobenius_norm", _norm, "Out = sqrt(sum of X ** 2 over `dim`).", None, reduces(0)),
 ]
 
 
-def _declare(kind: str, reduction: Callable[..., Any], formula: str, grad: str | None) -> None:
+def _declare(kind: str, reduction: Callable[..., Any], formula: str, grad: str | None, rows: Rows) -> None:
     def run(
         X: Array, *, dim: Ints = (0,), keep_dim: bool = False, reduce_all: bool = False,
         in_dtype: int = -1, out_dtype: int = -1,
@@ -55,7 +56,7 @@ def _declare(kind: str, reduction: Callable[..., Any], formula: str, grad: str |
         f"{formula}\n\nAll dimensions with `reduce_all`. They stay as 1 with `keep_dim`, else go; where none would be\n"
         "left, Out has shape [1]. X is first cast to `out_dtype` (-1: as it is)."
     )
-    op(kind, outs="Out", grad=grad)(run)
+    op(kind, outs="Out", grad=grad, rows=rows)(run)
 
 
 for _row in TABLE:

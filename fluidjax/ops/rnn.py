@@ -16,6 +16,7 @@ from ..errors import EnforceNotMet, ShapeError
 from .infer import Spec
 from .ragged import Ragged, mask, pack, sequences_of, view
 from .registry import Array, op
+from .traits import knows_rows
 
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
     "sigmoid": jax.nn.sigmoid, "tanh": jnp.tanh, "relu": jax.nn.relu, "identity": lambda x: x,
@@ -82,6 +83,7 @@ def _gru_specs(Input: Spec, H0: Spec | None, Weight: Spec, Bias: Spec | None, **
     outs="BatchGate~ BatchResetHiddenPrev~ BatchHidden~ Hidden",
     grad="Input H0 Weight Bias BatchGate BatchResetHiddenPrev BatchHidden Hidden",
     infer=_gru_specs,
+    rows=knows_rows(Hidden="Input"),
 )
 def gru(
     Input: Ragged, H0: Array | None, Weight: Array, Bias: Array | None, *, activation: str = "tanh",
@@ -125,6 +127,7 @@ def _lstm_specs(Input: Spec, H0: Spec | None, C0: Spec | None, Weight: Spec, Bia
     grad="Input H0 C0 Weight Bias Hidden Cell BatchGate BatchCellPreAct",
     grad_outs="Hidden",
     infer=_lstm_specs,
+    rows=knows_rows(Hidden="Input", Cell="Input"),
 )
 def lstm(
     Input: Ragged, H0: Array | None, C0: Array | None, Weight: Array, Bias: Array, *, use_peepholes: bool = True,

@@ -14,9 +14,7 @@ import jax.numpy as jnp
 from ..errors import ShapeError
 from .infer import Spec
 from .registry import Array, Attr, Ints, control_op, op
-
-# Op types that only a job runs.
-REMOTE: set[str] = set()
+from .traits import Runs, mixes
 
 _ENDPOINT = "127.0.0.1:6164"  # Paddle's default of every endpoint
 _STRINGS: tuple[str, tuple[str, ...]] = ("STRINGS", ())
@@ -25,8 +23,7 @@ _BARRIER = {"endpoints": ("STRINGS", (_ENDPOINT,)), "trainer_id": ("INT", 0)}
 
 
 def _remote(kind: str, doc: str, ins: str = "", outs: str = "", **attrs: tuple[Any, ...]) -> None:
-    REMOTE.add(kind)
-    control_op(kind, ins=ins, outs=outs, attrs={n: Attr(n, *given) for n, given in attrs.items()}, doc=doc)
+    control_op(kind, ins=ins, outs=outs, attrs={n: Attr(n, *given) for n, given in attrs.items()}, doc=doc, runs=Runs.REMOTE)
 
 
 _remote(
@@ -76,7 +73,7 @@ def _sections(X: Spec, *, sections: Ints = (), num: int = 0) -> tuple[Spec, ...]
     return tuple(Spec((n, *X.shape[1:]), X.dtype) for n in sections)
 
 
-@op(outs="Out*", infer=_sections)
+@op(outs="Out*", infer=_sections, rows=mixes("X"))
 def split_byref(X: Array, *, sections: Ints = (), num: int = 0):
     """Out[i] = the next sections[i] rows of X."""
     if sum(sections) != X.shape[0]:
@@ -85,7 +82,7 @@ def split_byref(X: Array, *, sections: Ints = (), num: int = 0):
     return [X[end - n : end] for n, end in zip(sections, ends, strict=True)]
 
 
-@op(outs="Out", infer=lambda X, TrainerId: X[0])
+@op(outs="Out", infer=lambda X, TrainerId: X[0], rows=mixes("X"))
 def ref_by_trainer_id(X: list[Array], TrainerId: Array):
     """Out = X[TrainerId]."""
     return jax.lax.switch(jnp.asarray(TrainerId).reshape(()), [lambda x=x: jnp.asarray(x) for x in X])

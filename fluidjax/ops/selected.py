@@ -7,7 +7,7 @@ step: the spare ones are zero and name rows past the end, which no scatter write
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -20,7 +20,6 @@ from jax import lax
 from ..errors import ShapeError
 
 KIND = "SELECTED_ROWS"
-_DENSE = "LOD_TENSOR"
 
 
 @partial(jax.tree_util.register_dataclass, data_fields=("rows", "values"), meta_fields=("height", "unique"))
@@ -135,22 +134,6 @@ def total(values: Sequence[Any]) -> Any:
         return result
     rows = lax.concatenate([s.rows.astype(_narrow(s.height + s.rows.shape[0])) for s in sparse], 0)
     return SelectedRows(rows, lax.concatenate([s.values for s in sparse], 0), sparse[0].height).merged()
-
-
-# Ops that Paddle 1.8.5 runs on the values and leaves the rows alone; MERGING ones add up equal rows before.
-MERGING = frozenset({"clip", "clip_by_norm"})
-BY_VALUES = frozenset({"assign", "scale", "square", "sqrt", "abs", "elementwise_mul", *MERGING})
-_LOOKUPS = frozenset({"lookup_table_grad", "lookup_table_v2_grad"})
-DECIDES_KIND = BY_VALUES | _LOOKUPS | {"sum", "merge_selected_rows"}
-
-
-def kind_of_output(op: str, attrs: Mapping[str, Any], kinds: Sequence[str]) -> str | None:
-    """The VarDesc kind of an op's output, given those of its inputs in X; None where the op has no say in it."""
-    if op not in DECIDES_KIND:
-        return None
-    if op in _LOOKUPS:
-        return KIND if attrs.get("is_sparse") else _DENSE
-    return KIND if kinds and all(k == KIND for k in kinds) else _DENSE
 
 
 def values_of(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -13,6 +14,7 @@ from .concrete import known
 from .infer import Spec
 from .ragged import Ragged, filled, mask, pack, rows_of, segments, sequences_of, view
 from .registry import Array, Ints, grad_of, op
+from .traits import Attrs, knows_rows
 
 POOLS = ("AVERAGE", "SUM", "SQRT", "MAX", "LAST", "FIRST")
 
@@ -24,7 +26,14 @@ def _pool_specs(X: Spec, *, pooltype: str, **_: Any) -> tuple[Spec, Spec]:
     return Spec(shape, X.dtype), Spec(shape if pooltype == "MAX" else (), "int32")
 
 
-@op(outs="Out MaxIndex~", grad="X MaxIndex", when={"MaxIndex": "pooltype=MAX"}, infer=_pool_specs)
+def _pooled_level(levels: Mapping[str, int], attrs: Attrs) -> dict[str, int]:
+    return {"Out": max(levels["X"] - 1, 0)}
+
+
+@op(
+    outs="Out MaxIndex~", grad="X MaxIndex", when={"MaxIndex": "pooltype=MAX"}, infer=_pool_specs,
+    rows=knows_rows(_pooled_level),
+)
 def sequence_pool(X: Ragged, *, is_test: bool = False, pad_value: float = 0.0, pooltype: str = "AVERAGE"):
     """Out[n] = the sum, average, sum / sqrt(length), max, last or first of the rows of sequence n; pad_value if it is empty.
 
@@ -79,7 +88,7 @@ def _same_spec(X: Spec, **_: Any) -> Spec:
     return X
 
 
-@op(outs="Out", grad="X Out", infer=_same_spec)
+@op(outs="Out", grad="X Out", infer=_same_spec, rows=knows_rows(Out="X"))
 def sequence_softmax(X: Ragged, *, use_cudnn: bool = False, data_format: str = "AnyLayout"):
     """Out = exp(X) / sum of exp(X) over the sequence. X [rows] or [rows, 1], one LoD level."""
     x = sequences_of("sequence_softmax", "X", X)
@@ -95,7 +104,7 @@ def sequence_softmax(X: Ragged, *, use_cudnn: bool = False, data_format: str = "
     return x.with_rows(filled(x.with_rows(exps / total[sequence]), 0))
 
 
-@op(outs="Y", infer=_same_spec)
+@op(outs="Y", infer=_same_spec, rows=knows_rows(Y="X"))
 def sequence_reverse(X: Ragged):
     """Y = X with the rows of each sequence in reverse order. One LoD level."""
     x = sequences_of("sequence_reverse", "X", X, 1)
@@ -111,7 +120,7 @@ def _expand_spec(X: Spec, Y: Spec, **_: Any) -> Spec:
     return Spec((-1, *X.shape[1:]), X.dtype)
 
 
-@op(outs="Out", grad="X Y", nograd="Y", infer=_expand_spec)
+@op(outs="Out", grad="X Y", nograd="Y", infer=_expand_spec, rows=knows_rows())
 def sequence_expand(X: Array | Ragged, Y: Ragged, *, ref_level: int = -1):
     """Out = row n of X, as often as sequence n of level ref_level of Y is long. X [N, ...] without LoD.
 
@@ -146,7 +155,7 @@ def _repeated(op_type: str, X: Any, offsets: Any, count: int) -> Any:
     return jnp.take(x, jnp.minimum(segments(offsets, count), n - 1), axis=0)
 
 
-@op(outs="Out", grad="X Y", nograd="Y", infer=_expand_spec)
+@op(outs="Out", grad="X Y", nograd="Y", infer=_expand_spec, rows=knows_rows(Out="Y"))
 def sequence_expand_as(X: Array | Ragged, Y: Ragged):
     """Out = row n of X, as often as sequence n of Y is long, with Y's LoD. X [N, ...]; Y has one LoD level."""
     y = sequences_of("sequence_expand_as", "Y", Y, 1)
@@ -158,7 +167,7 @@ def _concat_spec(X: tuple[Spec, ...]) -> Spec:
     return Spec((sum(s.shape[0] for s in X) if known_rows else -1, *X[0].shape[1:]), X[0].dtype)
 
 
-@op(outs="Out", grad="X", infer=_concat_spec)
+@op(outs="Out", grad="X", infer=_concat_spec, rows=knows_rows(Out="X"))
 def sequence_concat(X: list[Ragged]):
     """Out = sequence n of X[0], then of X[1], ..., for each n. All have one LoD level and equally many sequences."""
     xs = [sequences_of("sequence_concat", "X", x, 1) for x in X]
@@ -182,7 +191,7 @@ def _pad_specs(X: Spec, PadValue: Spec, *, padded_length: int) -> tuple[Spec, Sp
     return Spec((-1, padded_length if padded_length > 0 else -1, *X.shape[1:]), X.dtype), Spec((-1,), "int64")
 
 
-@op(outs="Out Length", infer=_pad_specs)
+@op(outs="Out Length", infer=_pad_specs, rows=knows_rows())
 def sequence_pad(X: Ragged, PadValue: Array, *, padded_length: int = -1):
     """Out[n, t] = row t of sequence n, PadValue behind its end; Length = the lengths. Out [N, padded_length, ...].
 
@@ -217,7 +226,11 @@ def _reset_spec(X: Spec, Y: Spec | None, **_: Any) -> Spec:
     return X
 
 
-@op(outs="Out", infer=_reset_spec)
+def _reset_level(levels: Mapping[str, int], attrs: Attrs) -> dict[str, int]:
+    return {"Out": levels["X"] + 1 if attrs["append"] else levels.get("Y", 0) or 1}
+
+
+@op(outs="Out", infer=_reset_spec, rows=knows_rows(_reset_level))
 def lod_reset(X: Array | Ragged, Y: Array | Ragged | None, *, target_lod: Ints = (), append: bool = False):
     """Out = X with other offsets: Y's LoD, or the offsets that Y holds, or target_lod; with append as a level below X's own.
 

@@ -13,9 +13,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from .collective import COLLECTIVES, ring_of
+from .collective import ring_of
 from .infer import Spec
 from .registry import Array, Ints, op
+from .traits import ALL, collective, mixes
 
 
 def piece_size(size: int, ranks: int) -> int:
@@ -33,7 +34,10 @@ def _piece_spec(x: Spec, nranks: int) -> Spec:
     return Spec((-1,) if any(d < 0 for d in x.shape) else (piece_size(math.prod(x.shape), nranks),), x.dtype)
 
 
-@op(outs="Out", infer=lambda X, *, nranks, ring_id: _piece_spec(X, nranks))
+@op(
+    outs="Out", infer=lambda X, *, nranks, ring_id: _piece_spec(X, nranks),
+    rows=mixes("X"), ranks=collective(scatters=True),
+)
 def c_piece(X: Array, *, nranks: int, ring_id: int = 0):
     """Out = this rank's piece of X, which all ranks hold alike."""
     found = ring_of("c_piece", nranks)
@@ -54,7 +58,10 @@ def _messages(values: Sequence[Any], sizes: Sequence[int]) -> Iterator[list[int]
     yield from small.values()
 
 
-@op(outs="Out*", infer=lambda X, *, nranks, ring_id: tuple(_piece_spec(x, nranks) for x in X))
+@op(
+    outs="Out*", infer=lambda X, *, nranks, ring_id: tuple(_piece_spec(x, nranks) for x in X),
+    rows=mixes("X"), ranks=collective(scatters=True),
+)
 def c_fused_reducescatter(X: list[Array], *, nranks: int, ring_id: int = 0):
     """Out[i] = this rank's piece of the sum of X[i] over the ranks; small arrays in one message."""
     found = ring_of("c_fused_reducescatter", nranks)
@@ -89,7 +96,7 @@ def _whole_specs(X: tuple[Spec, ...], *, nranks: int, shapes: Ints, ring_id: int
     return tuple(Spec(shape, x.dtype) for shape, x in zip(shapes_of(shapes), X, strict=True))
 
 
-@op(outs="Out*", infer=_whole_specs)
+@op(outs="Out*", infer=_whole_specs, rows=mixes("X"), ranks=collective(agree=ALL))
 def c_fused_allgather(X: list[Array], *, nranks: int, shapes: Ints, ring_id: int = 0):
     """Out[i] = the array whose pieces are X[i] of all ranks, small ones in one message; shapes: as shapes_of reads them."""
     found = ring_of("c_fused_allgather", nranks)
@@ -105,5 +112,3 @@ def c_fused_allgather(X: list[Array], *, nranks: int, shapes: Ints, ring_id: int
             at += each
     return [done[i] for i in range(len(X))]
 
-
-COLLECTIVES.update(("c_piece", "c_fused_reducescatter", "c_fused_allgather"))

@@ -11,8 +11,10 @@ from jax import lax
 
 from ..errors import ShapeError, UnsupportedError
 from .concrete import integers, scalars
+from .conditions import attribute, inner_axes
 from .infer import Spec
 from .registry import Array, Ints, grad_of, op
+from .traits import mixes, row_wise
 
 _SLICE_TENSORS = "StartsTensor EndsTensor StartsTensorList EndsTensorList"
 _STRIDE_TENSORS = "StartsTensor EndsTensor StridesTensor StartsTensorList EndsTensorList StridesTensorList"
@@ -60,7 +62,10 @@ def _slice_spec(
     return Spec(_without(dims, decrease_axis), Input.dtype)
 
 
-@op("slice", outs="Out", grad=f"Input {_SLICE_TENSORS}", nograd=_SLICE_TENSORS, infer=_slice_spec)
+@op(
+    "slice", outs="Out", grad=f"Input {_SLICE_TENSORS}", nograd=_SLICE_TENSORS, infer=_slice_spec,
+    rows=row_wise("Input", when=inner_axes("axes", "Input")),
+)
 def slice_(
     Input: Array, StartsTensor: Array | None, EndsTensor: Array | None,
     StartsTensorList: list[Array] | None, EndsTensorList: list[Array] | None, *,
@@ -123,7 +128,10 @@ def _strided_spec(
     return Spec(_without(dims, decrease_axis), Input.dtype)
 
 
-@op(outs="Out", grad=f"Input {_STRIDE_TENSORS}", nograd=_STRIDE_TENSORS, infer=_strided_spec)
+@op(
+    outs="Out", grad=f"Input {_STRIDE_TENSORS}", nograd=_STRIDE_TENSORS, infer=_strided_spec,
+    rows=row_wise("Input", when=inner_axes("axes", "Input")),
+)
 def strided_slice(
     Input: Array, StartsTensor: Array | None, EndsTensor: Array | None, StridesTensor: Array | None,
     StartsTensorList: list[Array] | None, EndsTensorList: list[Array] | None, StridesTensorList: list[Array] | None, *,
@@ -171,7 +179,7 @@ def _whole(shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
     return tuple(size if n == -1 else n for n, size in zip(shape, dims, strict=True))
 
 
-@op(outs="Out", infer=_crop_spec)
+@op(outs="Out", infer=_crop_spec, rows=mixes())
 def crop(X: Array, Y: Array | None, Offsets: Array | None, *, offsets: Ints = (), shape: Ints = ()):
     """Out = X[offsets : offsets + shape], with the shape of Y if there is one; -1 in `shape` takes X's dim."""
     return cropped(X, Y.shape if Y is not None else _whole(shape, X.shape), scalars(Offsets, None, offsets))
@@ -207,7 +215,7 @@ def _crop_tensor_spec(
     )
 
 
-@op(outs="Out", infer=_crop_tensor_spec)
+@op(outs="Out", infer=_crop_tensor_spec, rows=mixes())
 def crop_tensor(
     X: Array, Shape: Array | None, Offsets: Array | None, ShapeTensor: list[Array] | None,
     OffsetsTensor: list[Array] | None, *, offsets: Ints = (), shape: Ints = (),
@@ -230,7 +238,7 @@ def _edges(paddings: Sequence[int]) -> list[tuple[int, int, int]]:
     return [(a, b, 0) for a, b in zip(paddings[::2], paddings[1::2], strict=True)]
 
 
-@op(outs="Out")
+@op(outs="Out", rows=row_wise("X", when=attribute("paddings", lambda p: not any(p[:2]))))
 def pad(X: Array, *, paddings: Ints, pad_value: float = 0.0):
     """Out = X with paddings[2 i] before and paddings[2 i + 1] after dim i, filled with pad_value."""
     return lax.pad(X, np.asarray(pad_value, X.dtype), _edges(paddings))
@@ -250,7 +258,7 @@ def _pad2d_spec(X: Spec, Paddings: Any, *, paddings: Ints, data_format: str, mod
     return Spec(tuple(n if n == -1 else n + grown.get(i, 0) for i, n in enumerate(X.shape)), X.dtype)
 
 
-@op(outs="Out", grad="X Paddings", nograd="Paddings", infer=_pad2d_spec)
+@op(outs="Out", grad="X Paddings", nograd="Paddings", infer=_pad2d_spec, rows=row_wise("X"))
 def pad2d(
     X: Array, Paddings: Array | None, *,
     paddings: Ints, pad_value: float = 0.0, mode: str = "constant", data_format: str = "NCHW",
@@ -264,7 +272,7 @@ def pad2d(
     return jnp.pad(X, border, mode=mode)
 
 
-@op(outs="Out", infer=lambda X, Y, *, pad_value: Spec(X.shape, Y.dtype))
+@op(outs="Out", infer=lambda X, Y, *, pad_value: Spec(X.shape, Y.dtype), rows=mixes("X"))
 def pad_constant_like(X: Array, Y: Array, *, pad_value: float = 0.0):
     """Out = Y, padded at the end of each dim to X's shape with pad_value."""
     edges = [(0, n - m, 0) for n, m in zip(X.shape, Y.shape, strict=True)]
@@ -284,13 +292,13 @@ def _columns(X: Sequence[Array], start_index: int, length: int) -> list[Array]:
     return [lax.slice_in_dim(x, start, width if length < 0 else start + length, axis=1) for x in X]
 
 
-@op(outs="Out", grad="X")
+@op(outs="Out", grad="X", rows=mixes("X"))
 def partial_concat(X: list[Array], *, start_index: int = 0, length: int = -1):
     """Out = the columns [start_index, start_index + length) of X[0], X[1], ... side by side."""
     return jnp.concatenate(_columns(X, start_index, length), axis=1)
 
 
-@op(outs="Out", grad="X")
+@op(outs="Out", grad="X", rows=mixes("X"))
 def partial_sum(X: list[Array], *, start_index: int = 0, length: int = -1):
     """Out = the sum over X[0], X[1], ... of the columns [start_index, start_index + length)."""
     first, *others = _columns(X, start_index, length)

@@ -11,6 +11,7 @@ from ..errors import EnforceNotMet
 from .infer import Spec
 from .ragged import Ragged
 from .registry import Array, SelectedRows, op
+from .traits import StaysSparse, mixes
 
 
 def _same(X: Spec) -> Spec:
@@ -23,13 +24,13 @@ def _rows(kind: str, X: Any) -> SelectedRows:
     return X
 
 
-@op(outs="Out", infer=_same)
+@op(outs="Out", infer=_same, rows=mixes("X"), sparse=StaysSparse())
 def merge_selected_rows(X: Array | SelectedRows):
     """Out = X with the values of equal rows added up, in ascending order of the rows. X is sparse, as Out is."""
     return _rows("merge_selected_rows", X).merged()
 
 
-@op(outs="Out", infer=_same)
+@op(outs="Out", infer=_same, rows=mixes("X"))
 def get_tensor_from_selected_rows(X: Array | SelectedRows):
     """Out [n, width] = the values of the sparse X [height, width] that has n rows, without their numbers."""
     rows = _rows("get_tensor_from_selected_rows", X)

@@ -16,11 +16,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import EnforceNotMet, FluidValueError, ShapeError
-from .collective import COLLECTIVES, ring_of
+from .bounds import table_height
+from .collective import ring_of
 from .infer import Spec
 from .registry import Array, Int64, Ints, Longs, grad_of, op
 from .ring import Ring
 from .selected import SelectedRows
+from .traits import Bounds, collective, mixes
 
 
 @dataclass(frozen=True)
@@ -185,7 +187,7 @@ def _looked_up(W: Spec, Ids: Spec, *, last_one: bool, **_attrs: Any) -> Spec:
     return Spec((*(Ids.shape[:-1] if last_one else Ids.shape), W.shape[1]), W.dtype)
 
 
-@op(outs="Out", infer=_looked_up)
+@op(outs="Out", infer=_looked_up, rows=mixes("W"), ranks=collective(), bounds=Bounds("Ids", "ids", table_height))
 def c_table_lookup(
     W: Array, Ids: Array, *, nranks: int, height: Int64, dealt: bool = False, owners: Ints = (), starts: Longs = (),
     padding_idx: Int64 = -1, last_one: bool = False, ring_id: int = 0,
@@ -213,7 +215,7 @@ def _each(X: Spec, *, nranks: int, height: int, dealt: bool, owners: Any, starts
     return replace(X, shape=(Split(height, nranks, dealt, tuple(owners), tuple(starts)).each, *X.shape[1:]))
 
 
-@op(outs="Out", infer=_each)
+@op(outs="Out", infer=_each, rows=mixes("X"), ranks=collective())
 def c_table_owned(
     X: Array | SelectedRows, *, nranks: int, height: Int64, dealt: bool = False, owners: Ints = (), starts: Longs = (),
     scale: float = 1.0, ring_id: int = 0,
@@ -225,7 +227,7 @@ def c_table_owned(
     return owned(X, split, ring.axis, scale)
 
 
-@op(outs="Out", infer=_each)
+@op(outs="Out", infer=_each, rows=mixes("X"), ranks=collective())
 def c_table_rows(
     X: Array, *, nranks: int, height: Int64, dealt: bool = False, owners: Ints = (), starts: Longs = (), ring_id: int = 0
 ):
@@ -234,5 +236,3 @@ def c_table_rows(
     rows = jnp.asarray(np.stack([split.rows_of(k) for k in range(nranks)]))[ring.rank]
     return jnp.asarray(X).at[rows].get(mode="fill", fill_value=0)
 
-
-COLLECTIVES.update(("c_table_lookup", "c_table_owned", "c_table_rows"))

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..ir.desc import OpDesc
+from ..ops.statistics import fixed_statistics
 from .base import Params, value_of
-from .match import Link, Refused, Values, fixed_statistics
+from .match import Link, Refused, Values
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def _affine_channel(values: Values, params: Params, op: OpDesc, place: Place) ->
 
 def refuse_training(op: OpDesc) -> None:
     """Raises Refused for a norm that uses the statistics of each batch."""
-    if not fixed_statistics(op):
+    if not fixed_statistics(op.attrs):
         raise Refused("it is in training mode: it uses the statistics of each batch (clone the program with for_test=True)")
 
 

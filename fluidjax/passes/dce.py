@@ -8,10 +8,8 @@ from typing import ClassVar
 
 from ..ir import edit, walk
 from ..ir.desc import OpDesc, ProgramDesc
+from ..ops.registry import traits
 from .base import Note, Params, Pass, Rewrite, did, register
-
-# Run for what they do, not for what they compute.
-EFFECTS = frozenset({"feed", "fetch", "print", "delete_var"})
 
 
 def live_ops(desc: ProgramDesc, needed: Iterable[str]) -> list[bool]:
@@ -20,7 +18,7 @@ def live_ops(desc: ProgramDesc, needed: Iterable[str]) -> list[bool]:
     alive = []
     for op in reversed(desc.blocks[0].ops):
         writes = walk.writes_with_subblocks(desc, op) if op.blocks else tuple(op.writes)
-        used = op.type in EFFECTS or not writes or not live.isdisjoint(writes)
+        used = traits(op.type).runs.acts or not writes or not live.isdisjoint(writes)
         alive.append(used)
         if used and op.type != "delete_var":
             walk.step_back(desc, op, live)

@@ -11,7 +11,6 @@ import numpy as np
 from ..base.dtypes import numpy_dtype
 from ..ir import edit, walk
 from ..ir.desc import EMPTY, OpDesc, ProgramDesc, VarDesc
-from ..lower.control import EFFECTS, HANDLERS, IGNORED
 from ..ops.registry import lookup
 from .base import Note, Params, Pass, Rewrite, did, new_name, refused, register, value_of
 from .match import Values
@@ -49,10 +48,8 @@ class _Folder:
 
     def visit(self, at: int) -> None:
         op = self.ops[at]
-        if op.blocks or op.type in HANDLERS or op.type in IGNORED or op.type in EFFECTS:
-            return
         definition = lookup(op.type)
-        if definition.fn is None or definition.random or definition.forward is not None:
+        if op.blocks or definition.fn is None or definition.random or definition.forward is not None:
             return
         versions = self.versions[at]
         if any(self.values.outlives(v) for v in versions.writes):

@@ -13,20 +13,15 @@ from functools import cached_property
 from ..ir import walk
 from ..ir.desc import OpDesc, ProgramDesc
 from ..ir.walk import Version
-
-
-def fixed_statistics(op: OpDesc) -> bool:
-    """Whether a batch_norm or inplace_abn op uses its running statistics, and so leaves them as they are."""
-    by_batch = not op.attrs.get("is_test", False) or op.attrs.get("trainable_statistics", False)
-    return bool(op.attrs.get("use_global_stats", False)) or not by_batch
+from ..ops.registry import traits
 
 
 def written_back(op: OpDesc) -> set[str]:
     """Names that an op writes without changing them: the running statistics of a batch_norm in test mode."""
-    if op.type not in ("batch_norm", "inplace_abn") or not fixed_statistics(op):
+    rule = traits(op.type).unchanged
+    if rule is None or not rule.when(op.attrs):
         return set()
-    pairs = (("MeanOut", "Mean"), ("VarianceOut", "Variance"))
-    return {n for out, given in pairs for n in op.output(out) if op.output(out) == op.input(given)}
+    return {n for out, given in rule.outs.items() for n in op.output(out) if op.output(out) == op.input(given)}
 
 
 class Refused(Exception):

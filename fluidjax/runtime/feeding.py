@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,10 +13,7 @@ from ..base.dtypes import numpy_dtype
 from ..errors import FeedError, near
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
 from ..lod_tensor import LoDTensor, fault
-
-PASSED_ON = frozenset(
-    "reshape reshape2 squeeze squeeze2 unsqueeze unsqueeze2 flatten flatten2 transpose transpose2 expand assign cast".split()
-)
+from ..ops.registry import traits
 
 
 @dataclass(frozen=True)
@@ -139,92 +136,23 @@ def _where(op: OpDesc) -> str:
     return f"op '{op.type}'" + (f" ({op.loc})" if op.loc else "")
 
 
-def _last(var: VarDesc | None) -> int:
-    return var.shape[-1] if var is not None and var.shape else -1
-
-
-def _label(op: OpDesc, find: Callable[[str], VarDesc | None], slot: str) -> tuple[int, int | None]:
-    axis = int(op.attrs.get("axis", -1))
-    var = find(op.input(slot)[0])
-    classes = var.shape[axis] if var is not None and var.shape and axis < len(var.shape) else -1
-    return (-1 if op.attrs.get("soft_label") else classes), op.attrs.get("ignore_index")
-
-
-def _tags(op: OpDesc, find: Callable[[str], VarDesc | None]) -> tuple[int, int | None]:
-    return _last(find(op.input("Transition")[0])), None
-
-
-def _table(op: OpDesc, find: Callable[[str], VarDesc | None]) -> tuple[int, int | None]:
-    var = find(op.input("W")[0])
-    padding = int(op.attrs.get("padding_idx", -1))
-    held = var.shape[0] if var is not None and var.shape else -1
-    return int(op.attrs.get("height", held)), (padding if padding != -1 else None)
-
-
-def _depth(op: OpDesc, find: Callable[[str], VarDesc | None]) -> tuple[int, int | None]:
-    bounded = not op.attrs.get("allow_out_of_range") and not op.input("depth_tensor")
-    return (int(op.attrs.get("depth", -1)) if bounded else -1), None
-
-
-def _dim(slot: str, axis: str | int) -> Callable[..., tuple[int, int | None]]:
-    """The size of one dimension of a slot's variable; axis: its number, or the attribute that holds it."""
-
-    def bound(op: OpDesc, find: Callable[[str], VarDesc | None]) -> tuple[int, int | None]:
-        var = find(op.input(slot)[0])
-        at = axis if isinstance(axis, int) else int(op.attrs.get(axis, 0))
-        return (var.shape[at] if var is not None and var.shape and at < len(var.shape) else -1), None
-
-    return bound
-
-
-def _places(op: OpDesc, find: Callable[[str], VarDesc | None]) -> tuple[int, int | None]:
-    """Index [..., k] of gather_nd: bounded where all of the k dimensions are of one size."""
-    x, index = find(op.input("X")[0]), find(op.input("Index")[0])
-    depth = _last(index)
-    sizes = set(x.shape[:depth]) if x is not None and x.shape and depth > 0 else set()
-    return (sizes.pop() if len(sizes) == 1 else -1), None
-
-
-# op type -> (slot that holds the integers, their name, bound and exception from the op)
-BOUNDED: Mapping[str, tuple[str, str, Callable[..., tuple[int, int | None]]]] = {
-    "cross_entropy": ("Label", "label", lambda op, find: _label(op, find, "X")),
-    "cross_entropy2": ("Label", "label", lambda op, find: _label(op, find, "X")),
-    "softmax_with_cross_entropy": ("Label", "label", lambda op, find: _label(op, find, "Logits")),
-    "lookup_table": ("Ids", "ids", _table),
-    "lookup_table_v2": ("Ids", "ids", _table),
-    "c_table_lookup": ("Ids", "ids", _table),
-    "linear_chain_crf": ("Label", "label", _tags),
-    "one_hot": ("X", "index", _depth),
-    "one_hot_v2": ("X", "index", _depth),
-    "bpr_loss": ("Label", "label", _dim("X", -1)),
-    "center_loss": ("Label", "label", _dim("Centers", 0)),
-    "gather": ("Index", "index", _dim("X", 0)),
-    "gather_nd": ("Index", "index", _places),
-    "scatter": ("Ids", "ids", _dim("X", 0)),
-    "scatter_nd_add": ("Index", "index", _places),
-    "index_select": ("Index", "index", _dim("X", "dim")),
-    "index_sample": ("Index", "index", _dim("X", 1)),
-    "multiplex": ("Ids", "ids", lambda op, find: (len(op.input("X")), None)),
-}
-
-
 def ranges(desc: ProgramDesc, ops: tuple[OpDesc, ...]) -> dict[str, tuple[Range, ...]]:
     """Data variable -> the ranges that its readers expect; reshapes and the like are looked through."""
     comes_from: dict[str, str] = {}
     found: dict[str, dict[Range, None]] = {}
     for op in ops:
-        if op.type in PASSED_ON:
-            source = op.input("X")[0]
+        what = traits(op.type)
+        if what.carries:
+            source = op.input(what.carries)[0]
             comes_from[op.output("Out")[0]] = comes_from.get(source, source)
-        if op.type not in BOUNDED:
+        if what.bounds is None:
             continue
-        slot, what, bound = BOUNDED[op.type]
-        high, also = bound(op, desc.find_var)
-        for name in op.input(slot):
+        high, also = what.bounds.high(op, desc.find_var)
+        for name in op.input(what.bounds.slot):
             fed = comes_from.get(name, name)
             var = desc.find_var(fed)
             if high > 0 and var is not None and var.is_data and var.dtype in ("int32", "int64", "int16", "int8", "uint8"):
-                found.setdefault(fed, {})[Range(0, high, also, f"{what} of {_where(op)}")] = None
+                found.setdefault(fed, {})[Range(0, high, also, f"{what.bounds.what} of {_where(op)}")] = None
     return {name: tuple(r) for name, r in found.items()}
 
 

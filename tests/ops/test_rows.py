@@ -1,4 +1,4 @@
-"""How ops treat the rows of ragged values: every claim of ops/rows.py on every sample, and whose LoD an output takes.
+"""How ops treat the rows of ragged values: every claim of the trait `rows` on every sample, and whose LoD an output takes.
 
 Padded is what a step would be given: the rows that the rule names with more rows behind them, some of them NaN.
 """
@@ -16,9 +16,9 @@ import pytest
 import fluidjax.ops  # noqa: F401  (fills the registry)
 from fluidjax.errors import MixesRows
 from fluidjax.lower.rows import treat
-from fluidjax.ops import rows
 from fluidjax.ops.ragged import Ragged
 from fluidjax.ops.registry import REGISTRY, OpDef
+from fluidjax.ops.traits import Reduction, RowWise
 
 from .running import NOT_TRACEABLE, Run, compiled
 from .samples import all_samples
@@ -26,7 +26,8 @@ from .samples import all_samples
 SHARING: dict[str, dict[str, list[str]]] = json.loads((Path(__file__).parents[1] / "data" / "lod_sharing_1.8.5.json").read_text())
 CASES = {f"{family}-{sample.op}-{index}": sample for family, index, sample in all_samples() if not sample.lod}
 KNOWING = {kind for kind, d in REGISTRY.items() if any(s.ragged for s in d.inputs)}
-CLAIMS = [n for n, s in CASES.items() if s.op in rows.ROW_WISE or s.op in rows.MASKED]
+CLAIMING = {kind for kind, d in REGISTRY.items() if isinstance(d.traits.rows, RowWise | Reduction)}
+CLAIMS = [n for n, s in CASES.items() if s.op in CLAIMING]
 EXTRA = 5
 MET: dict[str, bool] = {}
 
@@ -64,7 +65,7 @@ def through(definition: OpDef, inputs: dict[str, Any], attrs: dict[str, Any]) ->
 
 def over_of(definition: OpDef, inputs: dict[str, Any]) -> tuple[str, ...]:
     """The slots to make ragged: those that the rule names; of a pair, Y only where it has as many rows."""
-    rule = rows.ROW_WISE.get(definition.type, rows.RowWise(("X",)))
+    rule = definition.traits.rows if isinstance(definition.traits.rows, RowWise) else RowWise(("X",))
     slots = [s for s in rule.over if inputs.get(s) is not None]
     if rule.beside and np.shape(inputs["Y"])[:1] != np.shape(inputs["X"])[:1]:
         slots = [s for s in slots if s not in rule.beside]
@@ -140,15 +141,7 @@ def check(got: Any, want: Any, count: int | None, slot: str) -> None:
 
 def test_claims_are_used() -> None:
     """Of every op type that claims something, a sample meets the claim."""
-    claimed = set(rows.ROW_WISE) | set(rows.MASKED)
-    assert claimed - {CASES[n].op for n in CLAIMS if meets(n)} == set()
-
-
-def test_each_op_has_one_answer() -> None:
-    """Row-wise, masked, LoD-aware; whatever is nothing of these mixes rows. Reductions are row-wise over other axes."""
-    assert not set(rows.ROW_WISE) & set(rows.MASKED)
-    assert not KNOWING & (set(rows.ROW_WISE) | set(rows.MASKED))
-    assert set(rows.ROW_WISE) | set(rows.MASKED) | rows.DROPS | set(rows.SHARES) | set(rows.LEADS) <= set(REGISTRY)
+    assert CLAIMING - {CASES[n].op for n in CLAIMS if meets(n)} == set()
 
 
 @pytest.mark.parametrize("kind", ["batch_norm", "shape", "sequence_mask", "accuracy", "mean_grad", "mul_grad", "adam"])

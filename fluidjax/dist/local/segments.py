@@ -19,9 +19,9 @@ from ...base.dtypes import numpy_dtype
 from ...errors import EnforceNotMet
 from ...ir import edit, walk
 from ...ir.desc import BlockDesc, FrozenMap, OpDesc, ProgramDesc, VarDesc
-from ...lower.control import EFFECTS, IGNORED
 from ...lower.step import Step
-from ...ops.registry import GRAD, lookup
+from ...ops.registry import GRAD, lookup, traits
+from ...ops.traits import Runs
 
 TALK = frozenset(
     "send recv send_barrier fetch_barrier fake_init distributed_lookup_table split_selected_rows split_ids prefetch merge_ids".split()
@@ -145,7 +145,7 @@ def cut(
     for group, results in zip(groups, reversed(wanted), strict=True):
         if isinstance(group, OpDesc):
             parts.append(group)
-        elif results or any(op.type in EFFECTS for op in group):
+        elif results or any(traits(op.type).runs.acts for op in group):
             read = {n for op in group for n in _reads(desc, op)}
             parts.append(Segment(desc, group, results, {n for n in read if GRAD in n and n not in have}, tables, alike))
         have.update(n for op in _ops(group) for n in op.writes)
@@ -164,7 +164,7 @@ def _groups(desc: ProgramDesc) -> list[list[OpDesc] | OpDesc]:
         sends.clear()
 
     for op in desc.blocks[0].ops:
-        if op.type in IGNORED:
+        if traits(op.type).runs is Runs.HOST:
             continue
         sent = {n for s in sends for n in s.reads}
         if op.type == "send":

@@ -21,7 +21,7 @@ from ...runtime.shard_layout import ShardLayout, Span
 from ..making import Ops
 from ..pserver_plan import PserverPlan
 from .shard_buckets import OwnedBlock, ShardBucket, bins, connected, spans
-from .updates import GOES_ON, Update, array_of, updates
+from .updates import Update, array_of, goes_on, updates
 
 Deal = tuple[tuple[str, str, tuple[tuple[int, int, int], ...]], ...]  # (parameter, what is sent, ((rank, start, size), ...))
 
@@ -194,7 +194,8 @@ class Emission:
         """The ops of an update on a bin."""
         ops = []
         for op in group.like.ops:
-            unread = {s: (self.declared(group, i, s, width=self._width(op, s, names)),) for s in GOES_ON if op.output(s)}  # see `powers`
+            written = [s for s in goes_on(op.type) if op.output(s)]  # not read: see `powers`
+            unread = {s: (self.declared(group, i, s, width=self._width(op, s, names)),) for s in written}
             inside = edit.rename_op(replace(op, outputs=FrozenMap({**op.outputs, **unread})), names)
             self.made.uid += 1
             ops.append(replace(inside, uid=self.made.uid, attrs=FrozenMap({**op.attrs, "op_role_var": group.bins[i].names})))
@@ -203,14 +204,14 @@ class Emission:
 
     def _width(self, op: OpDesc, slot: str, names: Mapping[str, str]) -> int:
         """Of the number that an optimizer op makes of another: one, or one for each element."""
-        row = self.vars.get(names[op.input(GOES_ON[slot][0])[0]])
+        row = self.vars.get(names[op.input(goes_on(op.type)[slot][0])[0]])
         return 1 if row is None else (row.shape or (1,))[0]
 
     def powers(self) -> list[OpDesc]:
         """The ops that take on the numbers that optimizer ops would have written, of each parameter once."""
         out = []
         for update in (u for g in self.groups for u in g.updates.values()):
-            for slot, (source, attr) in GOES_ON.items():
+            for slot, (source, attr) in goes_on(update.optimizer.type).items():
                 if update.optimizer.output(slot):
                     name, beta = update.powers[source], update.optimizer.attrs.get(attr, lookup(update.optimizer.type).defaults[attr])
                     out.append(self.new("scale", [name], [name], scale=beta, bias=0.0, bias_after_scale=True))

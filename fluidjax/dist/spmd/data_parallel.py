@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from ...ir import edit
 from ...ir.desc import FrozenMap, OpDesc, ProgramDesc
+from ...ops.statistics import fixed_statistics
 from ...passes.base import Note, Params, Pass, Rewrite, did
 from ..making import Ops
 from .summing import summed
@@ -85,5 +86,4 @@ def _fed(desc: ProgramDesc, starts: Sequence[OpDesc]) -> ProgramDesc:
 
 
 def _synchronised(op: OpDesc) -> OpDesc:
-    trains = not (op.attrs.get("is_test", False) or op.attrs.get("use_global_stats", False))
-    return replace(op, type=f"sync_{op.type}") if trains else op
+    return op if fixed_statistics(op.attrs) else replace(op, type=f"sync_{op.type}")

@@ -13,7 +13,7 @@ from ...errors import EnforceNotMet, FluidValueError, JobError
 from ...graph.program import Program
 from ...ir import edit
 from ...ir.desc import ProgramDesc
-from ...ops.collective import COLLECTIVES
+from ...ops.registry import traits
 from ...runtime.place import Place
 from ...runtime.placement import Mesh, PerRank, per_rank
 from ...runtime.scope import Scope
@@ -88,7 +88,7 @@ def whole_job(program: Program, device: Any) -> Parallel | None:
         if starting is not None:
             return starting
     ops = program.desc.blocks[0].ops
-    if jax.process_count() == 1 or not any(op.type in COLLECTIVES or op.type in JOINING - {"gen_nccl_id"} for op in ops):
+    if jax.process_count() == 1 or not any(traits(op.type).ranks.together or op.type in JOINING - {"gen_nccl_id"} for op in ops):
         return None
     where = ranks_across([device])
     for op in ops:

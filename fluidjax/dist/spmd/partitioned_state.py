@@ -9,11 +9,11 @@ from typing import ClassVar
 
 from ...ir import edit
 from ...ir.desc import OpDesc, ProgramDesc
+from ...ops.registry import traits
 from ...passes.base import Params, Pass, Rewrite, did
 from ...runtime.shard_layout import ShardLayout
 from .block_partition import Deal, Emission, Group, state_placed
 from .shard_buckets import OwnedBlock, bins
-from .shard_optimizer import WHOLE
 from .updates import Update, on_pservers
 
 
@@ -47,11 +47,11 @@ def _grouped(desc: ProgramDesc, deal: Deal, ranks: int) -> tuple[Group, ...]:
     vars, dealt = desc.blocks[0].vars, {param: (grad, blocks) for param, grad, blocks in deal}
     found: dict[object, dict[str, Update]] = {}
     for op in desc.blocks[0].ops:
-        slots = WHOLE.get(op.type)
-        if slots is None or not on_pservers(op) or not op.input("Param") or op.input("Param")[0] not in dealt:
+        rule = traits(op.type).update
+        if rule is None or rule.elements or not on_pservers(op) or not op.input("Param") or op.input("Param")[0] not in dealt:
             continue
         (param,) = op.input("Param")
-        state = {s: n for s in slots for n in op.input(s)}
+        state = {s: n for s in rule.state for n in op.input(s)}
         if state and all(vars[n].shape == vars[param].shape and vars[n].persistable for n in state.values()):
             update = Update(param, dealt[param][0], vars[param].shape or (), vars[param].dtype or "float32", (op,), state, {}, ())
             found.setdefault((op.type, update.dtype, tuple(state)), {})[param] = update

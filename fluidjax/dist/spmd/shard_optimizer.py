@@ -14,32 +14,12 @@ from typing import ClassVar
 
 from ...ir import edit, walk
 from ...ir.desc import OpDesc, ProgramDesc, VarDesc
+from ...ops.registry import traits
 from ...ops.sharding import flat_shapes, piece_size
 from ...passes.base import Note, Params, Pass, Rewrite, did, refused
 from ...runtime.shard_layout import ShardLayout, even
 from ..making import Ops
 from .summing import pairs
-
-# Optimizers whose every element is updated by itself: the op runs on pieces as it is. Their state has the parameter's shape.
-ELEMENTWISE: Mapping[str, tuple[str, ...]] = {
-    "sgd": (),
-    "momentum": ("Velocity",),
-    "adagrad": ("Moment",),
-    "decayed_adagrad": ("Moment",),
-    "adadelta": ("AvgSquaredGrad", "AvgSquaredUpdate"),
-    "adam": ("Moment1", "Moment2"),
-    "adamax": ("Moment", "InfNorm"),
-    "rmsprop": ("MeanSquare", "MeanGrad", "Moment"),
-    "ftrl": ("SquaredAccumulator", "LinearAccumulator"),
-    "proximal_gd": (),
-    "proximal_adagrad": ("Moment",),
-}
-# Those that need whole arrays (norms, whatever an optax transformation does): their state is gathered for the update.
-WHOLE: Mapping[str, tuple[str, ...]] = {
-    "lars_momentum": ("Velocity",),
-    "lamb": ("Moment1", "Moment2"),
-    "optax_update": ("State",),
-}
 
 
 @dataclass(frozen=True)
@@ -82,14 +62,14 @@ class _Sharding:
         updates = [op for op in self.block.ops if self._takes(op)]
         if not updates:
             return Rewrite(self.desc, notes=tuple(self.notes))
-        pieces = [op for op in updates if op.type in ELEMENTWISE]
+        pieces = [op for op in updates if _by_elements(op)]
         first, last = (pieces[0], pieces[-1]) if pieces else (None, None)
         out: list[OpDesc] = []
         chosen = {id(op) for op in updates}
         for op in self.block.ops:
             if op is first:
                 out += self._before(pieces)
-            out += [op] if id(op) not in chosen else [self._on_pieces(op)] if op.type in ELEMENTWISE else self._on_wholes(op)
+            out += [op] if id(op) not in chosen else [self._on_pieces(op)] if _by_elements(op) else self._on_wholes(op)
             if op is last:
                 out += self._after(pieces)
         desc = edit.add_vars(edit.replace_ops(self.desc, 0, out), 0, self.vars.values())
@@ -99,13 +79,12 @@ class _Sharding:
 
     def _takes(self, op: OpDesc) -> bool:
         """Whether the op's state is to be kept in pieces; notes why not."""
-        slots = ELEMENTWISE.get(op.type, WHOLE.get(op.type))
-        if slots is None or not edit.role(op) & edit.OPTIMIZE:
+        if traits(op.type).update is None or not edit.role(op) & edit.OPTIMIZE:
             return False
-        reason = self._objection(op) if op.type in ELEMENTWISE else None
+        reason = self._objection(op) if _by_elements(op) else None
         if reason is not None:
             self.notes.append(refused(op, reason))
-        return reason is None and bool(self._state(op) or op.type in ELEMENTWISE)
+        return reason is None and bool(self._state(op) or _by_elements(op))
 
     def _objection(self, op: OpDesc) -> str | None:
         (param,), (grad,) = op.input("Param"), op.input("Grad")
@@ -116,14 +95,13 @@ class _Sharding:
             return f"its parameter has fewer elements than there are ranks ({self.ranks})"
         if (found := self.block.vars.get(grad)) is not None and found.kind != "LOD_TENSOR":
             return "its gradient is sparse"
-        if len(self._state(op)) < len([s for s in ELEMENTWISE[op.type] if op.input(s)]):
+        if len(self._state(op)) < len(state_names(op)):
             return "something else uses its state"
         return None
 
     def _state(self, op: OpDesc) -> list[str]:
         """Variables of the op's state that can be kept in pieces: large enough, and this op's alone."""
-        slots = ELEMENTWISE.get(op.type, WHOLE.get(op.type, ()))
-        return [n for slot in slots for n in op.input(slot) if self._own(n)]
+        return [n for n in state_names(op) if self._own(n)]
 
     def _own(self, name: str) -> bool:
         var = self.block.vars.get(name)
@@ -198,6 +176,18 @@ class _Sharding:
     def _gather(self, pieces: list[str], wholes: list[str], like: list[VarDesc], at: OpDesc) -> OpDesc:
         shapes = flat_shapes([v.shape or () for v in like])
         return self._new("c_fused_allgather", pieces, wholes, at, shapes=tuple(shapes))
+
+
+def _by_elements(op: OpDesc) -> bool:
+    """Whether an optimizer updates every element by itself, so that it runs on pieces as it is."""
+    update = traits(op.type).update
+    return update is not None and update.elements
+
+
+def state_names(op: OpDesc) -> list[str]:
+    """Variables of the parameter's shape that an optimizer keeps."""
+    update = traits(op.type).update
+    return [n for slot in (update.state if update else ()) for n in op.input(slot)]
 
 
 def _param(op: OpDesc) -> str:

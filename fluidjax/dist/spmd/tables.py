@@ -14,14 +14,14 @@ from typing import ClassVar
 from ...errors import UnsupportedError
 from ...ir import edit, walk
 from ...ir.desc import FrozenMap, OpDesc, ProgramDesc, VarDesc
-from ...ops.registry import lookup
-from ...ops.selected import KIND, kind_of_output
+from ...ops.kinds import kind_of_output
+from ...ops.registry import lookup, traits
+from ...ops.selected import KIND
 from ...ops.table import Split
 from ...passes.base import Note, Params, Pass, Rewrite, did, refused
 from ...runtime.shard_layout import ShardLayout, Span
 from ..making import Ops
 from ..pserver_plan import PlannedParam, PlannedTable, PserverPlan
-from .shard_optimizer import ELEMENTWISE
 
 LOOKUPS = ("lookup_table", "lookup_table_v2")
 _GRADS = tuple(f"{kind}_grad" for kind in LOOKUPS)
@@ -122,14 +122,15 @@ def objection(desc: ProgramDesc, name: str, grad: str, plain: bool = False) -> s
 
 def _unfit(used: Uses, step: OpDesc, name: str, grad: str) -> str | None:
     """Why an optimizer cannot update some rows by themselves, or None."""
-    if step.type not in ELEMENTWISE:
+    rule = traits(step.type).update
+    if rule is None or not rule.elements:
         return f"op '{step.type}' updates it as a whole"
     others = [op for op in used.updates if op is not step and {name, grad, *step.input("Grad")} & {*op.reads, *op.writes}]
     if bad := [op.type for op in others if op.type not in _DECAY]:
         return f"op '{bad[0]}' takes part in its update"
     if step.input("Grad") == (grad,) and not any(slot.name == "Grad" and slot.selected for slot in lookup(step.type).inputs):
         return f"op '{step.type}' takes no sparse gradient"
-    if len(used.state) < len([slot for slot in ELEMENTWISE[step.type] if step.input(slot)]):
+    if len(used.state) < len([slot for slot in rule.state if step.input(slot)]):
         return f"the state of op '{step.type}' has another shape"
     return None
 

@@ -10,13 +10,10 @@ from typing import Any
 
 from ...ir import edit
 from ...ir.desc import FrozenMap, OpDesc, ProgramDesc, VarDesc
-from .shard_optimizer import ELEMENTWISE
+from ...ops.registry import lookup, traits
+from ...ops.traits import RowWise
+from ...ops.traits import Update as Rule
 
-# Between gradient and optimizer (weight decay): each element by itself, so that blocks of several arrays can go together.
-ALONG = frozenset({"scale", "sum", "sign", "elementwise_add", "elementwise_sub", "elementwise_mul", "clip", "cast", "assign"})
-# Numbers of a parameter that its update reads, and how those that it writes go on: output slot -> (input slot, attribute).
-POWERS: Mapping[str, tuple[str, ...]] = {"adam": ("Beta1Pow", "Beta2Pow"), "adamax": ("Beta1Pow",)}
-GOES_ON = {"Beta1PowOut": ("Beta1Pow", "beta1"), "Beta2PowOut": ("Beta2Pow", "beta2")}
 CLIPS = ("@CLIP", "/gradient_clip/")  # marks in op_namescope: of set_gradient_clip, and of an optimizer's grad_clip
 PLACE = frozenset({"op_role_var", "op_namescope", "op_callstack", "op_device"})  # attributes that tell where an op stands
 
@@ -92,8 +89,9 @@ class _Reader:
             raise _Cannot("its parameter has no fixed shape")
         ops = self._ops(param, grad)
         optimizer = ops[-1]
-        state = {s: n for s in ELEMENTWISE[optimizer.type] for n in optimizer.input(s)}
-        powers = {s: optimizer.input(s)[0] for s in POWERS.get(optimizer.type, ())}
+        rule = traits(optimizer.type).update or Rule(False)
+        state = {s: n for s in rule.state for n in optimizer.input(s)}
+        powers = {s: optimizer.input(s)[0] for s in rule.powers}
         temps = tuple(dict.fromkeys(n for op in ops[:-1] for n in op.writes if n != grad))
         self._check(ops, {param, grad, *state.values(), *powers.values(), *temps}, temps)
         for name in state.values():
@@ -109,7 +107,8 @@ class _Reader:
         if len(steps) != 1:
             raise _Cannot(f"{len(steps)} ops update it")
         (optimizer,) = steps
-        if optimizer.type not in ELEMENTWISE:
+        rule = traits(optimizer.type).update
+        if rule is None or not rule.elements:
             raise _Cannot(f"op '{optimizer.type}' needs whole arrays")
         if any(optimizer.input(s) for s in ("Beta1Tensor", "Beta2Tensor")):
             raise _Cannot("its betas are variables")
@@ -119,7 +118,7 @@ class _Reader:
                 break
             if any((v := self.block.vars.get(n)) is not None and v.persistable for n in op.writes):
                 continue  # it is about something else
-            if op.type not in ALONG:
+            if not _each_element(op):
                 raise _Cannot(f"op '{op.type}' of its update needs whole arrays")
             ops.append(op)
         found = self.block.vars.get(grad)
@@ -138,6 +137,19 @@ class _Reader:
                 var = self.block.vars.get(name)
                 if name not in own and (var is None or math.prod(var.shape or (0,)) != 1):
                     raise _Cannot(f"its update reads {name!r}, which is not its own")
+
+
+def _each_element(op: OpDesc) -> bool:
+    """Whether the op computes each element by itself (weight decay), so that blocks of several arrays can go together."""
+    rows = traits(op.type).rows
+    return isinstance(rows, RowWise) and rows.elements
+
+
+def goes_on(kind: str) -> dict[str, tuple[str, str]]:
+    """How the numbers that an optimizer writes go on: output slot -> (input slot, attribute by which it is multiplied)."""
+    definition = lookup(kind)
+    powers = definition.traits.update.powers if definition.traits.update else {}
+    return {out: (source, powers[source]) for out, source in definition.inplace.items() if source in powers}
 
 
 def on_pservers(op: OpDesc) -> bool:

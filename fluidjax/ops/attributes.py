@@ -1,0 +1,103 @@
+"""Attributes of ops: the annotations that declare them, Paddle's types, and values in the form that descs hold."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..ir.desc import BlockRef, Long
+
+Array = jax.Array | np.ndarray
+Ints = list[int]
+Floats = list[float]
+Strs = list[str]
+Bools = list[bool]
+Longs = typing.NewType("Longs", list)
+Int64 = typing.NewType("Int64", int)
+ATTR_TYPES: dict[Any, str] = {
+    int: "INT", float: "FLOAT", str: "STRING", bool: "BOOLEAN", Ints: "INTS", Floats: "FLOATS", Strs: "STRINGS",
+    Bools: "BOOLEANS", Int64: "LONG", Longs: "LONGS", BlockRef: "BLOCK", list[BlockRef]: "BLOCKS",
+}  # fmt: skip
+REQUIRED = inspect.Parameter.empty
+
+# Attributes that every op may carry: bookkeeping of Paddle's, and hints to kernels that do not exist here.
+HINTS: Mapping[str, str] = {
+    "op_role": "INT", "op_role_var": "STRINGS", "op_namescope": "STRING", "op_callstack": "STRINGS",
+    "op_device": "STRING", "use_mkldnn": "BOOLEAN", "use_cudnn": "BOOLEAN", "use_quantizer": "BOOLEAN",
+    "mkldnn_data_type": "STRING", "is_mkldnn": "BOOLEAN", "exhaustive_search": "BOOLEAN", "workspace_size_MB": "INT",
+    "fuse_relu_before_depthwise_conv": "BOOLEAN", "x_data_format": "STRING", "y_data_format": "STRING",
+    "force_fp32_output": "BOOLEAN", "scale_x": "FLOAT", "scale_y": "FLOATS", "scale_out": "FLOAT",
+    "use_addto": "BOOLEAN", "fuse_with_relu": "BOOLEAN", "fuse_residual_connection": "BOOLEAN",
+    "fuse_brelu": "BOOLEAN", "fuse_brelu_threshold": "FLOAT", "fuse_relu": "BOOLEAN", "fuse_activation": "STRING",
+    "fuse_alpha": "FLOAT", "fuse_beta": "FLOAT", "Scale_in": "FLOAT", "Scale_out": "FLOAT",
+    "Scale_in_eltwise": "FLOAT", "Scale_weights": "FLOATS", "with_quant_attr": "BOOLEAN", "name": "STRING",
+    "@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@": "BOOLEAN", "place_type": "INT", "Scale_x": "FLOAT", "Scale_y": "FLOAT",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Attr:
+    """An attribute: Paddle's type name (INT, FLOATS, ...) and default; REQUIRED where there is none."""
+
+    name: str
+    type: str
+    default: Any = REQUIRED
+
+
+def converted(type_name: str, value: Any) -> Any:
+    """A value as one of Paddle's attribute types: frozen, floats rounded to float32 as Paddle stores them.
+
+    Raises TypeError, ValueError or OverflowError for a value that is of another type.
+    """
+    return _CONVERT[type_name](value)
+
+
+def _int(value: Any) -> int:
+    if isinstance(value, float | np.floating | str):
+        raise TypeError
+    return value if type(value) is int else int(value)
+
+
+def _bool(value: Any) -> bool:
+    if isinstance(value, str) or value is None:
+        raise TypeError
+    return bool(value)
+
+
+def _float(value: Any) -> float:
+    if isinstance(value, str):
+        raise TypeError
+    with np.errstate(over="ignore"):
+        return float(np.float32(value))
+
+
+def _str(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _block(value: Any) -> BlockRef:
+    return value if isinstance(value, BlockRef) else BlockRef(value.idx)
+
+
+def _many(convert: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
+    def run(value: Any) -> tuple[Any, ...]:
+        if isinstance(value, str):
+            raise TypeError
+        return tuple(convert(v) for v in (value if np.iterable(value) else [value]))
+
+    return run
+
+
+_CONVERT: dict[str, Callable[[Any], Any]] = {
+    "INT": _int, "FLOAT": _float, "STRING": _str, "BOOLEAN": _bool, "LONG": lambda v: Long(_int(v)), "BLOCK": _block,
+    "INTS": _many(_int), "FLOATS": _many(_float), "STRINGS": _many(_str), "BOOLEANS": _many(_bool),
+    "LONGS": _many(lambda v: Long(_int(v))), "BLOCKS": _many(_block),
+}  # fmt: skip

@@ -1,0 +1,50 @@
+"""All op types by name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..errors import UnknownOpError, near
+from .attributes import HINTS, REQUIRED
+from .definition import OpDef, canonical
+from .traits import Traits
+
+REGISTRY: dict[str, OpDef] = {}
+
+
+def lookup(kind: str) -> OpDef:
+    """The OpDef of an op type. Raises UnknownOpError naming the nearest types there are."""
+    try:
+        return REGISTRY[kind]
+    except KeyError:
+        raise UnknownOpError(f"there is no op type {kind!r}{near(str(kind), REGISTRY)}") from None
+
+
+def attr_type(kind: str, name: str) -> str | None:
+    """Paddle's type of attribute `name` of op type `kind`; None where either is unknown."""
+    found = REGISTRY.get(kind)
+    return found.attr_type(name) if found else HINTS.get(name)
+
+
+def register(definition: OpDef) -> OpDef:
+    """Put an op type in the registry; a second one of the same name is an error."""
+    if definition.type in REGISTRY:
+        raise UnknownOpError(f"op type {definition.type!r} is declared twice")
+    definition = replace(
+        definition,
+        defaults={n: canonical(definition, n, a.default) for n, a in definition.attrs.items() if a.default is not REQUIRED},
+        _input_names=frozenset(s.name for s in definition.inputs),
+        _output_names=frozenset(s.name for s in definition.outputs),
+        _many_inputs=frozenset(s.name for s in definition.inputs if s.many),
+    )
+    REGISTRY[definition.type] = definition
+    return definition
+
+
+_NONE = Traits()
+
+
+def traits(kind: str) -> Traits:
+    """The traits of an op type; those of an op that says nothing where the type is unknown."""
+    found = REGISTRY.get(kind)
+    return found.traits if found else _NONE

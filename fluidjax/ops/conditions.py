@@ -1,0 +1,62 @@
+"""Conditions under which an op treats rows one by one, from its attributes and shapes: `when` of traits.RowWise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from .traits import Attrs, Shapes, When
+
+
+def inner_axis(attr: str, slot: str = "X", more: int = 0) -> When:
+    """Attribute `attr` names another axis than the first, of a rank `more` higher than the slot's."""
+
+    def holds(attrs: Attrs, shapes: Shapes) -> bool:
+        shape = shapes[slot][0] if isinstance(shapes[slot], list) else shapes[slot]
+        rank = len(shape) + more
+        return -rank <= attrs[attr] < rank and attrs[attr] % rank != 0
+
+    return holds
+
+
+def inner_axes(attr: str, slot: str = "X") -> When:
+    """None of the axes in attribute `attr` is the first; there is at least one."""
+    return lambda attrs, shapes: bool(attrs[attr]) and all(a % len(shapes[slot]) for a in attrs[attr])
+
+
+def attribute(attr: str, test: Callable[[Any], Any]) -> When:
+    """The attribute's value passes a test."""
+    return lambda attrs, shapes: bool(test(attrs[attr]))
+
+
+def rank_from(least: int, slot: str = "X") -> When:
+    """The slot has at least so many dimensions."""
+    return lambda attrs, shapes: len(shapes[slot]) >= least
+
+
+def both(*tests: When) -> When:
+    """All of the conditions hold."""
+    return lambda attrs, shapes: all(test(attrs, shapes) for test in tests)
+
+
+def absent(*slots: str) -> When:
+    """These optional inputs are not given."""
+    return lambda attrs, shapes: not any(shapes.get(s) for s in slots)
+
+
+def unset(attr: str) -> When:
+    """The boolean attribute is False, or the op does not have it."""
+    return lambda attrs, shapes: not attrs.get(attr, False)
+
+
+def pairs(attrs: Attrs, shapes: Shapes) -> bool:
+    """Of an elementwise op: Y begins behind the first axis of X, is one there, or is ragged and begins at it."""
+    x, y, ragged = shapes["X"], shapes["Y"], shapes["ragged"]
+    axis = attrs["axis"]
+    first = axis if axis >= 0 and len(y) < len(x) else len(x) - len(y)
+    if first < 0:
+        return False
+    if "Y" in ragged:
+        return first == 0
+    return math.prod(y) == 1 or first > 0 or (first == 0 and y[0] == 1)

@@ -1,0 +1,132 @@
+"""``@op``: an op type declared from a function's signature.
+
+    @op(outs="Out", grad="X Y")
+    def mul(X: Array, Y: Array, *, x_num_col_dims: int = 1, y_num_col_dims: int = 1):
+        \"\"\"Out = flatten(X, x_num_col_dims) @ flatten(Y, y_num_col_dims).\"\"\"
+
+Positional parameters are input slots: ``X: Array``, ``X: Array | None`` (optional), ``Xs: list[Array]`` (repeatable),
+``X: Ragged`` or ``X: Array | Ragged`` (takes sequences as they are; other slots see plain rows), ``X: Array |
+SelectedRows`` (takes sparse rows too; other slots refuse them).
+Keyword-only parameters are attributes, their annotation is Paddle's attribute type. A ``key`` parameter marks a random
+op. `outs` names the output slots: ``Out``, ``Outs*`` (repeatable: the function returns a list), ``Mask?`` (optional),
+``XShape~`` (Paddle's "intermediate": it exists for the gradient and has none of its own).
+
+`grad` names the forward slots that the gradient op takes besides the gradients of the outputs; the op is then
+differentiated by jax.vjp at exactly those inputs. :func:`grad_of` declares a rule by hand instead, which is needed where
+Paddle's gradient op does not take the forward inputs (``relu_grad`` sees only Out).
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Unpack
+
+from ..errors import FluidTypeError
+from ..ir.desc import FrozenMap
+from .attributes import ATTR_TYPES, Array, Attr
+from .catalog import register
+from .definition import GradDef, OpDef, Slot
+from .derivative import add_grad, plain_graddef, vjp_rule
+from .ragged import Ragged
+from .selected import SelectedRows
+from .traits import Given, Traits
+
+
+def parse_slots(text: str) -> tuple[Slot, ...]:
+    """Slots from ``"Y MeanOut Mask? Outs* XShape~"``."""
+    return tuple(
+        Slot(word.rstrip("*?~"), many="*" in word, optional="?" in word, intermediate="~" in word)
+        for word in text.split()
+    )
+
+
+def _input_slot(name: str, hint: Any) -> Slot:
+    parts = typing.get_args(hint) if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union else (hint,)
+    optional = type(None) in parts
+    many = any(typing.get_origin(p) is list for p in parts)
+    ragged = any(p is Ragged or Ragged in typing.get_args(p) for p in parts)
+    return Slot(name, many=many, optional=optional, ragged=ragged, selected=_mentions(hint, SelectedRows))
+
+
+def _mentions(hint: Any, kind: type) -> bool:
+    return hint is kind or any(_mentions(part, kind) for part in typing.get_args(hint))
+
+
+def op(
+    kind: str | None = None,
+    *,
+    outs: str,
+    grad: str | None = None,
+    nograd: str = "",
+    grad_outs: str | None = None,
+    grad_type: str | None = None,
+    when: Mapping[str, str] | None = None,
+    inplace: Mapping[str, str] | None = None,
+    infer: Callable[..., Any] | None = None,
+    attrs: Mapping[str, Attr] | None = None,
+    **traits: Unpack[Given],
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare an op type from a function; the function itself is returned unchanged.
+
+    kind: the op type, where it is not the function's name (``sum``, ``abs``).
+    outs: output slots, see the module's text.
+    grad: forward slots (inputs, outputs) that the gradient op takes; None: the op has no gradient.
+    nograd: input slots that never get a gradient (labels, running statistics).
+    grad_outs: outputs whose gradients the gradient op takes; default all but the intermediate ones.
+    grad_type: the gradient op's type; default ``<kind>_grad``.
+    when: slot of the gradient op -> the condition that it is there for, as in GradDef.
+    inplace: output slot -> input slot that Paddle writes in place (``{"MeanOut": "Mean"}``).
+    attrs: further attributes, for a function that takes ``**attrs`` because Python reserves a name (``lambda``).
+    infer: own shape rule, see infer.py; default runs the function under jax.eval_shape.
+    traits: what else the op is, see traits.py.
+    """
+
+    def declare(fn: Callable[..., Any]) -> Callable[..., Any]:
+        name = kind or fn.__name__
+        inputs, own, random = signature(fn)
+        definition = register(
+            OpDef(
+                name, fn, inputs, parse_slots(outs), {**own, **(attrs or {})}, random, dict(inplace or {}), infer=infer,
+                doc=inspect.getdoc(fn) or "", traits=Traits(**traits),
+            )
+        )
+        if grad is not None:
+            graddef = replace(plain_graddef(definition, grad, nograd, grad_outs, grad_type), when=FrozenMap(when or {}))
+            add_grad(definition, graddef, vjp_rule(definition, graddef), derived=True)
+        return fn
+
+    return declare
+
+
+def signature(fn: Callable[..., Any]) -> tuple[tuple[Slot, ...], dict[str, Attr], bool]:
+    """Input slots, attributes and whether the function takes a random key."""
+    hints = typing.get_type_hints(fn)
+    inputs, attrs, random = [], {}, False
+    for p in inspect.signature(fn).parameters.values():
+        if p.name == "key":
+            random = True
+        elif p.kind is p.VAR_KEYWORD:
+            continue
+        elif p.kind is p.KEYWORD_ONLY:
+            if hints.get(p.name) not in ATTR_TYPES:
+                raise FluidTypeError(f"{fn.__name__}: attribute {p.name!r} needs one of the annotations {list(ATTR_TYPES)}")
+            default = tuple(p.default) if isinstance(p.default, list | tuple) else p.default
+            attrs[p.name] = Attr(p.name, ATTR_TYPES[hints[p.name]], default)
+        else:
+            inputs.append(_input_slot(p.name, hints.get(p.name, Array)))
+    return tuple(inputs), attrs, random
+
+
+def control_op(
+    kind: str, *, ins: str = "", outs: str = "", attrs: Mapping[str, Attr] | None = None,
+    grad: GradDef | None = None, forward: str | None = None, doc: str = "", **traits: Unpack[Given],
+) -> OpDef:
+    """Declare an op that is no function of arrays (it has sub-blocks, or talks to the host). Trait
+    `runs` says who runs it."""
+    slots = parse_slots(ins), parse_slots(outs)
+    more = Traits(**traits)
+    return register(OpDef(kind, None, *slots, dict(attrs or {}), grad=grad, forward=forward, doc=doc, traits=more))

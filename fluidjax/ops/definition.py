@@ -1,0 +1,180 @@
+"""What the declaration of an op type says, as values: slots, how it is differentiated, and :class:`OpDef` itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..errors import FluidTypeError, UnknownOpError, UnsupportedError, near
+from ..ir.desc import FrozenMap
+from .attributes import HINTS, REQUIRED, Attr, converted
+from .later import ANY, LATER
+from .traits import Traits
+
+GRAD = "@GRAD"
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """An input or output slot. `many`: takes a list of variables; `intermediate`: no gradient flows into it; `ragged`:
+    takes a Ragged as it is; `selected`: takes SelectedRows.
+    """
+
+    name: str
+    many: bool = False
+    optional: bool = False
+    intermediate: bool = False
+    ragged: bool = False
+    selected: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GradDef:
+    """How an op is differentiated: the gradient op's type and where its slots come from.
+
+    `takes` maps the gradient op's input slots to origins: a forward slot ("X", "Out") or an output's gradient
+    ("Out@GRAD"). `gives` maps its output slots to the forward input slots that they are the gradients of. `when` names
+    the condition of those of `takes` that are not always there: a boolean attribute, or ``attribute=value``.
+    """
+
+    type: str
+    takes: FrozenMap
+    gives: FrozenMap
+    when: FrozenMap = FrozenMap()
+
+    def taken(self, attrs: Mapping[str, Any]) -> dict[str, str]:
+        """The part of `takes` that a gradient op with these attributes has."""
+        return {s: o for s, o in self.takes.items() if s not in self.when or _holds(self.when[s], attrs)}
+
+
+def _holds(condition: str, attrs: Mapping[str, Any]) -> bool:
+    name, equals, value = condition.partition("=")
+    return attrs.get(name) == value if equals else bool(attrs.get(name, False))
+
+
+@dataclass(frozen=True, slots=True)
+class Reuse:
+    """A gradient that is an ordinary op: ``scale``'s is another ``scale``.
+
+    `ins` and `outs` map the op's slots to origins as in GradDef (``{"X": "Out@GRAD"}``, ``{"Out": "X@GRAD"}``);
+    `attrs` makes its attributes from the forward op's. With `each`, a repeatable origin gives one op a variable.
+    """
+
+    type: str
+    ins: Mapping[str, str]
+    outs: Mapping[str, str]
+    attrs: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
+    each: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class OpDef:
+    """An op type. `fn` is None for ops that only the lowering knows (feed, conditional_block, ...)."""
+
+    type: str
+    fn: Callable[..., Any] | None
+    inputs: tuple[Slot, ...]
+    outputs: tuple[Slot, ...]
+    attrs: Mapping[str, Attr]
+    random: bool = False
+    inplace: Mapping[str, str] = field(default_factory=dict)
+    grad: GradDef | None = None
+    reuse: tuple[Reuse, ...] = ()
+    infer: Callable[..., Any] | None = None
+    forward: str | None = None  # of a gradient op: the op that it differentiates
+    carried: Mapping[str, str] = field(default_factory=dict)  # attributes without meaning here, see grad_reuses
+    derived: bool = False  # of a gradient op: its rule is jax.vjp of the forward op
+    doc: str = ""
+    traits: Traits = Traits()
+    defaults: Mapping[str, Any] = field(default_factory=dict)  # attribute defaults as descs hold them
+    _input_names: frozenset[str] = frozenset()
+    _output_names: frozenset[str] = frozenset()
+    _many_inputs: frozenset[str] = frozenset()
+
+    def attr_type(self, name: str) -> str | None:
+        """Paddle's type of an attribute, or None if the op has no such attribute."""
+        found = self.attrs.get(name)
+        later = LATER.get(self.forward or self.type, {}).get(name)
+        return found.type if found else HINTS.get(name) or self.carried.get(name) or (later[0] if later else None)
+
+    def arguments(self, attrs: Mapping[str, Any]) -> dict[str, Any]:
+        """The keyword arguments of `fn` from an op's attributes; defaults fill what is missing."""
+        given = {}
+        for name, attr in self.attrs.items():
+            value = attrs.get(name, attr.default)
+            if value is REQUIRED:
+                raise UnknownOpError(f"op '{self.type}' needs attribute {name!r}")
+            given[name] = value
+        for name in LATER.get(self.forward or self.type, {}):
+            if name in attrs:
+                self.check_later(name, attrs[name])
+        return given
+
+    def check_later(self, name: str, value: Any) -> None:
+        """Raises UnsupportedError for a value that makes the op mean what only later Paddles compute."""
+        _, same = LATER.get(self.forward or self.type, {}).get(name, ("", ANY))
+        if same is not ANY and value != same:
+            raise UnsupportedError(f"op '{self.type}' with {name} = {value!r} is of a later Paddle, and not there; {same!r} is")
+
+    def __call__(
+        self, inputs: Mapping[str, Any], attrs: Mapping[str, Any], key: jax.Array | None = None,
+        wanted: Collection[str] | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Run the op on arrays: slot -> array (a list for a repeatable slot) in and out.
+
+        A derived gradient op computes only the output slots in `wanted` (None: all). As a mapping, `wanted` also says how
+        many variables each slot has, which a few hand-written rules cannot know otherwise.
+        """
+        if self.fn is None:
+            raise UnknownOpError(f"op '{self.type}' runs only inside a program")
+        given = self.arguments(attrs)
+        if self.random:
+            given["key"] = key
+        if self.forward is not None:  # slots such as Out@GRAD are no Python names
+            return self.fn(inputs, given, wanted)
+        values = {slot.name: inputs.get(slot.name) for slot in self.inputs}
+        result = None if self.random else _folded(self.fn, values, given)
+        if result is None:
+            result = self.fn(**values, **given)
+        if len(self.outputs) == 1:
+            return {self.outputs[0].name: result}
+        return dict(zip((s.name for s in self.outputs), result, strict=True))
+
+
+FOLD = 64  # elements: shapes and counters are smaller
+
+
+def _folded(fn: Callable[..., Any], values: Mapping[str, Any], attrs: Mapping[str, Any]) -> Any:
+    """The result as NumPy arrays if all inputs are small NumPy integers, else None.
+
+    So arithmetic on shapes stays known while a step is traced, and may decide a shape further on.
+    """
+    leaves = jax.tree.leaves(values)
+    if not leaves or not all(isinstance(x, np.ndarray) and x.dtype.kind in "biu" and x.size <= FOLD for x in leaves):
+        return None
+    with jax.ensure_compile_time_eval(), jax.enable_x64(True):
+        result = fn(**values, **attrs)
+    if any(x.size > FOLD for x in jax.tree.leaves(result)):
+        return None
+    return jax.tree.map(np.asarray, result)
+
+
+def canonical(definition: OpDef, name: str, value: Any) -> Any:
+    """An attribute value in the form that descs hold: frozen, floats rounded to float32 as Paddle stores them.
+
+    Raises UnknownOpError for an attribute that the op does not have, FluidTypeError for a value of another type.
+    """
+    kind = definition.attr_type(name)
+    if kind is None:
+        known = list(definition.attrs)
+        raise UnknownOpError(f"op '{definition.type}' has no attribute {name!r}{near(name, known)}; it has {', '.join(known) or 'none'}")
+    try:
+        result = converted(kind, value)
+    except (TypeError, ValueError, OverflowError):
+        raise FluidTypeError(f"attribute {name!r} of op '{definition.type}' is {kind}, which {value!r} is not") from None
+    definition.check_later(name, result)
+    return result

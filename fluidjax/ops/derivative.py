@@ -1,0 +1,188 @@
+"""Gradient ops: declared by hand, derived by jax.vjp, or written with ordinary ops."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from typing import Any, Unpack
+
+import jax
+import numpy as np
+
+from ..ir.desc import FrozenMap
+from .catalog import REGISTRY, lookup, register
+from .definition import GRAD, GradDef, OpDef, Reuse, Slot
+from .ragged import like, rows_of
+from .traits import Given, Traits
+
+_PLAIN = Traits()  # of a gradient op that says nothing: see traits.py
+
+
+def plain_graddef(fwd: OpDef, takes: str, nograd: str, grad_outs: str | None, grad_type: str | None) -> GradDef:
+    outs = grad_outs.split() if grad_outs is not None else [s.name for s in fwd.outputs if not s.intermediate]
+    wanted = [s.name for s in fwd.inputs if s.name not in nograd.split()]
+    return GradDef(
+        grad_type or f"{fwd.type}_grad",
+        FrozenMap({name: name for name in [*takes.split(), *(o + GRAD for o in outs)]}),
+        FrozenMap({name + GRAD: name for name in wanted}),
+    )
+
+
+def grad_of(
+    kind: str,
+    takes: str,
+    *,
+    nograd: str = "",
+    grad_outs: str | None = None,
+    grad_type: str | None = None,
+    wiring: Mapping[str, str] | None = None,
+    gives: Mapping[str, str] | None = None,
+    when: Mapping[str, str] | None = None,
+    **traits: Unpack[Given],
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare the gradient op of `kind` by hand.
+
+    The function takes the slots named in `takes` as keyword arguments, the gradient of output Out as ``d_Out`` (None
+    when nothing downstream needs it), and as keyword-only parameters those of the forward op's attributes that it
+    wants; one called `counts` tells how many variables each output slot has (``{"X@GRAD": 3}``). It returns the gradient
+    of each differentiable input, in slot order (a tuple where there are several).
+
+    wiring: further input slots, name -> origin, where Paddle's name is not the origin (``{"DDX": "X@GRAD@GRAD"}``,
+    the function's parameter then is ``DDX``). gives: output slot -> forward slot, where the names are not ``X@GRAD``.
+    when: input slot -> the condition that it is there for, as in GradDef. traits: what else the gradient op is, see traits.py.
+    """
+
+    def declare(fn: Callable[..., Any]) -> Callable[..., Any]:
+        fwd = lookup(kind)
+        plain = plain_graddef(fwd, takes, nograd, "" if wiring and grad_outs is None else grad_outs, grad_type)
+        graddef = GradDef(
+            plain.type,
+            FrozenMap({**plain.takes, **(wiring or {})}),
+            FrozenMap(gives) if gives is not None else plain.gives,
+            FrozenMap(when or {}),
+        )
+        add_grad(fwd, graddef, _hand_rule(fn, graddef), inspect.getdoc(fn) or "", traits=Traits(**traits))
+        return fn
+
+    return declare
+
+
+def add_grad(
+    fwd: OpDef, graddef: GradDef, rule: Callable[..., Any], doc: str = "", derived: bool = False, traits: Traits = _PLAIN
+) -> None:
+    """Register the gradient op that `graddef` describes and tie it to its forward op."""
+    by_name = {s.name: s for s in [*fwd.inputs, *fwd.outputs]}
+
+    def slot(name: str, origin: str) -> Slot:
+        base = by_name.get(origin) or by_name[origin.removesuffix(GRAD)]
+        return Slot(name, many=base.many, optional=True, ragged=base.ragged and not origin.endswith(GRAD))
+
+    REGISTRY[fwd.type] = replace(fwd, grad=graddef)
+    register(
+        OpDef(
+            graddef.type,
+            rule,
+            tuple(slot(n, o) for n, o in graddef.takes.items()),
+            tuple(slot(n, o) for n, o in graddef.gives.items()),
+            fwd.attrs,
+            forward=fwd.type,
+            derived=derived,
+            traits=traits,
+            doc=doc or f"The vector-Jacobian product of {fwd.type}.",
+        )
+    )
+
+
+def grad_reuses(kind: str, *ops: Reuse) -> None:
+    """Declare that the gradient of `kind` is written with ordinary ops.
+
+    Those may carry attributes of `kind` that mean nothing to them, as Paddle leaves them there.
+    """
+    forward = lookup(kind)
+    REGISTRY[kind] = replace(forward, reuse=ops)
+    for reuse in ops:
+        if reuse.type in REGISTRY:
+            used = REGISTRY[reuse.type]
+            more = {n: a.type for n, a in forward.attrs.items() if n not in used.attrs}
+            REGISTRY[reuse.type] = replace(used, carried={**used.carried, **more})
+
+
+def _hand_rule(fn: Callable[..., Any], graddef: GradDef) -> Callable[..., Any]:
+    """Call a hand-written rule: slot Out@GRAD becomes the argument d_Out; results get the slots of `gives`."""
+    parameters = inspect.signature(fn).parameters
+    wanted = [n for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY]
+    names = {slot: "d_" + slot.removesuffix(GRAD) if slot.endswith(GRAD) else slot for slot in graddef.takes}
+
+    def run(inputs: Mapping[str, Any], attrs: Mapping[str, Any], slots: Collection[str] | None = None) -> dict[str, Any]:
+        given = {arg: inputs.get(slot) for slot, arg in names.items()}
+        extra = {**attrs, "counts": slots}
+        result = fn(**given, **{n: extra[n] for n in wanted})
+        if len(graddef.gives) == 1:
+            return {next(iter(graddef.gives)): result}
+        return dict(zip(graddef.gives, result, strict=True))
+
+    return run
+
+
+def vjp_rule(fwd: OpDef, graddef: GradDef) -> Callable[..., Any]:
+    """The literal meaning of a gradient op: jax.vjp of the forward op at the inputs that the op names."""
+
+    def run(inputs: Mapping[str, Any], attrs: Mapping[str, Any], wanted: Collection[str] | None = None) -> dict[str, Any]:
+        given = {o: inputs[s] for s, o in graddef.takes.items() if not o.endswith(GRAD) and inputs.get(s) is not None}
+        _, pull = pullback(fwd, graddef, given, attrs, wanted=wanted)
+        return pull({o.removesuffix(GRAD): inputs.get(s) for s, o in graddef.takes.items() if o.endswith(GRAD)})
+
+    return run
+
+
+def pullback(
+    fwd: OpDef, graddef: GradDef, inputs: Mapping[str, Any], attrs: Mapping[str, Any], key: jax.Array | None = None,
+    wanted: Collection[str] | None = None,
+) -> tuple[dict[str, Any], Callable[[Mapping[str, Any]], dict[str, Any]]]:  # fmt: skip
+    """Run `fwd` through jax.vjp: its outputs, and a function from output gradients (None: zero) to ``X@GRAD`` slots.
+
+    wanted: the gradient op's output slots that are asked for; None for all.
+    """
+    slots = graddef.gives if wanted is None else {s: o for s, o in graddef.gives.items() if s in wanted}
+    through = [o for o in slots.values() if inputs.get(o) is not None and _floating(inputs[o])]
+    outs = [s for s in fwd.outputs if s.name + GRAD in graddef.takes.values()]
+
+    def primal(values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        result = fwd({**inputs, **{n: like(inputs[n], v) for n, v in values.items()}}, attrs, key)
+        return [rows_of(result[s.name]) for s in outs], result
+
+    primals, pull, outputs = jax.vjp(primal, {n: rows_of(inputs[n]) for n in through}, has_aux=True)
+
+    def backward(cotangents: Mapping[str, Any]) -> dict[str, Any]:
+        given = jax.tree.map(
+            lambda p, c: _cotangent(p, c), primals, [_like(p, rows_of(cotangents.get(s.name))) for s, p in zip(outs, primals, strict=True)],
+            is_leaf=lambda x: x is None,
+        )
+        (grads,) = pull(given)
+        return {slot: grads.get(origin) for slot, origin in slots.items()}
+
+    return outputs, backward
+
+
+def _like(primal: Any, cotangent: Any) -> Any:
+    """The cotangent with the primal's list structure; None leaves stay."""
+    if isinstance(primal, list | tuple):
+        return type(primal)([None] * len(primal) if cotangent is None else cotangent)
+    return cotangent
+
+
+def _cotangent(primal: Any, cotangent: Any) -> Any:
+    """A cotangent as jax.vjp wants it: zeros for None, the primal's shape and dtype, float0 for integers."""
+    if not _floating(primal):
+        return np.zeros(primal.shape, jax.dtypes.float0)
+    if cotangent is None:
+        return jax.numpy.zeros(primal.shape, primal.dtype)
+    return jax.numpy.asarray(cotangent, primal.dtype).reshape(primal.shape)
+
+
+def _floating(value: Any) -> bool:
+    if isinstance(value, list | tuple) and not value:
+        return False
+    leaf = value[0] if isinstance(value, list | tuple) else value
+    return jax.numpy.issubdtype(leaf.dtype, jax.numpy.floating)

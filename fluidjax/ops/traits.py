@@ -1,0 +1,286 @@
+"""What an op is besides what it computes: facts that stand on its declaration and that everybody reads there.
+
+    @op(outs="Out", grad="X", rows=elementwise("X"))
+    def relu6(X: Array, *, threshold: float = 6.0): ...
+
+A trait is a small frozen value, and :class:`Traits` lists all that there are. A trait that an op does not give is None or
+False, and its class says by which rule such an op goes. Gradient ops are declared by their forward op: they take exact
+rows alone, no rank differs from what it read, and the step runs them; whatever else one is stands on its ``@grad_of``.
+tests/ops/test_traits.py asks every op for the decisions that no rule makes. A new trait is a class and a field here.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypedDict
+
+from ..ir.desc import FrozenMap, OpDesc, VarDesc
+
+Attrs = Mapping[str, Any]
+Shapes = Mapping[str, Any]  # slot -> shape, a list of shapes, or None; "ragged": the slots that hold ragged values
+When = Callable[[Attrs, Shapes], bool]
+ALL = ("*",)
+
+# -- rows: what becomes of the rows of a ragged value that the op takes for a plain array (docs/lod.md) -----------------
+
+
+@dataclass(frozen=True, slots=True)
+class RowWise:
+    """Row i of the outputs depends on row i of the `over` slots only, if `when` holds; so padded rows do no harm.
+
+    All variables given in `over` must be ragged with one LoD, and no others. A slot in `beside` may also be plain; `when`
+    then sees to it that it spans no rows. outs: the outputs that have rows; empty: all. lod: the slot whose LoD the
+    outputs take in 1.8.5 (None: they have none), shared: those that do (empty: all of `outs` but the intermediate ones).
+    elements: every element, not only every row, is computed by itself.
+    """
+
+    over: tuple[str, ...]
+    when: When | None = None
+    beside: tuple[str, ...] = ()
+    outs: tuple[str, ...] = ()
+    lod: str | None = None
+    shared: tuple[str, ...] = ()
+    elements: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """Padded rows of X count as `neutral` ("low", "high": the dtype's least or greatest); means then divide by true rows.
+
+    Where attribute `dim` leaves the first axis alone, the op is row-wise, and the outputs take the LoD of slot `lod`.
+    """
+
+    neutral: Any
+    mean: bool = False
+    lod: str | None = "X"
+
+
+@dataclass(frozen=True, slots=True)
+class Mixing:
+    """Rows get mixed, so the op takes exact ones only. lod, shared: as in RowWise, where an output has as many rows."""
+
+    lod: str | None = None
+    shared: tuple[str, ...] = ()
+
+
+Levels = Callable[[Mapping[str, int], Attrs], Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Sequences:
+    """The op has slots declared ``Ragged`` and knows what a LoD is.
+
+    levels: output -> the input whose lod_level it has; or a function from the inputs' levels and the attributes to those
+    of the outputs, for an op that makes a LoD. Outputs that are not named have none.
+    """
+
+    levels: Mapping[str, str] | Levels
+
+
+Rows = RowWise | Reduction | Mixing | Sequences
+_FIRST = "<first>"
+
+
+def row_wise(
+    *over: str, when: When | None = None, beside: str = "", outs: str = "", lod: str | None = _FIRST, shared: str = ""
+) -> RowWise:
+    """A RowWise; slots by their names, several in one string. The LoD is that of the first slot if nothing else is said."""
+    return RowWise(
+        over, when, tuple(beside.split()), tuple(outs.split()), over[0] if lod == _FIRST else lod, tuple(shared.split())
+    )
+
+
+def elementwise(*over: str, **more: Any) -> RowWise:
+    """As row_wise, of an op that computes every element from the same element of each input."""
+    return replace(row_wise(*over, **more), elements=True)
+
+
+def reduces(neutral: Any, *, mean: bool = False, lod: str | None = "X") -> Reduction:
+    """See Reduction."""
+    return Reduction(neutral, mean, lod)
+
+
+def mixes(lod: str | None = None, shared: str = "") -> Mixing:
+    """See Mixing."""
+    return Mixing(lod, tuple(shared.split()))
+
+
+def knows_rows(levels: Levels | None = None, **slots: str) -> Sequences:
+    """See Sequences: ``knows_rows(Out="X")``, or a function."""
+    return Sequences(levels or FrozenMap(slots))
+
+
+# -- sparse: what becomes of SelectedRows in a slot that is not declared to take them (docs/sparse.md) -------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ByValues:
+    """Sparse rows in X give sparse rows of the same table in Out: the op works on their values, as Paddle's does.
+
+    merged: equal rows are added up before. scalar: a slot that must have one element for it.
+    """
+
+    merged: bool = False
+    scalar: str | None = None
+
+
+def by_values(*, merged: bool = False, scalar: str | None = None) -> ByValues:
+    """See ByValues."""
+    return ByValues(merged, scalar)
+
+
+@dataclass(frozen=True, slots=True)
+class StaysSparse:
+    """The op takes sparse rows as they are, and its output is sparse where all of X are."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparseGradient:
+    """An embedding: the gradient of `table` is sparse where attribute `by` says so."""
+
+    by: str
+    table: str
+
+
+# An op that says nothing takes sparse rows in the slots declared SelectedRows, gives none, and elsewhere refuses them.
+Sparse = ByValues | StaysSparse | SparseGradient
+
+# -- ranks: how the values that several ranks compute with one program are related (lower/spread.py) ---------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """An op that says nothing runs on each rank alone: its outputs differ between ranks where an input does, or it draws.
+
+    together: a collective; what a rank gets depends on what the others hold. agree: outputs that are the same on all
+    ranks whatever is read (ALL). scatters: the outputs differ even where what is read does not. follows: output -> the
+    one input that it depends on.
+    """
+
+    together: bool = False
+    agree: tuple[str, ...] = ()
+    scatters: bool = False
+    follows: Mapping[str, str] = FrozenMap()
+
+
+def collective(*, agree: tuple[str, ...] = (), scatters: bool = False, **follows: str) -> Ranks:
+    """An op of all ranks at once; the rest as in Ranks."""
+    return Ranks(True, agree, scatters, FrozenMap(follows))
+
+
+def follows(**outputs: str) -> Ranks:
+    """An op of each rank alone, of whose outputs these depend on one input each."""
+    return Ranks(follows=FrozenMap(outputs))
+
+
+# -- runs: who runs the op ---------------------------------------------------------------------------------------------
+
+
+class Runs(enum.Enum):
+    """An op with a function is run by the step if it does not say otherwise."""
+
+    STEP = "by the step, for what it computes"
+    EFFECT = "by the step, and for what it does, even where nobody reads what it computes"
+    HOST = "by what surrounds a step (feeding, joining, freeing memory), which passes it over"
+    REMOTE = "by a parameter-server job, in which processes talk to each other"
+
+    @property
+    def acts(self) -> bool:
+        """Whether a program needs the op even where nobody reads what it computes."""
+        return self in (Runs.EFFECT, Runs.HOST)
+
+
+# -- integers ------------------------------------------------------------------------------------------------------------
+
+Find = Callable[[str], VarDesc | None]
+High = Callable[[OpDesc, Find], tuple[int, int | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Integers in `slot`, called `what` in messages, must be >= 0 and below what `high` says, or be the one exception.
+
+    high: from the op and a look-up of variables the bound (not positive: none is known) and the exception or None. An
+    op that says nothing takes any value; FREE says so of one whose slots look like indices.
+    """
+
+    slot: str
+    what: str
+    high: High
+
+
+FREE = Bounds("", "", lambda op, find: (-1, None))
+
+# -- state -----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """An optimizer's op: it takes Param by Grad to ParamOut.
+
+    elements: every element is updated by itself, so the op runs on parts of arrays as it is; otherwise it needs whole
+    ones. state: input slots of arrays of Param's shape that it keeps. powers: input slots of numbers of the parameter's
+    own -> the attribute by which they are multiplied in every step.
+    """
+
+    elements: bool
+    state: tuple[str, ...] = ()
+    powers: Mapping[str, str] = FrozenMap()
+
+
+def updates_elements(*state: str, **powers: str) -> Update:
+    """An Update of every element by itself."""
+    return Update(True, state, FrozenMap(powers))
+
+
+def updates_whole(*state: str) -> Update:
+    """An Update that needs whole arrays."""
+    return Update(False, state)
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """Outputs (-> input) that are the input as it is where `when` holds for the attributes: statistics that do not move."""
+
+    outs: Mapping[str, str]
+    when: Callable[[Attrs], bool]
+
+    def holds(self, op: OpDesc) -> bool:
+        """Whether this op gives all of them back under the names that they came by."""
+        return self.when(op.attrs) and all(op.output(out) == op.input(source) for out, source in self.outs.items())
+
+
+# -- all of them -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """All traits of an op. carries: the input whose elements Out holds, in another shape or dtype. fills: Out is filled
+    element by element by a number or a draw, so that a part of it can be made by itself.
+    """
+
+    rows: Rows | None = None
+    sparse: Sparse | None = None
+    ranks: Ranks = Ranks()
+    runs: Runs = Runs.STEP
+    bounds: Bounds | None = None
+    update: Update | None = None
+    unchanged: Unchanged | None = None
+    carries: str | None = None
+    fills: bool = False
+
+
+class Given(TypedDict, total=False):
+    """The traits as a declaration names them."""
+
+    rows: Rows
+    sparse: Sparse
+    ranks: Ranks
+    runs: Runs
+    bounds: Bounds
+    update: Update
+    unchanged: Unchanged
+    carries: str
+    fills: bool
