@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from ..errors import ShapeError
 from .registry import Array, Attr, grad_of, op
-from .traits import Given, by_values, elementwise, row_wise
+from .traits import Sparse, by_values, elementwise, row_wise
 
 Unary = Callable[[Any], Any]
 
@@ -61,8 +61,8 @@ STEPS: list[tuple[str, Unary, str]] = [
 ON_SPARSE = frozenset({"square", "abs", "sqrt"})  # these work on the values of sparse rows
 
 
-def _sparse(kind: str) -> Given:
-    return {"sparse": by_values()} if kind in ON_SPARSE else {}
+def _sparse(kind: str) -> Sparse | None:
+    return by_values() if kind in ON_SPARSE else None
 
 
 def _unary(function: Unary, formula: str) -> Callable[..., Any]:
@@ -74,7 +74,7 @@ def _unary(function: Unary, formula: str) -> Callable[..., Any]:
 
 
 def _declare_of_output(kind: str, function: Unary, slope: Unary, formula: str) -> None:
-    op(kind, outs="Out", rows=elementwise("X"), **_sparse(kind))(_unary(function, formula))
+    op(kind, outs="Out", rows=elementwise("X"), sparse=_sparse(kind))(_unary(function, formula))
 
     def rule(Out: Array, d_Out: Array) -> Any:
         return d_Out * slope(Out)
@@ -94,7 +94,7 @@ def _declare_step(kind: str, function: Unary, formula: str) -> None:
 
 
 for _kind, _function, _formula in OF_INPUT:
-    op(_kind, outs="Out", grad="X", rows=elementwise("X"), **_sparse(_kind))(_unary(_function, _formula))
+    op(_kind, outs="Out", grad="X", rows=elementwise("X"), sparse=_sparse(_kind))(_unary(_function, _formula))
 for _row in OF_OUTPUT:
     _declare_of_output(*_row)
 for _step in STEPS:

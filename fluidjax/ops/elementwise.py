@@ -17,7 +17,7 @@ from .broadcast import align
 from .conditions import pairs
 from .infer import Spec
 from .registry import Array, grad_of, op
-from .traits import Given, by_values, elementwise
+from .traits import by_values, elementwise
 
 
 def one_dtype(x: Any, y: Any) -> None:
@@ -101,8 +101,8 @@ def _declare(kind: str, compute: Callable[[Any, Any], Any], formula: str, grad: 
 
     run.__doc__ = f"{formula}\n\nY's dimensions are laid along X's from `axis` on; -1 aligns the last ones."
     rows = elementwise("X", "Y", when=pairs, beside="Y")
-    sparse: Given = {"sparse": by_values(scalar="Y")} if kind == "elementwise_mul" else {}
-    op(kind, outs="Out", grad=grad, infer=infer_broadcast, rows=rows, **sparse)(run)
+    sparse = by_values(scalar="Y") if kind == "elementwise_mul" else None
+    op(kind, outs="Out", grad=grad, infer=infer_broadcast, rows=rows, sparse=sparse)(run)
 
 
 for _row in TABLE:

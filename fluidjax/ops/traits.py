@@ -276,7 +276,7 @@ class Given(TypedDict, total=False):
     """The traits as a declaration names them."""
 
     rows: Rows
-    sparse: Sparse
+    sparse: Sparse | None
     ranks: Ranks
     runs: Runs
     bounds: Bounds
