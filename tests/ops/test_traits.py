@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fluidjax.ops  # noqa: F401  (fills the registry)
-from fluidjax.dist.data_parallel import DataParallel
+from fluidjax.dist.spmd.data_parallel import DataParallel
 from fluidjax.ir.desc import BlockDesc, FrozenMap, OpDesc, ProgramDesc, VarDesc
 from fluidjax.lower.control import HANDLERS
 from fluidjax.ops import registry, ring
