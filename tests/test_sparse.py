@@ -12,6 +12,7 @@ import pytest
 import fluidjax as fluid
 from fluidjax.lower.step import Step
 from fluidjax.ops.selected import SelectedRows
+from fluidjax.runtime.fetching import to_tensor
 from tests import sparse_cases as cases
 
 RECORD = json.loads(gzip.decompress((pathlib.Path(__file__).parent / "data" / "sparse_1.8.5.json.gz").read_bytes()))
@@ -50,7 +51,7 @@ def run_op(kind, inputs, attrs, outputs):
 def test_ops_equal_those_of_paddle(name):
     got = run_op(*cases.OPS[name])
     for slot, want in RECORD["ops"][name].items():
-        have = fluid.fetched.to_tensor(got[slot])
+        have = to_tensor(got[slot])
         if not isinstance(want, dict):
             np.testing.assert_allclose(have, np.array(want), **CLOSE)
             continue

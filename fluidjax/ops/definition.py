@@ -89,7 +89,7 @@ class OpDef:
     carried: Mapping[str, str] = field(default_factory=dict)  # attributes without meaning here, see grad_reuses
     derived: bool = False  # of a gradient op: its rule is jax.vjp of the forward op
     doc: str = ""
-    traits: Traits = Traits()
+    traits: Traits = field(default_factory=Traits)
     defaults: Mapping[str, Any] = field(default_factory=dict)  # attribute defaults as descs hold them
     _input_names: frozenset[str] = frozenset()
     _output_names: frozenset[str] = frozenset()

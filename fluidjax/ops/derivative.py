@@ -16,8 +16,6 @@ from .definition import GRAD, GradDef, OpDef, Reuse, Slot
 from .ragged import like, rows_of
 from .traits import Given, Traits
 
-_PLAIN = Traits()  # of a gradient op that says nothing: see traits.py
-
 
 def plain_graddef(fwd: OpDef, takes: str, nograd: str, grad_outs: str | None, grad_type: str | None) -> GradDef:
     outs = grad_outs.split() if grad_outs is not None else [s.name for s in fwd.outputs if not s.intermediate]
@@ -69,7 +67,7 @@ def grad_of(
 
 
 def add_grad(
-    fwd: OpDef, graddef: GradDef, rule: Callable[..., Any], doc: str = "", derived: bool = False, traits: Traits = _PLAIN
+    fwd: OpDef, graddef: GradDef, rule: Callable[..., Any], doc: str = "", derived: bool = False, traits: Traits | None = None
 ) -> None:
     """Register the gradient op that `graddef` describes and tie it to its forward op."""
     by_name = {s.name: s for s in [*fwd.inputs, *fwd.outputs]}
@@ -88,7 +86,7 @@ def add_grad(
             fwd.attrs,
             forward=fwd.type,
             derived=derived,
-            traits=traits,
+            traits=traits or Traits(),
             doc=doc or f"The vector-Jacobian product of {fwd.type}.",
         )
     )
