@@ -37,11 +37,13 @@ class Operator:
 
     @property
     def input_arg_names(self) -> list[str]:
-        return [n for names in self.desc.inputs.values() for n in names]
+        """The names of all inputs, slot after slot in the order of the slots' names, as in Paddle."""
+        return [n for slot in self.input_names for n in self.desc.inputs[slot]]
 
     @property
     def output_arg_names(self) -> list[str]:
-        return [n for names in self.desc.outputs.values() for n in names]
+        """The names of all outputs, likewise."""
+        return [n for slot in self.output_names for n in self.desc.outputs[slot]]
 
     @property
     def attr_names(self) -> list[str]:

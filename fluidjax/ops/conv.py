@@ -180,6 +180,7 @@ def _declare_double_grad(kind: str) -> None:
         f"{kind}_grad", "Input Filter", grad_type=f"{kind}_grad_grad",
         wiring={"DOutput": "Output@GRAD", "DDInput": "Input@GRAD@GRAD", "DDFilter": "Filter@GRAD@GRAD"},
         gives={"DDOutput": "Output@GRAD", "DFilter": "Filter", "DInput": "Input"},
+        needs={"DDOutput": "DDInput", "DFilter": "DDInput", "DInput": "DDFilter"},
     )  # fmt: skip
     def conv_grad_grad(
         Input, Filter, DOutput, DDInput, DDFilter, *, strides, paddings, padding_algorithm, groups, dilations,

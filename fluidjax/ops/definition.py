@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,17 +38,24 @@ class GradDef:
 
     `takes` maps the gradient op's input slots to origins: a forward slot ("X", "Out") or an output's gradient
     ("Out@GRAD"). `gives` maps its output slots to the forward input slots that they are the gradients of. `when` names
-    the condition of those of `takes` that are not always there: a boolean attribute, or ``attribute=value``.
+    the condition of those of `takes` that are not always there: a boolean attribute, or ``attribute=value``. `needs`
+    maps those of `gives` that are not always there to the slot of `takes` without which they are left out.
     """
 
     type: str
     takes: FrozenMap
     gives: FrozenMap
     when: FrozenMap = FrozenMap()
+    needs: FrozenMap = FrozenMap()
 
     def taken(self, attrs: Mapping[str, Any]) -> dict[str, str]:
         """The part of `takes` that a gradient op with these attributes has."""
         return {s: o for s, o in self.takes.items() if s not in self.when or _holds(self.when[s], attrs)}
+
+    def given(self, there: Iterable[str]) -> dict[str, str]:
+        """The part of `gives` that a gradient op with these input slots has."""
+        slots = set(there)
+        return {s: o for s, o in self.gives.items() if s not in self.needs or self.needs[s] in slots}
 
 
 def _holds(condition: str, attrs: Mapping[str, Any]) -> bool:

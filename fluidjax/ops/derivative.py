@@ -37,6 +37,7 @@ def grad_of(
     wiring: Mapping[str, str] | None = None,
     gives: Mapping[str, str] | None = None,
     when: Mapping[str, str] | None = None,
+    needs: Mapping[str, str] | None = None,
     **traits: Unpack[Given],
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare the gradient op of `kind` by hand.
@@ -48,7 +49,8 @@ def grad_of(
 
     wiring: further input slots, name -> origin, where Paddle's name is not the origin (``{"DDX": "X@GRAD@GRAD"}``,
     the function's parameter then is ``DDX``). gives: output slot -> forward slot, where the names are not ``X@GRAD``.
-    when: input slot -> the condition that it is there for, as in GradDef. traits: what else the gradient op is, see traits.py.
+    when: input slot -> the condition that it is there for, needs: output slot -> the input slot without which there is
+    none, as in GradDef. traits: what else the gradient op is, see traits.py.
     """
 
     def declare(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -59,6 +61,7 @@ def grad_of(
             FrozenMap({**plain.takes, **(wiring or {})}),
             FrozenMap(gives) if gives is not None else plain.gives,
             FrozenMap(when or {}),
+            FrozenMap(needs or {}),
         )
         add_grad(fwd, graddef, _hand_rule(fn, graddef), inspect.getdoc(fn) or "", traits=Traits(**traits))
         return fn

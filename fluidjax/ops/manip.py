@@ -199,6 +199,12 @@ for _kind, _nograd in (
     grad_of(_kind, "XShape", nograd=_nograd)(_like_xshape)
 
 
+@grad_of("reshape2_grad", "", wiring={"DOut": "Out@GRAD", "DDX": "X@GRAD@GRAD"}, gives={"DDOut": "Out@GRAD"})
+def reshape2_grad_grad(DOut: Array, DDX: Array):
+    """DDOut = DDX with the shape of DOut."""
+    return DDX.reshape(DOut.shape)
+
+
 def _flatten_range_spec(X: Spec, *, start_axis: int, stop_axis: int) -> tuple[Spec, Spec]:
     start, stop = _range_of(X.ndim, start_axis, stop_axis)
     inner = X.shape[start : stop + 1]

@@ -44,7 +44,7 @@ def mul(X: Array, Y: Array, *, x_num_col_dims: int = 1, y_num_col_dims: int = 1)
 
 @grad_of(
     "mul_grad", "X Y", wiring={"DOut": "Out@GRAD", "DDX": "X@GRAD@GRAD", "DDY": "Y@GRAD@GRAD"},
-    gives={"DDOut": "Out@GRAD", "DX": "X", "DY": "Y"},
+    gives={"DDOut": "Out@GRAD", "DX": "X", "DY": "Y"}, needs={"DX": "DDY", "DY": "DDX"},
 )  # fmt: skip
 def mul_grad_grad(
     X: Array, Y: Array, DOut: Array, DDX: Array | None, DDY: Array | None, *, x_num_col_dims: int, y_num_col_dims: int

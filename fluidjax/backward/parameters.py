@@ -1,0 +1,115 @@
+"""append_backward: the gradients of a loss with respect to parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ..base.roles import OP_ROLE, OP_ROLE_VAR, OpRole
+from ..errors import FluidTypeError, FluidValueError, UnsupportedError
+from ..graph.block import Block
+from ..graph.operator import Operator
+from ..graph.program import Program
+from ..graph.variable import Parameter, Variable
+from .differentiate import Differentiation
+from .draft import Draft, grad_name
+from .path import op_path, refuse_blocks, refuse_shared, stopped, unused
+
+
+def append_backward(
+    loss: Variable,
+    parameter_list: Sequence[Variable | str] | None = None,
+    no_grad_set: Iterable[Variable | str] | None = None,
+    callbacks: Sequence[Callable[..., Any]] | None = None,
+    checkpoints: Sequence[Variable] | None = None,
+) -> list[tuple[Parameter, Variable]]:
+    """Append the ops that compute d(loss)/d(parameter), starting from ``loss@GRAD`` = 1.
+
+    loss: a variable of shape [1]. parameter_list: parameters (or names) wanted; default all trainable ones.
+    no_grad_set: variables to treat as constants. callbacks: called as ``callback(block, context)`` for each gradient op.
+    Returns (parameter, gradient) pairs in parameter order.
+
+    Raises FluidTypeError for arguments of the wrong type; FluidValueError if there are parameters but no gradient
+    reaches any of them; UnsupportedError for checkpoints, and for control flow on the path.
+    """
+    program = _checked(loss, callbacks, checkpoints)
+    names = _parameter_names(program, parameter_list)
+    op = _loss_op(loss)
+    op._set_attr(OP_ROLE, int(OpRole.Forward | OpRole.Loss))
+    block = program.global_block()
+    no_grad = stopped(program, no_grad_set)
+    path = op_path(block, {loss.name}, set(), no_grad)
+    no_grad |= unused(block, path, {loss.name}, no_grad)
+    refuse_blocks(path)
+    start = len(block.ops)
+    call = Differentiation(program)
+    drafts = call.drafts(block, path, {grad_name(n) for n in no_grad}, {grad_name(loss.name)})
+    grads = call.append(block, [_loss_gradient(loss, op.desc.loc), *drafts], {})
+    for new in block.ops[start + 1 :] if callbacks else ():
+        for callback in callbacks or ():
+            callback(block=block, context={"__current_op_desc__": new.desc, "grad_to_var": call.grad_to_var})
+    pairs = [(block.vars[p], block.vars[grads[p]]) for p in names if p in grads]
+    if names and not pairs and not no_grad_set:
+        raise FluidValueError(_no_path(block, loss, names, no_grad, {n for o in path for n in o.reads}))
+    _mark_pairs(block, pairs, start)
+    return pairs  # type: ignore[return-value]
+
+
+def _checked(loss: Any, callbacks: Any, checkpoints: Any) -> Program:
+    """The loss's program. Raises what append_backward says."""
+    if not isinstance(loss, Variable):
+        raise FluidTypeError(f"The type of 'loss' in fluid.backward.append_backward must be Variable, but received {type(loss)}.")
+    if checkpoints:
+        raise UnsupportedError("append_backward(checkpoints=...) is not supported; XLA decides what to recompute")
+    if callbacks is not None and not (isinstance(callbacks, list | tuple) and all(map(callable, callbacks))):
+        raise FluidTypeError("append_backward's callbacks are a list of functions")
+    program = loss.block.program
+    refuse_shared(program)
+    if program.current_block_idx != 0:
+        raise UnsupportedError("append_backward inside a control-flow block is not supported; call it outside")
+    return program
+
+
+def _loss_op(loss: Variable) -> Operator:
+    for op in reversed(loss.block.ops):
+        if loss.name in op.desc.writes:
+            return op
+    raise FluidValueError(f"no op computes the loss {loss.name!r}, so it has no gradient")
+
+
+def _no_path(block: Block, loss: Variable, names: list[str], no_grad: set[str], reached: set[str]) -> str:
+    found = [n for n in reached if n in no_grad and n in block.vars and not block.vars[n].is_data]
+    hint = f"; {found[0]!r} has stop_gradient" if found else ""
+    return (
+        f"no gradient reaches any parameter from the loss {loss.name!r}: none of {', '.join(names[:3])}"
+        f"{', ...' if len(names) > 3 else ''} is connected to it by differentiable ops{hint}"
+    )
+
+
+def _parameter_names(program: Program, parameter_list: Any) -> list[str]:
+    if parameter_list is None:
+        return [p.name for p in program.global_block().all_parameters() if p.trainable]
+    if isinstance(parameter_list, str):
+        raise FluidTypeError(f"parameter_list is a list of parameters or names, not the string {parameter_list!r}")
+    names = []
+    for i, p in enumerate(parameter_list):
+        if not isinstance(p, Variable | str):
+            raise FluidTypeError(
+                f"The type of 'parameter_list[{i}]' in fluid.backward.append_backward must be Variable or str, but received {type(p)}."
+            )
+        names.append(p if isinstance(p, str) else p.name)
+    return names
+
+
+def _loss_gradient(loss: Variable, loc: str | None) -> Draft:
+    """``loss@GRAD`` = 1."""
+    attrs = {"shape": (1,), "value": 1.0, "dtype": int(loss.dtype), "force_cpu": False, OP_ROLE: int(OpRole.Backward | OpRole.Loss)}
+    return Draft("fill_constant", {}, {"Out": [grad_name(loss.name)]}, attrs, loc)
+
+
+def _mark_pairs(block: Block, pairs: list[tuple[Variable, Variable]], start: int) -> None:
+    """Note on the op that yields a parameter's gradient which pair it belongs to (op_role_var)."""
+    last = {n: op for op in block.ops[start:] for n in op.desc.writes}
+    for p, g in pairs:
+        op = last[g.name]
+        op._replace(attrs=op.desc.attrs.set(**{OP_ROLE_VAR: (p.name, g.name, *op.desc.attrs.get(OP_ROLE_VAR, ()))}))

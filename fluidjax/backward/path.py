@@ -1,0 +1,77 @@
+"""Which ops gradients flow through, and which variables they stop at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..errors import FluidTypeError, FluidValueError, UnsupportedError
+from ..graph.block import Block
+from ..graph.program import Program
+from ..graph.variable import Variable
+from ..ir.desc import OpDesc
+from .draft import forward_name, grad_name
+from .rules import has_grad
+
+
+def stopped(program: Program, no_grad_set: Iterable[Any] | None) -> set[str]:
+    """Names that get no gradient: stop_gradient variables and the caller's."""
+    names = {v.name for v in program.global_block().vars.values() if v.stop_gradient}
+    for v in no_grad_set or ():
+        if not isinstance(v, Variable | str):
+            raise FluidTypeError(f"no_grad_set takes variables or their names, not {type(v).__name__}")
+        names.add(v if isinstance(v, str) else v.name)
+    # A gradient that stops also stops what it is the gradient of, as in Paddle.
+    return names | {forward_name(grad_name(n)) for n in names}
+
+
+def op_path(block: Block, targets: set[str], inputs: set[str], no_grad: set[str]) -> list[OpDesc]:
+    """The ops between `inputs` (all, if empty) and `targets` through which a gradient flows. Adds to `no_grad`."""
+    ops = [op.desc for op in block.ops]
+    relevant = [True] * len(ops)
+    reached = set(inputs)
+    if inputs:
+        for i, op in enumerate(ops):
+            relevant[i] = has_grad(op.type) and any(n in reached for n in op.reads)
+            if relevant[i]:
+                reached.update(n for n in op.writes if n not in no_grad)
+    needed = set(targets)
+    for i in range(len(ops) - 1, -1, -1):
+        if has_grad(ops[i].type) and any(n in needed for n in ops[i].writes):
+            needed.update(n for n in ops[i].reads if n not in no_grad)
+        else:
+            relevant[i] = False
+    path = [op for op, keep in zip(ops, relevant, strict=True) if keep]
+    if inputs:
+        for op in path:
+            no_grad.update(n for n in op.reads if n not in reached and block._var_recursive(n).stop_gradient)
+    return path
+
+
+def unused(block: Block, path: Sequence[OpDesc], targets: set[str], no_grad: set[str]) -> set[str]:
+    """Outputs on the path that nothing on the path reads: their gradient is zero."""
+    used = set(targets)
+    found: set[str] = set()
+    for op in reversed(path):
+        reads = set(op.reads)
+        found.update(n for n in op.writes if n not in used and n not in reads and not block._var_recursive(n).stop_gradient)
+        used.update(n for n in reads if n not in no_grad)
+    return found
+
+
+def refuse_blocks(path: Sequence[OpDesc]) -> None:
+    for op in path:
+        if op.blocks:
+            raise UnsupportedError(
+                f"the gradient of op '{op.type}' ({op.loc}) is not there yet: keep control flow off the path from the "
+                "parameters to the loss"
+            )
+
+
+def refuse_shared(program: Program) -> None:
+    """Gradients go by name, so every name must mean one value."""
+    if program._reused:
+        raise FluidValueError(
+            "memory_optimize let variables of this program share names, so it cannot be differentiated any more; "
+            "call minimize or append_backward before memory_optimize"
+        )
