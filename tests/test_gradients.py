@@ -1,0 +1,86 @@
+"""Gradients of gradients: programs and trained values equal those of Paddle 1.8.5 (tests/gradient_nets.py)."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fluidjax as fluid
+
+from . import gradient_nets as nets
+from .nets import fresh
+from .test_golden_programs import compare_ops
+
+RECORD: dict[str, Any] = json.loads(gzip.decompress((Path(__file__).parent / "data" / "gradients_1.8.5.json.gz").read_bytes()))
+
+
+@pytest.mark.parametrize("name", nets.TRAINED)
+def test_a_penalty_on_gradients_trains_as_in_paddle(name: str) -> None:
+    record = RECORD["trained"][name]
+    with fresh() as (main, startup):
+        fetched = nets.TRAINED[name](fluid)
+    compare_ops(main.global_block(), record, name)
+    exe, scope = fluid.Executor(), fluid.Scope()
+    for op in startup.global_block().ops:  # by hand: to compile what draws the parameters would take longer than the test
+        constant = np.full(op.attr("shape"), op.attr("value") if op.has_attr("value") else 0, "float32")
+        scope.var(op.output("Out")[0]).get_tensor().set(constant)
+    for p in main.all_parameters():
+        scope.var(p.name).get_tensor().set(nets.values(p.name, p.shape))
+    with fluid.scope_guard(scope):
+        steps = [exe.run(main, feed=nets.feeds(main, k), fetch_list=fetched) for k in range(3)]
+    got = [[float(np.asarray(v).ravel()[0]) for v in step] for step in steps]
+    np.testing.assert_allclose(got, record["steps"], rtol=2e-4)
+
+
+def test_random_programs_are_paddles() -> None:
+    for seed, record in RECORD["random"].items():
+        with fresh() as (main, _), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "the second gradient of op")
+            net = nets.RandomNet(fluid, int(seed))
+        assert [[None] if found == [] else found for found in record["log"]] == [[None] if f == [] else f for f in net.log], seed
+        for i, (got, want) in enumerate(zip(nets.plain(main), record["ops"], strict=False)):
+            assert got == want, f"seed {seed}, op {i}"
+        assert len(main.global_block().ops) == len(record["ops"]), seed
+
+
+def test_the_filters_second_gradient_alone_is_warned_of() -> None:
+    """1.8.5 leaves out what flows back to conv2d's Output@GRAD then."""
+    with fresh():
+        x = fluid.layers.data("x", [1, 4, 4])
+        h = fluid.layers.conv2d(x, 2, 3, bias_attr=False, param_attr="w")
+        y = fluid.layers.reduce_sum(fluid.layers.square(h))
+        (g,) = fluid.gradients(y, fluid.default_main_program().global_block().var("w"))
+        with pytest.warns(UserWarning, match=r"'conv2d_grad' .* does not reach its Output@GRAD"):
+            fluid.gradients(fluid.layers.reduce_sum(fluid.layers.square(g)), h)
+
+
+def test_calc_gradient_gives_the_variable_itself() -> None:
+    with fresh():
+        x = fluid.layers.data("x", [4])
+        x.stop_gradient = False
+        y = fluid.layers.square(x)
+        assert fluid.backward.calc_gradient(y, x).name == "x@GRAD"
+        assert [v.name for v in fluid.backward.calc_gradient(y, [x, x])] == ["grad/grad/x@GRAD"] * 2
+
+
+def test_names_of_an_op_go_by_slot() -> None:
+    """As 1.8.5 lists them: slots in the order of their names, whatever order they were given in."""
+    with fresh() as (main, _):
+        x, z = fluid.layers.data("x", [3, 4, 4]), fluid.layers.data("z", [4])
+        fluid.layers.batch_norm(fluid.layers.conv2d(x, 2, 3, bias_attr=False))
+        label = fluid.layers.data("label", [1], dtype="int64")
+        fluid.layers.cross_entropy(fluid.layers.fc(z, 3, bias_attr=False, act="softmax"), label)
+    ops = {op.type: op for op in main.global_block().ops}
+    assert ops["conv2d"].input_arg_names == ["conv2d_0.w_0", "x"]
+    norm = "b_0 w_1 w_0 w_2", "w_1 tmp_0 tmp_1 w_2 tmp_2"
+    names = [[f"batch_norm_0.{n}" for n in side.split()] for side in norm]
+    assert ops["batch_norm"].input_arg_names == [*names[0], "conv2d_0.tmp_0"]
+    assert ops["batch_norm"].output_arg_names == names[1]
+    assert ops["cross_entropy2"].input_arg_names == ["label", "fc_0.tmp_1"]
+    assert ops["cross_entropy2"].output_arg_names == [f"cross_entropy2_0.tmp_{k}" for k in (2, 1, 0)]
