@@ -11,8 +11,8 @@ from ..graph.operator import Operator
 from ..graph.program import Program
 from ..graph.variable import Variable
 from ..ir.desc import EMPTY, FrozenMap, OpDesc, VarDesc
-from ..ops.registry import GRAD
 from ..ops.kinds import kind_of_output
+from ..ops.registry import GRAD
 from .draft import Draft, forward_name
 from .pruning import drop_unconnected, drop_unwanted
 from .rules import gradient_ops
