@@ -17,7 +17,8 @@ from .dist.jobs.process import current_job, served
 from .dist.spmd.multiprocess import before_step, job_seed, whole_job
 from .dist.spmd.parallel import Parallel
 from .dist.spmd.pserver import own_startup
-from .errors import FeedError, FetchError, FluidTypeError, FluidValueError, MixesRows, UnsupportedError
+from .errors import FeedError, FluidTypeError, FluidValueError, MixesRows, UnsupportedError
+from .graph.fetches import fetch_names
 from .graph.program import Program, default_main_program
 from .graph.variable import Variable
 from .lod_tensor import LoDTensor
@@ -89,7 +90,7 @@ class Executor:
         if served(program.desc):  # a pserver of a job: this lasts as long as the job
             return []
         scope = global_scope() if scope is None else scope
-        compiled = self._compile(program, _names(fetch_list), parallel)
+        compiled = self._compile(program, fetch_names(fetch_list), parallel)
         values = self._fed(program, compiled, feed, parallel)
         if parallel is not None and not compiled.in_force(scope):
             parallel.prepare(scope)
@@ -136,7 +137,7 @@ class Executor:
         program = self._in_job(self._program(program))
         parallel = parallel or self._whole_job(program)
         scope = global_scope() if scope is None else scope
-        compiled = self._compile(program, _names(fetch_list), parallel)
+        compiled = self._compile(program, fetch_names(fetch_list), parallel)
         stacked, count = _stack(compiled, feeds)
         if parallel is not None:
             parallel.check_steps(stacked)
@@ -279,22 +280,6 @@ def _context(device: Any) -> Iterator[None]:
         else:
             with jax.default_device(device):
                 yield
-
-
-def _names(fetch_list: Any) -> tuple[str, ...]:
-    if fetch_list is None:
-        return ()
-    if isinstance(fetch_list, Variable | str):
-        fetch_list = (fetch_list,)
-    names = []
-    for target in fetch_list:
-        if isinstance(target, str):
-            names.append(target)
-        elif isinstance(target, Variable):
-            names.append(target.desc.name)
-        else:
-            raise FetchError(f"fetch_list takes variables or their names, not {type(target).__name__}")
-    return tuple(names)
 
 
 def _single(feed: Sequence[Any]) -> Mapping[str, Any]:

@@ -20,7 +20,8 @@ from typing import Any
 
 import jax
 
-from .errors import FetchError, FluidTypeError, near
+from .errors import FluidTypeError
+from .graph.fetches import found_names
 from .graph.program import Program, default_main_program, default_startup_program
 from .graph.variable import Variable
 from .lower.step import Step
@@ -56,11 +57,7 @@ def step_fn(
     for a target that the program does not have.
     """
     program = default_main_program() if main is None else _program(main)
-    names = tuple(v if isinstance(v, str) else v.name for v in fetch_list)
-    program._refuse_reused(names)
-    for name in names:
-        if program.desc.find_var(name) is None:
-            raise FetchError(f"fetch target {name!r} is not in the program{near(name, program.desc.blocks[0].vars)}")
+    names = found_names(program, fetch_list)
     compiled = Step(program.desc, names, literal)
 
     def step(state: Mapping[str, Any], feed: Mapping[str, Any], key: jax.Array | None = None) -> tuple[State, list[Any]]:

@@ -334,7 +334,7 @@ def test_unknown_fetch_names_the_nearest(scope):
     exe.run(startup)
     with pytest.raises(FetchError, match=rf"'{loss.name}x' is not in the program.*{loss.name}"):
         exe.run(main, feed=batch(), fetch_list=[loss.name + "x"])
-    with pytest.raises(FetchError, match="not int"):
+    with pytest.raises(FluidTypeError, match="fetch_list takes variables or their names, not int"):
         exe.run(main, feed=batch(), fetch_list=[3])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -222,13 +222,13 @@ def var_desc(
     )
 
 
-def names_of(value: Any) -> tuple[str, ...]:
-    """Names of a slot's value: a variable, a name, or a list of them."""
-    if isinstance(value, str | Variable):
+def names_of(value: Any, what: str = "an op's slot") -> tuple[str, ...]:
+    """Names of a variable, of a name, or of several of them; `what` takes them. Raises FluidTypeError for anything else."""
+    if isinstance(value, str | Variable) or not isinstance(value, Iterable):
         value = (value,)
     result = []
     for v in value:
         if not isinstance(v, str | Variable):
-            raise FluidTypeError(f"an op's slot takes variables or their names, not {type(v).__name__}")
+            raise FluidTypeError(f"{what} takes variables or their names, not {type(v).__name__}")
         result.append(v if isinstance(v, str) else v.name)
     return tuple(result)

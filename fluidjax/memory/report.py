@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import jax
 
-from ..errors import FetchError, FluidTypeError, FluidValueError, near
+from ..errors import FluidValueError
+from ..graph.fetches import found_names
 from ..graph.program import Program
 from ..graph.variable import Variable
 from ..lower.step import Step
@@ -53,7 +53,7 @@ def memory_report(
     Raises FluidValueError for a dimension that nothing tells, for shapes that do not fit, and for a program of which
     nothing would run; FetchError for what cannot be fetched; UnsupportedError for ragged feeds.
     """
-    names = _names(program, fetch_list)
+    names = found_names(program, fetch_list)
     step = Step(program.desc, names)
     if not step.ops:
         raise FluidValueError("no op of the program would run, since nothing is fetched or persistable; pass fetch_list=[...]")
@@ -71,17 +71,3 @@ def memory_report(
         figures,
         choices[-1] if program._memory_optimized else "default",
     )
-
-
-def _names(program: Program, fetch_list: Any) -> tuple[str, ...]:
-    targets = () if fetch_list is None else (fetch_list,) if isinstance(fetch_list, str | Variable) else fetch_list
-    names = []
-    for target in targets:
-        if not isinstance(target, str | Variable):
-            raise FluidTypeError(f"fetch_list takes variables or their names, not {type(target).__name__}")
-        name = target if isinstance(target, str) else target.name
-        program._refuse_reused([name])
-        if program.desc.find_var(name) is None:
-            raise FetchError(f"fetch target {name!r} is not in the program{near(name, program.desc.blocks[0].vars)}")
-        names.append(name)
-    return tuple(names)

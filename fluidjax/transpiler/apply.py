@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .. import passes
 from ..errors import FluidTypeError
+from ..graph.fetches import kept_names
 from ..graph.program import Program
 from ..graph.variable import Variable
 from ..passes import MemoryPlan, Pass, PassResult
@@ -94,21 +95,8 @@ def _run(program: Program, pas: Pass | str, fetch_list: Sequence[Variable | str]
     if not isinstance(program, Program):
         raise FluidTypeError(f"passes run on a Program, not on {type(program).__name__}")
     scope = global_scope() if scope is None else scope
-    names = names_of(fetch_list)
-    program._refuse_reused(names)
+    names = kept_names(program, fetch_list)
     result = passes.run(pas, program.desc, ScopeParams(scope), names)
     for name, value in result.params.items():
         scope.var(name).set(value)
     return result
-
-
-def names_of(targets: Iterable[Variable | str] | Variable | str) -> list[str]:
-    """The names of variables or names. Raises FluidTypeError for anything else."""
-    if isinstance(targets, Variable | str):
-        targets = [targets]
-    names = []
-    for target in targets:
-        if not isinstance(target, Variable | str):
-            raise FluidTypeError(f"a fetch target is a variable or its name, not {type(target).__name__}")
-        names.append(target if isinstance(target, str) else target.name)
-    return names

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import FluidTypeError, FluidValueError, near
+from ..graph.fetches import kept_names
 from ..graph.program import Program
-from ..graph.variable import Variable
 from ..passes.memory_optimize import MemoryOptimize
 from ..passes.release_memory import ReleaseMemory
 from .apply import apply_in_place
@@ -56,13 +56,8 @@ def _checked(program: object, skip_opt_set: Any) -> tuple[str, ...]:
     if not isinstance(skip_opt_set, set | frozenset | list | tuple):
         raise FluidTypeError(f"skip_opt_set is a set or list of variables or names, not {type(skip_opt_set).__name__}")
     known = {n for block in program.blocks for n in block.vars}
-    names = []
-    for item in skip_opt_set:
-        if not isinstance(item, str | Variable):
-            raise FluidTypeError(f"skip_opt_set holds variables or names, not {type(item).__name__}")
-        name = item if isinstance(item, str) else item.name
-        program._refuse_reused([name])
+    names = kept_names(program, skip_opt_set, "skip_opt_set")
+    for name in names:
         if name not in known:
             raise FluidValueError(f"skip_opt_set names {name!r}, which the program does not have{near(name, known)}")
-        names.append(name)
     return tuple(sorted(names))

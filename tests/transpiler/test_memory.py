@@ -172,7 +172,7 @@ def test_the_log(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("skip, error, text", [
     ("loss", FluidTypeError, "skip_opt_set is a set or list of variables or names, not str"),
     (5, FluidTypeError, "skip_opt_set is a set or list of variables or names, not int"),
-    ({5}, FluidTypeError, "skip_opt_set holds variables or names, not int"),
+    ({5}, FluidTypeError, "skip_opt_set takes variables or their names, not int"),
     (["mean_0.tmp_O"], FluidValueError, r"skip_opt_set names 'mean_0.tmp_O', which the program does not have \(did you mean 'mean_0"),
 ])  # fmt: skip
 def test_bad_skip_sets_leave_the_program_alone(call, skip, error, text) -> None:

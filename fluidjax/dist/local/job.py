@@ -18,6 +18,7 @@ import jax
 import numpy as np
 
 from ...errors import EnforceNotMet, FeedError, FluidTypeError, FluidValueError, near
+from ...graph.fetches import fetch_names
 from ...graph.program import Program
 from ...graph.variable import Variable
 from ...ir.desc import ProgramDesc
@@ -152,7 +153,7 @@ class LocalJob:
         """
         if not self.started:
             raise EnforceNotMet("the job has not started: call start() first")
-        names = _names(fetch_list)
+        names = fetch_names(fetch_list)
         checked = self._checked(feeds)
         taking_part = [self.trainers[i] for i in checked]
         for trainer in taking_part:
@@ -309,11 +310,6 @@ class LocalJob:
 
 def _programs(descs: tuple[ProgramDesc, ProgramDesc]) -> Pair:
     return Program.from_desc(descs[0]), Program.from_desc(descs[1])
-
-
-def _names(fetch_list: Any) -> tuple[str, ...]:
-    targets = (fetch_list,) if isinstance(fetch_list, str | Variable) else tuple(fetch_list or ())
-    return tuple(t if isinstance(t, str) else t.name for t in targets)
 
 
 def _derived(seed: int, *party: Any) -> int:
