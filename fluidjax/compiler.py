@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from .executor import Executor
 from .graph.program import Program, as_program
 from .ir import edit, show
 from .passes.base import Pass
-from .runtime.place import Place, as_place, cpu_places, cuda_places, is_compiled_with_cuda
+from .runtime.place import Place, as_place, cpu_devices, cpu_places, cuda_places, is_compiled_with_cuda
 from .runtime.scope import Scope
 from .runtime.strategy import BuildStrategy, ExecutionStrategy, checked
 
@@ -60,10 +61,11 @@ class CompiledProgram:
         A feed is a dict, whose arrays are split on dimension 0 (see fluidjax.dist.parallel.sizes for unequal parts), or
         a list with a dict for each device.
 
-        places: default as many CPUs as CPU_NUM says (1), or the GPUs of FLAGS_selected_gpus (all); looked up at the
-        first run. Where there are fewer devices than places, the places take turns, with a warning. loss_name: the name
-        of the loss, needed where the program has a backward part. share_vars_from: a data parallel CompiledProgram that
-        has been run and whose variables this one uses; in the same scope they share them anyway.
+        places: default as many CPUs as CPU_NUM says (1, with a warning where JAX has more devices), or the GPUs of
+        FLAGS_selected_gpus (all); looked up at the first run. Where there are fewer devices than places, the places take
+        turns, with a warning. loss_name: the name of the loss, needed where the program has a backward part.
+        share_vars_from: a data parallel CompiledProgram that has been run and whose variables this one uses; in the same
+        scope they share them anyway.
 
         Raises FluidTypeError or FluidValueError for an argument that does not fit, and when called twice.
         """
@@ -152,7 +154,16 @@ def _listed(places: Any) -> list[Place]:
 def _default_places() -> list[Place]:
     if is_compiled_with_cuda():
         return list(cuda_places())
-    os.environ.setdefault("CPU_NUM", "1")
+    if "CPU_NUM" not in os.environ:
+        os.environ["CPU_NUM"] = "1"
+        there = len(cpu_devices())
+        if there > 1:
+            warnings.warn(
+                f"with_data_parallel runs on one CPU device, though JAX has {there}: CPU_NUM is not set; set CPU_NUM={there}, "
+                f"or give places=fluid.cpu_places({there})",
+                RuntimeWarning,
+                stacklevel=4,
+            )
     return list(cpu_places())
 
 

@@ -82,8 +82,20 @@ def cpu_num() -> int:
     return int(text)
 
 
+def too_few(wanted: int) -> str:
+    """Why there are fewer CPU devices than `wanted`, and what to do, for a warning."""
+    told = os.environ.get("CPU_NUM", "")
+    if told.strip() == str(wanted):
+        return (
+            f"CPU_NUM={told} came after JAX was first used (by an Executor, or by jax.numpy), or JAX was told another number of "
+            "devices; set it at the beginning of the script"
+        )
+    return f"set CPU_NUM={wanted} before JAX is first used"
+
+
 @cache
 def _gpus() -> tuple[Any, ...]:
+    _prepare(cpu_num())  # to ask for GPUs is a first use of JAX, too
     try:
         return tuple(jax.local_devices(backend="gpu"))
     except RuntimeError:

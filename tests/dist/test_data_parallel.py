@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +21,7 @@ import fluidjax as fluid
 from fluidjax import layers
 from fluidjax.dist.spmd.data_parallel import DataParallel
 from fluidjax.dist.spmd.parallel import DeviceCountError, sizes
+from fluidjax.dist.spmd.places import ranks_on
 from fluidjax.errors import EnforceNotMet, FeedError, FluidTypeError, NanInfError, UnsupportedError
 from fluidjax.passes import run
 from tests import test_readme
@@ -283,6 +288,39 @@ def test_taking_turns_equals_running_at_once(monkeypatch):
             np.testing.assert_allclose(*got, rtol=1e-5)
     for name, value in nets[0].values().items():
         np.testing.assert_allclose(nets[1].scope.get(name), value, rtol=1e-4, atol=1e-6, err_msg=name)
+
+
+def test_the_warning_fits_one_who_set_cpu_num(monkeypatch):
+    monkeypatch.setattr("fluidjax.dist.spmd.places.cpu_devices", lambda _: jax.local_devices(backend="cpu")[:1])
+    monkeypatch.setenv("CPU_NUM", "3")
+    with pytest.warns(RuntimeWarning, match="CPU_NUM=3 came after JAX was first used.*at the beginning of the script"):
+        ranks_on(fluid.cpu_places())
+
+
+def test_devices_that_jax_has_without_cpu_num(monkeypatch):
+    net = Net({"opt": "sgd"})
+    monkeypatch.setenv("CPU_NUM", "1")
+    monkeypatch.delenv("CPU_NUM")
+    with pytest.warns(RuntimeWarning, match="runs on one CPU device, though JAX has 4: .*cpu_places\\(4\\)"):
+        assert fluid.CompiledProgram(net.main).with_data_parallel(net.loss.name)._parallel is None
+    assert fluid.CompiledProgram(net.main).with_data_parallel(net.loss.name)._parallel is None  # told once
+
+
+def test_cpu_num_counts_for_an_executor_without_a_place():
+    """The form of the documents, in a process of its own: nothing has used JAX before."""
+    script = """
+        import fluidjax as fluid, numpy as np
+        x = fluid.data("x", [None, 2])
+        loss = fluid.layers.mean(fluid.layers.fc(x, 1))
+        exe = fluid.Executor()
+        exe.run(fluid.default_startup_program())
+        both = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(loss.name)
+        print(exe.run(both, feed={"x": np.ones([4, 2], "float32")}, fetch_list=[loss])[0].shape)
+    """
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_NUM", "XLA_FLAGS"))} | {"CPU_NUM": "2"}
+    command = [sys.executable, "-W", "error", "-c", textwrap.dedent(script)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=240)
+    assert (done.stdout, done.returncode) == ("(2,)\n", 0), done.stderr
 
 
 def test_sparse_gradients_of_unequal_batches():

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluidjax.dist.jobs.env import Endpoint, JobEnv, endpoint, read_env
+import fluidjax as fluid
+from fluidjax.dist.jobs import process
+from fluidjax.dist.jobs.env import PSERVER, TRAINER, Endpoint, JobEnv, endpoint, read_env
 from fluidjax.errors import FluidValueError
 
 TWO = {"PADDLE_TRAINER_ENDPOINTS": "10.0.0.1:6170,10.0.0.2:6171", "PADDLE_TRAINERS_NUM": "2"}
@@ -113,3 +115,31 @@ def test_any_text_is_a_job_or_our_error(environ):
         assert str(error)
     else:
         assert env is None or (0 <= env.rank and env.count >= 1)
+
+
+def trains_and_serves():
+    """A program that trains, and one of a pserver."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 4]), 1))
+        fluid.optimizer.SGD(0.1).minimize(loss)
+        train = fluid.default_main_program().clone()
+        t = fluid.DistributeTranspiler()
+        t.transpile(0, pservers="127.0.0.1:1", trainers=1)
+        return train.desc, t.get_pserver_program("127.0.0.1:1").desc
+
+
+def test_a_pserver_that_trains_or_does_nothing_is_told(monkeypatch):
+    train, serve = trains_and_serves()
+    idle, trainer, server = (process.Job(1, 2, role) for role in (PSERVER, TRAINER, PSERVER))
+    monkeypatch.setattr(process, "_job", trainer)
+    assert not process.served(train)
+    monkeypatch.setattr(process, "_job", server)
+    assert process.served(serve) and not process.served(train)  # it served, and may do as it likes then
+    server._say_if_idle()
+    monkeypatch.setattr(process, "_job", idle)
+    with pytest.warns(RuntimeWarning, match="pserver 1 ends without having run a pserver's program.*get_pserver_program"):
+        idle._say_if_idle()
+    monkeypatch.setattr(process, "_job", process.Job(1, 2, PSERVER))
+    with pytest.warns(RuntimeWarning, match="pserver 1 runs a program that trains.*TRAINING_ROLE.*get_pserver_program"):
+        assert not process.served(train)
+    assert not process.served(train)  # told once

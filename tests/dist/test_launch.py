@@ -279,6 +279,8 @@ def test_the_variables_describe_the_job():
     assert envs[2].current == envs[0].pservers[0]
     first = specs[1].env
     assert (first["JAX_NUM_CPU_DEVICES"], first["CPU_NUM"], first["CUDA_VISIBLE_DEVICES"], first["KEPT"]) == ("3", "3", "5", "1")
+    roles = [(s.env["PADDLE_TRAINING_ROLE"], s.env["TRAINING_ROLE"]) for s in specs]  # scripts ask for either name
+    assert roles == [("TRAINER", "TRAINER")] * 2 + [("PSERVER", "PSERVER")] * 2
     assert "PADDLE_TRAINER_ID" not in specs[2].env and specs[2].env["POD_IP"] == "127.0.0.1"
     # the seed document's own reading of them
     pservers = ",".join(f"{ip}:{specs[3].env['PADDLE_PSERVER_PORT']}" for ip in specs[3].env["PADDLE_PSERVER_IPS"].split(","))

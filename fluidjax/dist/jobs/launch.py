@@ -61,7 +61,7 @@ def job_specs(
         base["PADDLE_PSERVERS_IP_PORT_LIST"] = ",".join(f"{host}:{service}" for host in hosts)
     specs = []
     for rank, own in enumerate(trainers):
-        env = base | {"PADDLE_TRAINING_ROLE": "TRAINER", "PADDLE_TRAINER_ID": str(rank), "PADDLE_CURRENT_ENDPOINT": own}
+        env = base | _role("TRAINER") | {"PADDLE_TRAINER_ID": str(rank), "PADDLE_CURRENT_ENDPOINT": own}
         env |= {"PADDLE_CURRENT_IP": "127.0.0.1", "POD_IP": "127.0.0.1"}
         if devices_per_proc is not None:
             env |= {"JAX_NUM_CPU_DEVICES": str(devices_per_proc), "CPU_NUM": str(devices_per_proc)}
@@ -69,9 +69,14 @@ def job_specs(
             env |= {"CUDA_VISIBLE_DEVICES": gpus[rank], "FLAGS_selected_gpus": "0"}
         specs.append(Spec(f"trainer {rank}", tuple(command), env))
     for k, host in enumerate(hosts):
-        env = base | {"PADDLE_TRAINING_ROLE": "PSERVER", "PADDLE_CURRENT_ENDPOINT": f"{host}:{service}", "JAX_PLATFORMS": "cpu"}
+        env = base | _role("PSERVER") | {"PADDLE_CURRENT_ENDPOINT": f"{host}:{service}", "JAX_PLATFORMS": "cpu"}
         specs.append(Spec(f"pserver {k}", tuple(command), env | {"PADDLE_CURRENT_IP": host, "POD_IP": host}))
     return specs
+
+
+def _role(role: str) -> dict[str, str]:
+    """A process's role under both names: a script that asks for the other one would take a pserver for a trainer."""
+    return {"PADDLE_TRAINING_ROLE": role, "TRAINING_ROLE": role}
 
 
 def run_job(

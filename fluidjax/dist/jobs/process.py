@@ -16,12 +16,14 @@ import jax
 from ...base.flags import flag
 from ...errors import FluidValueError, JobError
 from ...ir.desc import ProgramDesc
+from ...ir.edit import BACKWARD, role
 from . import cluster, compare_programs, wire
 from .env import PSERVER, TRAINER, JobEnv, endpoint, meeting_point, read_env
 from .handshake import Hello, own_hello
 from .hub import Hub
 from .link import Link
 
+_SERVES = "a pserver runs exe.run(t.get_pserver_program(its endpoint)), and nothing else"
 MEETING = 10.0  # seconds that the processes of a running job get to meet: they are all there
 
 
@@ -41,6 +43,8 @@ class Job:
     _hub: Hub | None = field(default=None, repr=False)
     _failed: int = field(default=0, repr=False)
     _compared: dict[int, ProgramDesc] = field(default_factory=dict, repr=False)
+    _served: bool = field(default=False, repr=False)  # a pserver ran a pserver's program
+    _warned: bool = field(default=False, repr=False)  # or something else, and was told
 
     @property
     def name(self) -> str:
@@ -78,6 +82,7 @@ class Job:
 
     def serve(self) -> None:
         """What a process with the role PSERVER does: wait until the trainers have ended."""
+        self._served = True
         if self._link is not None:
             self._link.done.wait()
 
@@ -94,12 +99,29 @@ class Job:
             return
         if self._failed:
             _end_now(link, self._hub, self._failed)  # jax would wait for the others, which are being told to end
+        self._say_if_idle()
         link.leave()
         _shut_down_jax()
         link.close()
         if self._hub is not None:
             self._hub.close(wait=0)
 
+    def trains(self) -> None:
+        """Told that the process runs a program that trains; a pserver is warned, once."""
+        if self.role == PSERVER and not self._served and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"{self.name} runs a program that trains, as a trainer does, but the environment gives it the role PSERVER "
+                f"(PADDLE_TRAINING_ROLE or TRAINING_ROLE): {_SERVES}",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+
+    def _say_if_idle(self) -> None:
+        """Warn where a pserver comes to its end without having been one."""
+        if self.role == PSERVER and not self._served and not self._warned:
+            self._warned = True
+            warnings.warn(f"{self.name} ends without having run a pserver's program: {_SERVES}", RuntimeWarning, stacklevel=3)
 
     def _forget(self) -> None:
         """A forked child (of a data loader, say) is no process of the job, and must not keep its connections open."""
@@ -132,10 +154,15 @@ def current_job() -> Job | None:
 
 def served(program: ProgramDesc) -> bool:
     """Whether this process is a pserver of a job and `program` one for it to serve; if so, the job has ended by now."""
-    if _job is None or _job.role != PSERVER or not any(op.type == "listen_and_serv" for op in program.blocks[0].ops):
+    if _job is None or _job.role != PSERVER:
         return False
-    _job.serve()
-    return True
+    ops = program.blocks[0].ops
+    if any(op.type == "listen_and_serv" for op in ops):
+        _job.serve()
+        return True
+    if any(role(op) & BACKWARD for op in ops):
+        _job.trains()
+    return False
 
 
 def init_from_env() -> Job:

@@ -16,7 +16,8 @@ LAUNCHED = "FLUIDJAX_HUB"  # set by `python -m fluidjax launch`, which itself se
 
 def is_separate_job() -> bool:
     """Whether this process was started as one of a Fluid job, and the others have not been met yet (init_from_env)."""
-    return bool(os.environ.get("PADDLE_TRAINING_ROLE")) and not os.environ.get(LAUNCHED) and current_job() is None
+    role = os.environ.get("PADDLE_TRAINING_ROLE") or os.environ.get("TRAINING_ROLE")
+    return bool(role) and not os.environ.get(LAUNCHED) and current_job() is None
 
 
 def wait_for(endpoints: Iterable[str], timeout: float = TIMEOUT) -> None:

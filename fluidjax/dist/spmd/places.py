@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from ...runtime.place import CUDAPlace, Place, cpu_devices
+from ...runtime.place import CUDAPlace, Place, cpu_devices, too_few
 from ...runtime.placement import Mesh, Placement, Turns
 
 
@@ -18,7 +18,7 @@ def ranks_on(places: Sequence[Place]) -> Placement:
     devices = devices_of(places)
     if len(set(devices)) == len(places):
         return Mesh(devices)
-    more = f"set CPU_NUM={len(places)} before JAX is first used" if devices[0].platform == "cpu" else "name different GPUs"
+    more = too_few(len(places)) if devices[0].platform == "cpu" else "name different GPUs"
     warnings.warn(
         f"{len(places)} places share {len(set(devices))} {devices[0].platform} device(s), so they run one after another; {more}, "
         "to have a device for each",
