@@ -13,6 +13,7 @@ import numpy as np
 import fluidjax as fluid
 from fluidjax.dist.spmd.pserver import PserverJob, startup_on_mesh
 from fluidjax.runtime.placement import Mesh
+from fluidjax.runtime.state_buffers import in_force
 
 from .timing import seconds
 
@@ -106,7 +107,7 @@ class MeshTraining:
         """One step; returns what it made, to wait for."""
         self.calls += 1
         self.exe.run(self.main, self.feeds[self.calls % 8], scope=self.scope, return_numpy=False)
-        return self.scope._bank.arrays
+        return in_force(self.scope)[0].arrays
 
 
 class OnRanks:

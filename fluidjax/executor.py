@@ -214,26 +214,26 @@ class Executor:
         device = compiled.where.device
         kind = "many" if count else "turns" if isinstance(feed, tuple) else "one"
         with _context(device if self._elsewhere or device.platform != self._device.platform else None):
-            bank = compiled.bind(scope)
-            args = (*bank.arrays, feed, seed, step)
+            buffers = compiled.bind(scope)
+            args = (*buffers.arrays, feed, seed, step)
             if flag("FLAGS_check_nan_inf") and not count:
                 kind = "checked turns" if kind == "turns" else "checked"
                 result = compiled.function(kind)(*args)
                 compiled.refuse_nan(kind, result[3])
                 _refuse_lod(compiled.with_lod(result[2]) if numpy else None)
-                bank.cell.append(result)
-                _keep(bank, scope, result[1], compiled)
+                buffers.cell.append(result)
+                _keep(buffers, scope, result[1], compiled)
             else:
-                _advance(compiled, compiled.function(kind), bank, scope, args, numpy)
-        result = bank.cell[-1]
-        del bank.cell[:-1]
+                _advance(compiled, compiled.function(kind), buffers, scope, args, numpy)
+        result = buffers.cell[-1]
+        del buffers.cell[:-1]
         compiled.where.launched(result[0])
         if compiled.random:
             self._runs[program] = step + (count or 1)
         return result[2]
 
 
-def _advance(compiled: Compiled, fn: Any, bank: StateBuffers, scope: Scope, args: tuple[Any, ...], numpy: bool) -> None:
+def _advance(compiled: Compiled, fn: Any, buffers: StateBuffers, scope: Scope, args: tuple[Any, ...], numpy: bool) -> None:
     """Call the donating step so that its result is kept even if Ctrl-C arrives during the call.
 
     list.extend appends the result before the interpreter looks for signals, and the call itself runs in C once it is
@@ -244,9 +244,9 @@ def _advance(compiled: Compiled, fn: Any, bank: StateBuffers, scope: Scope, args
     if signature in compiled.ready and not compiled.creates:
         if numpy:
             _refuse_lod(compiled.ready[signature])
-        bank.cell.extend(map(fn, *((a,) for a in args)))
-        if scope._bank is not bank:
-            _keep(bank, scope, {}, compiled)
+        buffers.cell.extend(map(fn, *((a,) for a in args)))
+        if not buffers.in_force:
+            _keep(buffers, scope, {}, compiled)
         return
     lowered = fn.lower(*args)
     ragged = compiled.with_lod(lowered.out_info[2])
@@ -254,8 +254,8 @@ def _advance(compiled: Compiled, fn: Any, bank: StateBuffers, scope: Scope, args
         _refuse_lod(ragged)
     lowered.compile()
     with uninterrupted():
-        bank.cell.extend(map(fn, *((a,) for a in args)))
-        _keep(bank, scope, bank.cell[-1][1], compiled)
+        buffers.cell.extend(map(fn, *((a,) for a in args)))
+        _keep(buffers, scope, buffers.cell[-1][1], compiled)
     compiled.ready[signature] = ragged
 
 
@@ -264,10 +264,10 @@ def _refuse_lod(name: str | None) -> None:
         raise refuse_lod(name)
 
 
-def _keep(bank: StateBuffers, scope: Scope, created: Mapping[str, Any], compiled: Compiled) -> None:
-    """The bank and newly created variables become what the scope shows."""
-    if scope._bank is not bank:
-        bank.adopt()
+def _keep(buffers: StateBuffers, scope: Scope, created: Mapping[str, Any], compiled: Compiled) -> None:
+    """The buffers and newly created variables become what the scope shows."""
+    if not buffers.in_force:
+        buffers.adopt()
     for name, value in created.items():
         (scope.find_var(name) or scope.var(name)).value = compiled.keep(name, value)
 

@@ -20,6 +20,7 @@ from fluidjax.errors import (
     ShapeError,
     UnknownOpError,
 )
+from fluidjax.runtime import state_buffers
 
 from .nets import fresh
 
@@ -157,9 +158,7 @@ def many_parameters(count=40):
 
 
 def test_packed_state_equals_unpacked(monkeypatch):
-    """What the bank packs is what the program would have computed with an array for every variable."""
-    from fluidjax.runtime import state_buffers
-
+    """What is packed is what the program would have computed with an array for every variable."""
     main, startup, loss = many_parameters()
     feed = {"x": np.ones((2, 4), np.float32)}
     results = []
@@ -180,13 +179,14 @@ def test_packed_variables_are_seen_and_set_by_name(scope):
     exe = fluid.Executor()
     exe.run(startup)
     exe.run(main, feed={"x": np.ones((2, 4), np.float32)})
-    assert scope._bank is not None and scope._bank.layouts[0].packs
+    (buffers,) = state_buffers.in_force(scope)
+    assert buffers.layouts[0].packs
     scope.var("fc_3.b_0").set(np.full(4, 7, np.float32))
     np.testing.assert_array_equal(scope.get("fc_3.b_0"), [7, 7, 7, 7])
     exe.run(main, feed={"x": np.ones((2, 4), np.float32)})
     np.testing.assert_allclose(scope.get("fc_3.b_0"), 7, atol=0.05)
-    scope.var("fc_3.b_0").set(np.zeros((2, 2), np.float32))  # does not fit: the bank dissolves
-    assert scope._bank is None
+    scope.var("fc_3.b_0").set(np.zeros((2, 2), np.float32))  # does not fit: every variable has its own array again
+    assert not state_buffers.in_force(scope)
     with pytest.raises(EnforceNotMet, match=r"'fc_3.b_0' holds a value of shape \[2, 2\].*declares \[4\]"):
         exe.run(main, feed={"x": np.ones((2, 4), np.float32)})
 

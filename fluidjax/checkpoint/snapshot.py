@@ -14,7 +14,7 @@ from ..errors import EnforceNotMet, UnsupportedError
 from ..ops.selected import SelectedRows
 from ..runtime.placement import PerRank, per_rank
 from ..runtime.scope import Scope, ScopeVar
-from ..runtime.shard_layout import ShardedValue, ShardLayout
+from ..runtime.shard_layout import ShardLayout
 from ..saved.values import listed
 from .record import Lod
 
@@ -40,7 +40,7 @@ def take(names: list[str], scope: Scope) -> Snapshot:
     else by orbax, which has the bytes on the host before its save returns.
     """
     vars = {n: var for n in names if (var := scope.find_var(n)) is not None}
-    missing = [n for n in names if n not in vars or (vars[n]._bank is None and vars[n]._value is None)]
+    missing = [n for n in names if n not in vars or vars[n].storage.empty]
     if missing:
         raise EnforceNotMet(f"nothing to save for {listed(missing)}: not initialised in the scope; run the startup program first")
     alike: dict[str, Any] = {}
@@ -55,16 +55,13 @@ def take(names: list[str], scope: Scope) -> Snapshot:
 
 def _add(var: ScopeVar, alike: Any, own: Any, pieces: Any, placed: Any) -> None:
     """A copy of one variable's value to where it belongs."""
-    bank, name = var._bank, var.name
-    if bank is not None and name in bank.pieces:  # as they lie on the devices; reading the value would gather them
-        placed[name] = replace(bank.pieces[name], copies=())
-        pieces.update({n: _kept(bank.every_rank(n)) for n in placed[name].arrays if n not in pieces})
+    name, shards = var.name, var.storage.shards()
+    if shards is not None:  # as they lie on the devices; reading the value would gather them
+        placed[name] = replace(shards.placed, copies=())
+        pieces.update({n: _kept(a) for n, a in shards.arrays.items() if n not in pieces})
         return
-    if isinstance(var._value, ShardedValue):
-        placed[name] = replace(var._value.placed, copies=())
-        pieces.update({n: _kept(a) for n, a in var._value.arrays.items()})
-        return
-    if isinstance(var._value, PerRank) and var._value.partial:
+    every = var.storage.per_rank()
+    if isinstance(every, PerRank) and every.partial:
         raise EnforceNotMet(
             f"each trainer has its own value of {name!r}, and the scope was written to since the last step, so this process no longer "
             "reaches the others'; run a step before you save"
@@ -73,9 +70,8 @@ def _add(var: ScopeVar, alike: Any, own: Any, pieces: Any, placed: Any) -> None:
     if isinstance(value, SelectedRows):
         raise UnsupportedError(f"{name!r} holds sparse rows (SELECTED_ROWS), which a checkpoint does not keep; save its table instead")
     alike[name] = _kept(value)
-    every = bank.every_rank(name) if bank is not None else np.asarray(var._value) if isinstance(var._value, PerRank) else None
     if every is not None:
-        own[name] = _kept(every)
+        own[name] = _kept(np.asarray(every) if isinstance(every, PerRank) else every)
 
 
 def _kept(value: Any) -> Any:

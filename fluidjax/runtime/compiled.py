@@ -94,7 +94,7 @@ def _traits(name: str, value: Any) -> list[tuple[str, tuple[Any, ...], str]]:
 
 
 class Compiled:
-    """A jitted step over a bank of state arrays."""
+    """A jitted step over the buffers of its state."""
 
     def __init__(
         self, desc: ProgramDesc, fetches: tuple[str, ...], where: Placement, recompiles: Recompiles, memory_optimized: bool = False,
@@ -118,9 +118,9 @@ class Compiled:
         self.random = self.step.random
         self.ready: dict[Any, str | None] = {}  # signatures that are compiled, and a fetch that has a LoD there
         self._exact: set[Any] = set()  # forms of ragged feeds that some op must see without padding
-        self.bank: StateBuffers | None = None
+        self.buffers: StateBuffers | None = None
         self._looks = isinstance(where, OneDevice) and where.count == 1 and is_read_only(self.step)
-        self._copied: list[Any] = []  # what the values of a bank beside another one hang on
+        self._copied: list[Any] = []  # what the values of buffers beside others depend on
         self.shared = isinstance(where, Mesh) and where.shared  # with other processes
         self.agreed: set[Any] = set()  # signatures of feeds that these have compared
         self._layouts: tuple[StateLayout, StateLayout] | None = None
@@ -182,17 +182,17 @@ class Compiled:
     # -- state -----------------------------------------------------------------------------------------------------
 
     def in_force(self, scope: Scope) -> bool:
-        """Whether the bank of this program's state is what `scope` shows."""
-        return self.bank is not None and scope._bank is self.bank
+        """Whether the buffers of this program's state are what `scope` shows."""
+        return self.buffers is not None and self.buffers.in_force and self.buffers.scope is scope
 
     def bind(self, scope: Scope) -> StateBuffers:
-        """The bank of this program's state in `scope`; made from the scope's variables where it is not in force."""
-        bank = self.bank
-        if bank is not None and scope._bank is bank:
-            return bank
+        """The buffers of this program's state in `scope`; made from the scope's variables where they are not in force."""
+        buffers = self.buffers
+        if buffers is not None and self.in_force(scope):
+            return buffers
         held = held_by_mesh(self.step.reads, scope) if self._looks else []
-        if held and bank is not None and identical(held, self._copied):
-            return bank
+        if held and buffers is not None and identical(held, self._copied):
+            return buffers
         values, fresh = self._collect(scope, keep=bool(held))
         if self._layouts is None or fresh != self._fresh:
             self._fresh = fresh
@@ -203,17 +203,17 @@ class Compiled:
             self._layouts = plan(mutable, self.own), plan(constant, self.own)
             self._jitted.clear()
             self.ready.clear()
-        bank = StateBuffers(scope, self._layouts, values, self.where, self.pieces, beside=bool(held))
-        self.bank, self._copied = bank, held
-        return bank
+        buffers = StateBuffers(scope, self._layouts, values, self.where, self.pieces, beside=bool(held))
+        self.buffers, self._copied = buffers, held
+        return buffers
 
     def _collect(self, scope: Scope, keep: bool = False) -> tuple[dict[str, Any], Any]:
-        """Values of what the step reads, out of other banks (keep: these go on); and their types, which the layout hangs on."""
+        """Values of what the step reads, out of other buffers (keep: these go on); and their types, which the layout depends on."""
         values: dict[str, Any] = {}
         for name in (*(n for n in self.step.reads if n not in self._holders), *self.pieces):
             var = scope.find_var(name)
-            if var is not None and var._bank is not None and not keep:
-                var._bank.dissolve()
+            if var is not None and not keep:
+                var.storage.release()
             value = None if var is None else self._parts(var) or var.value
             if value is None:
                 raise EnforceNotMet(f"variable {name!r} is not initialised; run the startup program first")
@@ -227,16 +227,15 @@ class Compiled:
         types = tuple((n, tuple(v.shape), str(v.dtype)) for n, v in values.items())
         if self.where.count == 1:
             return values, types
-        kept = {n: v for n in values if n not in self.pieces and (v := self._rows(scope, n)) is not None}
+        kept = {n: v for n in values if n not in self.pieces and (v := self._per_rank(scope, n)) is not None}
         kept.update(self._dealt({n: values.pop(n) for n in self.pieces}))
         self.own = divergent(self.step, [*kept, *self.made])
         return {**values, **kept}, (types, self.own)
 
     def _parts(self, var: ScopeVar) -> ShardedValue | None:
         """The variable as it lies on this mesh already, if it does."""
-        value = var._value
-        lies = isinstance(value, ShardedValue) and value.placed == self.pieces.get(var.name) and self.where.has(value.arrays)
-        return value if lies else None
+        value = var.storage.shards() if var.name in self.pieces else None
+        return value if value is not None and value.placed == self.pieces[var.name] and self.where.has(value.arrays) else None
 
     def _dealt(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The arrays that hold the variables of which every rank has a part."""
@@ -256,11 +255,11 @@ class Compiled:
             return ShardedValue(self.made[name], {name: value}, self.where.everywhere)
         return all_rows(value) if name in self.own else value
 
-    def _rows(self, scope: Scope, name: str) -> PerRank | None:
+    def _per_rank(self, scope: Scope, name: str) -> PerRank | None:
         """The values that the ranks have each of their own since an earlier run, if they have."""
         var = scope.find_var(name)
-        value = None if var is None else var._value
-        return value if isinstance(value, PerRank) and len(value) == self.where.count else None
+        value = None if var is None else var.storage.per_rank()
+        return value if value is not None and len(value) == self.where.count else None
 
     # -- running ---------------------------------------------------------------------------------------------------
 

@@ -1,68 +1,60 @@
 """Scope: variables by name, with their values.
 
-While programs run, the values live in a bank (bank.py): donated device arrays, small ones packed together. A look-up
-reads them there; a write from outside goes there too, or dissolves the bank if it does not fit.
+Where a value is, only its Storage knows (storage.py): the scope holds it, or the arrays between the steps of a program do
+(state_buffers.py). A look-up reads it there, and a write from outside goes there too, or takes the value back first.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..errors import FluidTypeError
 from ..lod_tensor import Lod, LoDTensor, ScopeTensor
 from ..ops.selected import SelectedRows
-from .placement import PerRank
-from .shard_layout import ShardedValue
-
-if TYPE_CHECKING:
-    from .state_buffers import StateBuffers
+from .storage import Held, Storage
 
 
 class ScopeVar:
     """One variable of a scope. `value` is None until something is stored; `lod` are the offsets that a user set with it."""
 
-    __slots__ = ("_bank", "_value", "lod", "name")
+    __slots__ = ("lod", "name", "storage")
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._value: Any = None
-        self._bank: StateBuffers | None = None
+        self.storage: Storage = Held()
         self.lod: Lod = ()
 
     @property
     def value(self) -> Any:
         """The array (NumPy or JAX), or None. Where the ranks of a data-parallel program have their own, that of the first."""
-        if self._bank is not None:
-            return self._bank.read(self.name)
-        if isinstance(self._value, ShardedValue):
-            return self._value.whole()
-        return np.asarray(self._value[0]) if isinstance(self._value, PerRank) else self._value
+        return self.storage.read()
 
     @value.setter
     def value(self, array: Any) -> None:
-        if self._bank is not None and not self._bank.write(self.name, array):
-            self._bank.dissolve()
-        if self._bank is None:
-            self._value = array
+        if not self.storage.write(array):
+            self.storage.release()
+            self.storage = Held(array)
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the value is sparse rows (SELECTED_ROWS)."""
+        return isinstance(self.storage, Held) and isinstance(self.storage.value, SelectedRows)
 
     def get_tensor(self) -> LoDTensor:
         """The value as a tensor. Raises FluidTypeError if it is sparse rows."""
-        if self._sparse():
+        if self.sparse:
             raise FluidTypeError(f"variable {self.name!r} holds sparse rows (SELECTED_ROWS); use get_selected_rows() instead")
         return ScopeTensor(self)
 
     def get_selected_rows(self) -> SelectedRows:
         """The value as sparse rows. Raises FluidTypeError if it is something else."""
-        if not self._sparse():
+        if not self.sparse:
             raise FluidTypeError(f"variable {self.name!r} holds no sparse rows (SELECTED_ROWS); use get_tensor() instead")
         return self.value.on_host()
-
-    def _sparse(self) -> bool:
-        return self._bank is None and isinstance(self._value, SelectedRows)
 
     def set(self, value: Any, place: Any = None) -> None:
         self.get_tensor().set(value, place)
@@ -75,7 +67,6 @@ class Scope:
         self._vars: dict[str, ScopeVar] = {}
         self._parent = parent
         self._kids: list[Scope] = []
-        self._bank: StateBuffers | None = None
 
     def var(self, name: str) -> ScopeVar:
         """The variable of this very scope, made if it is not there."""
@@ -104,10 +95,10 @@ class Scope:
 
     def erase(self, names: list[str]) -> None:
         """Forget variables of this scope."""
-        if self._bank is not None:
-            self._bank.dissolve()
         for name in names:
-            self._vars.pop(name, None)
+            if name in self._vars:
+                self._vars[name].storage.release()  # what shares arrays with it goes on
+                del self._vars[name]
 
     def local_var_names(self) -> list[str]:
         return list(self._vars)

@@ -121,7 +121,7 @@ def arrays_of(placed: Iterable[ShardLayout]) -> Iterator[str]:
 
 @dataclass(frozen=True, eq=False)
 class ShardedValue:
-    """A variable as it lies on several devices, while no program has it in its bank.
+    """A variable as it lies on several devices, while no program has it among its buffers.
 
     arrays: [ranks, ...] by name, with this variable alone in them. gather: brings one to the host; where other processes
     hold some rows, each of them must call it too.

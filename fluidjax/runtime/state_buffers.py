@@ -1,8 +1,8 @@
-"""Bank: the device arrays of one program's state in one scope, ready to be passed to the compiled step.
+"""StateBuffers: the device arrays of one program's state in one scope, ready to be passed to the compiled step.
 
 A jitted call costs more than a microsecond per output array, so small arrays (biases, moments, batch-norm statistics)
-travel packed: one flat array per dtype, cut apart inside the step. Large arrays travel as they are. The scope's
-variables point into the bank while it is in force.
+travel packed: one flat array per dtype, cut apart inside the step. Large arrays travel as they are. While the buffers are
+in force, the storage of the scope's variables is Buffered: it points here.
 """
 
 from __future__ import annotations
@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from .placement import Mesh, PerRank, Placement, per_rank, spread_out
+from .scope import Scope
 from .shard_layout import ShardedValue, ShardLayout, arrays_of
-
-if TYPE_CHECKING:
-    from .scope import Scope
+from .storage import Held
 
 SMALL = 8192  # elements: an array up to this size may be packed
 WORTHWHILE = 16  # packing fewer arrays than this gains nothing
@@ -134,6 +133,7 @@ class StateBuffers:
         beside: the values are copies, and the scope's variables stay where they are.
         """
         self.beside = beside
+        self.in_force = False  # whether the scope's variables point here
         self.pieces = pieces
         self._holders = frozenset(arrays_of(pieces.values()))
         self._gathered: tuple[str, Any, Any] | None = None  # the array that was looked at last, and its rows on the host
@@ -160,6 +160,12 @@ class StateBuffers:
     def arrays(self) -> tuple[list[Any], list[Any]]:
         """The mutable group and the constant group."""
         return self.cell[-1][0], self.constant
+
+    @property
+    def own_arrays(self) -> list[Any]:
+        """The arrays [ranks, ...] of which every rank has a row of its own."""
+        groups = zip(self.arrays, self.layouts, strict=True)
+        return [a for group, layout in groups for a, own in zip(group, layout.own, strict=True) if own]
 
     def read(self, name: str) -> Any:
         """The value of a variable; a copy if it travels packed. Where every rank has its own, that of the first here."""
@@ -242,8 +248,8 @@ class StateBuffers:
         for name in self.names:
             var = self.scope.find_var(name)
             assert var is not None
-            var._bank, var._value = self, None
-        self.scope._bank = self
+            var.storage = Buffered(self, name)
+        self.in_force = True
 
     def _apart(self) -> set[str]:
         """Variables that lie on a mesh in an array of their own, and need not be put together."""
@@ -266,10 +272,42 @@ class StateBuffers:
         values.update({**{n: placed.joined(values.__getitem__) for n, placed in whole.items()}, **parts})
         for name in self.names:
             var = self.scope.find_var(name)
-            if var is not None and var._bank is self:
-                var._bank, var._value = None, values[name]
-        if self.scope._bank is self:
-            self.scope._bank = None
+            if var is not None and isinstance(var.storage, Buffered) and var.storage.buffers is self:
+                var.storage = Held(values[name])
+        self.in_force = False
+
+
+@dataclass(frozen=True, slots=True)
+class Buffered:
+    """The storage of a variable whose value is among the buffers of a program's state."""
+
+    buffers: StateBuffers
+    name: str
+    empty = False
+
+    def read(self) -> Any:
+        return self.buffers.read(self.name)
+
+    def write(self, value: Any) -> bool:
+        return self.buffers.write(self.name, value)
+
+    def per_rank(self) -> Any:
+        return None if self.name in self.buffers.pieces else self.buffers.every_rank(self.name)
+
+    def shards(self) -> ShardedValue | None:
+        layout = self.buffers.pieces.get(self.name)
+        if layout is None:
+            return None
+        return ShardedValue(layout, {n: self.buffers.every_rank(n) for n in layout.arrays}, self.buffers.where.everywhere)
+
+    def release(self) -> None:
+        self.buffers.dissolve()
+
+
+def in_force(scope: Scope) -> list[StateBuffers]:
+    """The buffers that hold values of this scope's variables, one for each program that runs on some of them."""
+    storages = (scope.var(name).storage for name in scope.local_var_names())
+    return list(dict.fromkeys(s.buffers for s in storages if isinstance(s, Buffered)))
 
 
 def held_by_mesh(names: Iterable[str], scope: Scope) -> list[Any]:
@@ -279,10 +317,10 @@ def held_by_mesh(names: Iterable[str], scope: Scope) -> list[Any]:
     its own, and the processes of a job need not look at the same time.
     """
     vars = [var for n in names if (var := scope.find_var(n)) is not None]
-    banks = dict.fromkeys(var._bank for var in vars if var._bank is not None)
-    if not any(isinstance(b.where, Mesh) and b.where.count > 1 for b in banks):
+    used = dict.fromkeys(var.storage.buffers for var in vars if isinstance(var.storage, Buffered))
+    if not any(isinstance(b.where, Mesh) and b.where.count > 1 for b in used):
         return []
-    return [*(part for b in banks for part in (b, *b.arrays)), *(var._value for var in vars if var._bank is None)]
+    return [*(part for b in used for part in (b, *b.arrays)), *(var.storage.value for var in vars if isinstance(var.storage, Held))]
 
 
 def identical(these: Sequence[Any], those: Sequence[Any]) -> bool:

@@ -50,7 +50,7 @@ def test_what_each_device_has_of_its_own_comes_back(tmp_path: Path) -> None:
     job.train(2)
     (name,) = [v.name for v in fluid.io.get_program_persistable_vars(job.main) if v.name.startswith("batch_norm_0.w_1")]
     var = job.scope.find_var(name)
-    means = np.array(var._bank.every_rank(name))
+    means = np.array(var.storage.per_rank())
     assert means.shape == (4, 16) and len({row.tobytes() for row in means}) == 4
     job.save(str(tmp_path))
     job.train(4)
@@ -58,7 +58,7 @@ def test_what_each_device_has_of_its_own_comes_back(tmp_path: Path) -> None:
     job.train(5)
     other = Job(devices=4, normed=True)
     other.load(str(tmp_path))
-    assert np.array_equal(other.scope.find_var(name)._value, means)
+    assert np.array_equal(other.scope.find_var(name).storage.per_rank(), means)
     plain = Job(normed=True)
     plain.load(str(tmp_path))
     assert np.array_equal(plain.scope.find_var(name).value, means[0])

@@ -44,7 +44,7 @@ def run(distributed: bool, folder: str) -> None:
     program = t.get_trainer_program()
     exe.run(startup)
     scope = fluid.global_scope()
-    (held,) = scope.find_var("table")._value.arrays["table"].addressable_shards
+    (held,) = scope.find_var("table").storage.shards().arrays["table"].addressable_shards
     begun = {n: scope.get(n) for n in ("table", "fc_0.w_0", "fc_0.b_0")}
     losses = [exe.run(program, batch(step, trainer), [loss])[0].item() for step in range(4)]
     final = {f"{n} at the end": scope.get(n) for n in begun}

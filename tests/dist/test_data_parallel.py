@@ -24,6 +24,7 @@ from fluidjax.dist.spmd.parallel import DeviceCountError, sizes
 from fluidjax.dist.spmd.places import ranks_on
 from fluidjax.errors import EnforceNotMet, FeedError, FluidTypeError, NanInfError, UnsupportedError
 from fluidjax.passes import run
+from fluidjax.runtime.state_buffers import in_force
 from tests import test_readme
 from tests.examples import examples
 from tests.nets import fresh
@@ -237,8 +238,8 @@ def test_state_stays_alike_and_on_its_devices():
     train = net.parallel(4)
     for step in range(2):
         net.run(train, feed_of(8, step))
-    bank = net.scope._bank
-    arrays = [a for group in bank.arrays for a in group]
+    (buffers,) = in_force(net.scope)
+    arrays = [a for group in buffers.arrays for a in group]
     assert all(a.is_fully_replicated and len(a.sharding.device_set) == 4 for a in arrays)
     for array in arrays:
         shards = [np.asarray(s.data) for s in array.addressable_shards]
@@ -255,9 +256,9 @@ def test_batch_norm_keeps_its_own_averages():
         one.run(one.main, {n: v[r * 4 : r * 4 + 4] for n, v in feed_of(8).items()})
     name = "batch_norm_0.w_1"
     np.testing.assert_allclose(net.scope.get(name), ones[0].scope.get(name), atol=1e-6)
-    net.run(net.test, {"x": x, "y": feed_of(8)["y"]})  # on one device: the bank of the mesh is dissolved
+    net.run(net.test, {"x": x, "y": feed_of(8)["y"]})  # on one device: it takes a copy of what the mesh holds
     net.run(train, feed_of(8))
-    rows = np.array(next(a for group in net.scope._bank.arrays for a in group if a.ndim == 2 and a.shape == (2, 16)))
+    rows = np.array(next(a for group in in_force(net.scope)[0].arrays for a in group if a.ndim == 2 and a.shape == (2, 16)))
     assert not np.array_equal(rows[0], rows[1])
     parts = [one.scope.get(name) for one in ones]
     assert not np.allclose(parts[0], parts[1])

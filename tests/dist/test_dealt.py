@@ -20,6 +20,7 @@ from fluidjax.dist.spmd.pserver import on_mesh
 from fluidjax.dist.spmd.shard_buckets import OwnedBlock, bins, connected
 from fluidjax.errors import FetchError, UnsupportedError
 from fluidjax.runtime.placement import Mesh
+from fluidjax.runtime.state_buffers import in_force
 from tests.dist.jobs import transpiled
 from tests.dist.test_pserver_mesh import OnMesh
 from tests.dist.test_shard_optimizer import OPTIMIZERS
@@ -118,11 +119,12 @@ def test_equals_the_local_job_block_by_block(name, ranks, pservers, split):
     state = net._parallel.pieces(net._program)
     owner = {p.name: p for p in net.plan.params}
     for variable, placed in state.items():
+        shards = net.scope.find_var(variable).storage.shards()
         param = owner[next(n for n in owner if variable.startswith(f"{n}_") or f"_{n}_" in variable)]
         for span, block in zip(placed.spans, param.blocks, strict=True):
             index = net.plan.index(block.endpoint)
             assert (span.rank, span.start, span.size) == (index % ranks, block.offset, block.size)
-            held = net.scope._bank._rows_of(span.array)[span.rank, span.columns]
+            held = np.asarray(shards.arrays[span.array]).reshape(ranks, -1)[span.rank, span.columns]
             there = job.pservers[block.endpoint].scope
             again = there.find_var(f"{variable}.block{block.index}")
             value = there.get(variable) if again is None else np.asarray(again.value)
@@ -140,7 +142,7 @@ def test_what_travels_are_the_parameters_and_their_gradients_once():
     compiled = next(iter(net.exe._compiled[net._parallel].values()))
     (fn,) = compiled._jitted.values()
     feed = net._parallel.split(step, compiled.check_feed)
-    lowered = fn.lower(*net.scope._bank.arrays, feed, 0, 0).compile().as_text()
+    lowered = fn.lower(*in_force(net.scope)[0].arrays, feed, 0, 0).compile().as_text()
     moved = {kind: 0 for kind in ("all-reduce", "reduce-scatter", "all-gather", "all-to-all", "collective-permute")}
     for shape, kind in re.findall(r"= f32\[([\d,]*)\]\S* (all-reduce|reduce-scatter|all-gather|all-to-all|collective-permute)\(", lowered):
         moved[kind] += int(np.prod([int(n) for n in shape.split(",")]))
@@ -155,8 +157,8 @@ def test_what_travels_are_the_parameters_and_their_gradients_once():
 def test_each_device_holds_what_was_dealt_to_it(slice_var_up):
     net = Net(fluid.optimizer.Adam(0.05), 4, 4, wide=1024, slice_var_up=slice_var_up)
     net.train(net.batches(1))
-    bank = net.scope._bank
-    own = [a for group, layout in zip(bank.arrays, bank.layouts, strict=True) for a, own in zip(group, layout.own, strict=True) if own]
+    (buffers,) = in_force(net.scope)
+    own = buffers.own_arrays
     held = {d: sum(s.data.nbytes for a in own for s in a.addressable_shards if s.device == d) for d in jax.devices()}
     load = [2 * 4 * sum(b.size for b in net.plan.owned(ep)) for ep in net.plan.endpoints]
     assert len(set(held.values())) == 1 and max(load) <= max(held.values()) < 1.05 * max(load)

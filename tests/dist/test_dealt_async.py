@@ -85,7 +85,7 @@ class Simulation:
 
 def copies(scope: fluid.Scope, ranks: int, name: str) -> np.ndarray:
     """Every rank's parameter."""
-    own = scope._bank.every_rank(name)  # type: ignore[union-attr]
+    own = scope.find_var(name).storage.per_rank()  # type: ignore[union-attr]
     return np.broadcast_to(scope.get(name), (ranks, *scope.get(name).shape)) if own is None else np.asarray(own)
 
 

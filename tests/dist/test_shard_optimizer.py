@@ -15,6 +15,7 @@ from fluidjax.dist.spmd.data_parallel import DataParallel
 from fluidjax.dist.spmd.shard_optimizer import ShardOptimizer
 from fluidjax.ir import walk
 from fluidjax.passes import run
+from fluidjax.runtime.state_buffers import in_force
 from tests.nets import fresh
 
 CPU = fluid.CPUPlace()
@@ -81,8 +82,8 @@ def test_each_device_holds_its_share(name):
     pieces = program._parallel.pieces(net.main)
     state = [v for v in pieces if v not in {p.name for p in net.main.all_parameters()}]
     assert len(state) >= 3 * (1 if name == "momentum" else 2)
-    bank = net.scope._bank
-    arrays = [a for group, layout in zip(bank.arrays, bank.layouts, strict=True) for a, own in zip(group, layout.own, strict=True) if own]
+    (buffers,) = in_force(net.scope)
+    arrays = buffers.own_arrays
     whole = sum(pieces[v].size for v in state) * 4
     assert arrays
     held = {d: sum(s.data.nbytes for a in arrays for s in a.addressable_shards if s.device == d) for d in jax.devices()}

@@ -20,7 +20,6 @@ from fluidjax.dist.spmd.tables import making
 from fluidjax.errors import FeedError, UnsupportedError
 from fluidjax.passes.base import run
 from fluidjax.runtime.placement import Mesh
-from fluidjax.runtime.shard_layout import ShardedValue
 from tests.dist import table_script
 from tests.dist.jobs import transpiled
 from tests.dist.test_pserver_mesh import OnMesh
@@ -136,13 +135,13 @@ def test_no_device_has_more_than_its_share(distributed: bool) -> None:
     state = [n for n in mesh.scope.local_var_names() if n == "table" or "table_moment" in n]
     each = -(-HEIGHT // RANKS)
     for name in state:
-        held = mesh.scope.find_var(name)._value
-        assert isinstance(held, ShardedValue)
+        held = mesh.scope.find_var(name).storage.shards()
+        assert held is not None
         assert {s.data.shape for s in held.arrays[name].addressable_shards} == {(1, each, WIDTH)}, name
     begun = mesh.scope.get("table")
     assert 0.099 < begun.max() < 0.1 and -0.1 <= begun.min() < -0.099
     assert abs(np.corrcoef(begun[:each].ravel(), begun[each : 2 * each].ravel())[0, 1]) < 0.02  # each drew its own
-    buffer = mesh.scope.find_var("table")._value.arrays["table"]
+    buffer = mesh.scope.find_var("table").storage.shards().arrays["table"]
     feeds = batches(RANKS, HEIGHT, (6,))[0]
     mesh.step(feeds, loss.name)
     assert buffer.is_deleted()  # the step took it as it lay

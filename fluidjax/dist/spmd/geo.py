@@ -16,7 +16,6 @@ from ...base.dtypes import VarType
 from ...ir import edit
 from ...ir.desc import BlockDesc, BlockRef, FrozenMap, OpDesc, ProgramDesc, VarDesc
 from ...passes.base import Params, Pass, Rewrite, did, new_name
-from ...runtime.placement import PerRank
 from ...runtime.scope import Scope
 from ..making import Ops
 from ..pserver_plan import PserverPlan
@@ -134,9 +133,9 @@ def prepare(plan: PserverPlan, scope: Scope, ranks: int) -> None:
         var = scope.find_var(p.name)
         if var is None:
             continue
-        if var._bank is not None:
-            var._bank.dissolve()
-        if var._value is not None and not (isinstance(var._value, PerRank) and len(var._value) == ranks):
+        var.storage.release()
+        own = var.storage.per_rank()
+        if not var.storage.empty and (own is None or len(own) != ranks):
             scope.var(p.name + SNAPSHOT).value = np.array(var.value)
     counter = scope.find_var(COUNTER)
     if ranks > 1 and (counter is None or counter.value is None):

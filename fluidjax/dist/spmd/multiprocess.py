@@ -16,8 +16,9 @@ from ...ir.desc import ProgramDesc
 from ...ops.registry import traits
 from ...runtime.place import Place
 from ...runtime.placement import Mesh, PerRank, per_rank
-from ...runtime.scope import Scope
+from ...runtime.scope import Scope, ScopeVar
 from ...runtime.shard_layout import ShardedValue
+from ...runtime.storage import Held
 from ..jobs import compare_programs, process
 from .parallel import Parallel
 from .places import devices_of
@@ -170,10 +171,10 @@ def _named(feed: Any) -> list[tuple[str, Any]]:
     return list(feed.items())
 
 
-def _home(var: Any) -> str:
-    if var._bank is not None:
+def _home(var: ScopeVar) -> str:
+    if not isinstance(var.storage, Held):
         return "in use"
-    value = var._value
+    value = var.storage.value
     if isinstance(value, ShardedValue):
         return f"{value.dtype}{list(value.shape)} in parts"
     kind = "on the devices" if isinstance(value, jax.Array) and len(value.devices()) > 1 else "on the host"
