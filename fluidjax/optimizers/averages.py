@@ -56,12 +56,15 @@ class _Average:
     @contextlib.contextmanager
     def apply(self, executor: Any, need_restore: bool = True) -> Iterator[None]:
         """Within the block parameters hold their averages, afterwards their own values unless need_restore=False."""
-        executor.run(self.apply_program)
+        self._put_averages(executor)
         try:
             yield
         finally:
             if need_restore:
                 self.restore(executor)
+
+    def _put_averages(self, executor: Any) -> None:
+        executor.run(self.apply_program)
 
     def restore(self, executor: Any) -> None:
         """Put the parameters' own values back after ``apply(need_restore=False)``."""
@@ -229,17 +232,11 @@ class ExponentialMovingAverage(_Average):
                 ema = self._ema_vars[param.name]
                 layers.assign(input=ema * self._decay_var + param * (1.0 - self._decay_var), output=ema)
 
-    @contextlib.contextmanager
-    def apply(self, executor: Any, need_restore: bool = True) -> Iterator[None]:
-        """Within the block parameters hold their averages, afterwards their own values unless need_restore=False."""
+    def _put_averages(self, executor: Any) -> None:
+        """The program corrects the averages in place, so those that go on are put back."""
         scope = global_scope()
         held = [var for v in self._ema_vars.values() if (var := scope.find_var(v.name)) is not None]
         before = [np.array(var.value) for var in held]
-        executor.run(self.apply_program)
+        super()._put_averages(executor)
         for var, value in zip(held, before, strict=True):
             var.set(value)
-        try:
-            yield
-        finally:
-            if need_restore:
-                self.restore(executor)
