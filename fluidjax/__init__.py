@@ -31,7 +31,6 @@ from .errors import near as _near
 from .executor import Executor as Executor
 from .functional import init_fn as init_fn
 from .functional import step_fn as step_fn
-from .graph import operators as _variable_ops
 from .graph.name_scope import name_scope as name_scope
 from .graph.program import Program as Program
 from .graph.program import default_main_program as default_main_program
@@ -71,7 +70,6 @@ from .transpiler import release_memory as release_memory
 __version__ = "0.1.0"
 Tensor = LoDTensor
 
-_variable_ops.install()
 _memory.install()
 
 

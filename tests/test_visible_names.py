@@ -7,9 +7,11 @@ being followed through literal ``__all__``; each function shows its parameters a
 from __future__ import annotations
 
 import ast
+import enum
 import importlib
 import inspect
 from collections.abc import Iterator
+from dataclasses import is_dataclass
 from functools import cache
 from types import ModuleType
 
@@ -132,3 +134,35 @@ def test_functions_show_their_parameters():
             if not same or inspect.getdoc(value) != ast.get_docstring(node):
                 other.append(f"{module}.{name}")
     assert not other
+
+
+def test_methods_stand_in_their_class():
+    """No class gets a method from elsewhere; what dataclasses and enums make of themselves is theirs."""
+    planted = []
+    for module in MODULES:
+        loaded = importlib.import_module(module)
+        for name, node in bound(module).items():
+            cls = getattr(loaded, name, None)
+            if not isinstance(node, ast.ClassDef) or not inspect.isclass(cls) or issubclass(cls, enum.Enum):
+                continue
+            written = {t for statement in statements(node.body) for t in targets(statement)}
+            made = {n for n, v in vars(cls).items() if inspect.isfunction(v) and v.__module__ == module}
+            if not is_dataclass(cls) and not issubclass(cls, tuple):
+                planted += [f"{module}.{name}.{n}" for n in made - written]
+            planted += [f"{module}.{name}.{n}" for n in vars(cls) if not n.startswith("_") and n not in written | slots(cls)]
+    assert not planted
+
+
+def slots(cls: type) -> set[str]:
+    """The names in __slots__."""
+    return set(vars(cls).get("__slots__", ()))
+
+
+def test_editors_see_the_operators():
+    import fluidjax
+
+    symbols = "add radd sub rsub mul rmul truediv rtruediv pow rpow floordiv mod neg lt le gt ge eq ne bool getitem"
+    seen = {n for m in ("operators", "indexing") for c in tree(f"fluidjax.graph.{m}").body if isinstance(c, ast.ClassDef)
+            for s in c.body for n in targets(s)}  # fmt: skip
+    for name in (f"__{s}__" for s in symbols.split()):
+        assert name in seen and getattr(fluidjax.Variable, name) is not getattr(object, name, None)

@@ -22,7 +22,7 @@ def run(args: argparse.Namespace) -> int:
     program = open_program(args)
     feeds, fetches = feeds_and_fetches(program.desc)
     sizes = shapes(args, program, feeds)
-    report = program.memory_report(batch_size=args.batch, fetch_list=fetches, feed_shapes=sizes)  # type: ignore[attr-defined]
+    report = program.memory_report(batch_size=args.batch, fetch_list=fetches, feed_shapes=sizes)
     print(report)
     if args.picture:
         report.save_picture(args.picture)

@@ -1,166 +1,204 @@
-"""What ``x + y``, ``2 * x``, ``x < y``, ``x[1:3]`` append: Fluid's operators on variables."""
+"""What ``x + y``, ``2 * x``, ``x < y``, ``if x:`` mean for a variable: Fluid's operators, a base of Variable.
+
+An operator appends an op to the block that is being built and returns the variable of its output, ``tmp_k``. A number
+beside the variable becomes a ``scale`` where one does (an int or a float, and + - * /), else a constant of the
+variable's dtype.
+"""
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable
-from typing import Any
-
-import numpy as np
+from typing import Any, Generic, TypeVar
 
 from .. import unique_name
-from ..base.dtypes import enum_of, name_of
+from ..base.dtypes import enum_of
+from ..base.loc import user_line
 from ..errors import FluidTypeError, FluidValueError
-from .variable import Variable
+
+V = TypeVar("V")  # Variable, which this module need not know
 
 _INTS = ("uint8", "int8", "int16", "int32", "int64")
+_COMPARE = ("equal", "not_equal", "less_than", "less_equal", "greater_than", "greater_equal")
+_CONDITIONS = (*_COMPARE, "logical_and", "logical_or", "logical_xor", "logical_not", "isfinite", "is_empty", "reduce_all",
+               "reduce_any", "allclose")  # fmt: skip
+
+Scaling = Callable[[float], tuple[float, float]]  # a number -> the scale and bias that mean the same
 
 
-def new_tmp(var: Variable, dtype: Any, stop_gradient: bool = False) -> Variable:
-    """A fresh variable ``tmp_k`` in the block that ops are being appended to."""
-    block = var.block.program.current_block()
-    return block.create_var(name=block._new_name(lambda: unique_name.generate("tmp")), dtype=dtype, stop_gradient=stop_gradient)
+class Operators(Generic[V]):
+    """Arithmetic, comparison and the truth of a variable."""
+
+    def __add__(self, other: Any) -> V:
+        return _binary(self, "elementwise_add", other, lambda v: (1.0, v))
+
+    def __radd__(self, other: Any) -> V:
+        return _binary(self, "elementwise_add", other, lambda v: (1.0, v))
+
+    def __sub__(self, other: Any) -> V:
+        return _binary(self, "elementwise_sub", other, lambda v: (1.0, -v))
+
+    def __rsub__(self, other: Any) -> V:
+        return _binary(self, "elementwise_sub", other, lambda v: (-1.0, v), reverse=True)
+
+    def __mul__(self, other: Any) -> V:
+        return _binary(self, "elementwise_mul", other, lambda v: (v, 0.0))
+
+    def __rmul__(self, other: Any) -> V:
+        return _binary(self, "elementwise_mul", other, lambda v: (v, 0.0))
+
+    def __truediv__(self, other: Any) -> V:
+        return _binary(self, "elementwise_div", other, lambda v: (1.0 / v, 0.0))
+
+    def __rtruediv__(self, other: Any) -> V:
+        return _binary(self, "elementwise_div", other, reverse=True)
+
+    def __pow__(self, other: Any) -> V:
+        return _binary(self, "elementwise_pow", other)
+
+    def __rpow__(self, other: Any) -> V:
+        return _binary(self, "elementwise_pow", other, reverse=True)
+
+    def __floordiv__(self, other: Any) -> V:
+        return _binary(self, "elementwise_floordiv", other)
+
+    def __mod__(self, other: Any) -> V:
+        return _binary(self, "elementwise_mod", other)
+
+    def __neg__(self) -> V:
+        return _scaled(self, -1.0, 0.0)
+
+    def __lt__(self, other: Any) -> V:
+        return _binary(self, "less_than", other)
+
+    def __le__(self, other: Any) -> V:
+        return _binary(self, "less_equal", other)
+
+    def __gt__(self, other: Any) -> V:
+        return _binary(self, "greater_than", other)
+
+    def __ge__(self, other: Any) -> V:
+        return _binary(self, "greater_equal", other)
+
+    def __eq__(self, other: Any) -> V:  # type: ignore[override]  # a variable, as all comparisons
+        return _binary(self, "equal", other)
+
+    def __ne__(self, other: Any) -> V:  # type: ignore[override]
+        return _binary(self, "not_equal", other)
+
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        """True, as in Fluid, where scripts say ``if bias:`` of a variable that may be None.
+
+        Warns where the variable is the result of a comparison, since ``if a > b:`` means something else.
+        """
+        _warn_of_condition(self)
+        return True
+
+    def astype(self, dtype: Any) -> V:
+        """A ``cast`` of this variable to another dtype."""
+        return _cast(self, dtype)
+
+    def clone(self) -> V:
+        """A copy of the value, through an ``assign`` op."""
+        var: Any = self
+        return _append(var, "assign", {"X": var}, var.dtype)
 
 
-def _append(var: Variable, kind: str, inputs: dict[str, Any], dtype: Any, attrs: dict[str, Any] | None = None) -> Variable:
-    out = new_tmp(var, dtype)
+def is_variable(value: Any) -> bool:
+    """Whether this is a variable."""
+    return isinstance(value, Operators)
+
+
+def _append(var: Any, kind: str, inputs: dict[str, Any], dtype: Any, attrs: dict[str, Any] | None = None) -> Any:
+    out = _temporary(var, dtype)
     var.block.program.current_block().append_op(type=kind, inputs=inputs, outputs={"Out": out}, attrs=attrs or {})
     return out
 
 
-def unary(var: Variable, kind: str) -> Variable:
-    return _append(var, kind, {"X": var}, var.dtype)
+def _temporary(var: Any, dtype: Any, stop_gradient: bool = False) -> Any:
+    block = var.block.program.current_block()
+    return block.create_var(name=block._new_name(lambda: unique_name.generate("tmp")), dtype=dtype, stop_gradient=stop_gradient)
 
 
-def astype(var: Variable, dtype: Any) -> Variable:
-    """cast to `dtype`."""
+def _cast(var: Any, dtype: Any) -> Any:
     to = enum_of(dtype)
     return _append(var, "cast", {"X": var}, to, {"in_dtype": int(var.dtype), "out_dtype": int(to)})
 
 
-def _constant(var: Variable, value: float, shape: tuple[int, ...]) -> Variable:
+def _scaled(var: Any, scale: float, bias: float) -> Any:
+    return _append(var, "scale", {"X": var}, var.dtype, {"scale": scale, "bias": bias})
+
+
+def _binary(var: Any, kind: str, other: Any, scaling: Scaling | None = None, reverse: bool = False) -> Any:
+    """`var` and `other` under the op `kind`, the other way round if `reverse`; `scaling`: how a number is a scale.
+
+    Raises FluidTypeError or FluidValueError where `other` is neither a variable nor a number.
+    """
+    if not is_variable(other):
+        value = _number(var, kind, other)
+        divided = kind == "elementwise_div" and (var.desc.dtype in _INTS or value == 0)
+        if scaling is not None and isinstance(other, int | float) and not divided:
+            return _scaled(var, *scaling(value))
+        second = _constant(var, value, var.shape if reverse else (1,))
+    else:
+        second = other
+        if second.desc.dtype != var.desc.dtype:
+            second = _cast(second, var.dtype)
+    x, y = (second, var) if reverse else (var, second)
+    axis = 0 if y.desc.shape and y.desc.shape[0] == -1 else -1  # the same, but it is what Fluid writes
+    return _append(var, kind, {"X": x, "Y": y}, "bool" if kind in _COMPARE else var.dtype, {"axis": axis})
+
+
+def _number(var: Any, kind: str, value: Any) -> float:
+    """`value` as the float that the op carries: a number, or an array of one, as in Fluid.
+
+    Raises FluidTypeError or FluidValueError where it is none, FluidTypeError for a fraction beside an integer variable.
+    """
+    told = f"{kind} of {var} takes a variable or a number, not "
+    try:
+        number = float(value.item() if getattr(value, "size", 0) == 1 else value)
+    except TypeError:
+        raise FluidTypeError(told + ("None" if value is None else type(value).__name__)) from None
+    except ValueError:
+        raise FluidValueError(f"{told}{value!r}") from None
+    if var.desc.dtype in _INTS and math.isfinite(number) and number != int(number):
+        raise FluidTypeError(f"{value} is no integer, but variable {var.name!r} is {var.desc.dtype}; cast it first")
+    return number
+
+
+def _constant(var: Any, value: float, shape: tuple[int, ...]) -> Any:
     """`value` as a tensor of the variable's dtype; a batch-size-like fill where the shape has an unknown dimension."""
     attrs: dict[str, Any] = {"dtype": int(var.dtype), "shape": list(shape), "value": float(value), "force_cpu": False}
-    out = new_tmp(var, var.dtype, stop_gradient=True)
+    out = _temporary(var, var.dtype, stop_gradient=True)
     block = var.block.program.current_block()
     if -1 not in shape:
         block.append_op(type="fill_constant", outputs={"Out": out}, attrs=attrs)
         return out
     at = shape.index(-1)
+    attrs["shape"] = [n if n != -1 or i == at else 1 for i, n in enumerate(shape)]  # one dimension is the batch's
     attrs.update(input_dim_idx=at, output_dim_idx=at)
     block.append_op(type="fill_constant_batch_size_like", inputs={"Input": var}, outputs={"Out": out}, attrs=attrs)
     return out
 
 
-def scaled(var: Variable, scale: float, bias: float) -> Variable:
-    return _append(var, "scale", {"X": var}, var.dtype, {"scale": scale, "bias": bias})
+_warned: set[str] = set()
 
 
-_SCALAR: dict[str, Callable[[Variable, float], Variable]] = {
-    "__add__": lambda x, v: scaled(x, 1.0, v),
-    "__radd__": lambda x, v: scaled(x, 1.0, v),
-    "__sub__": lambda x, v: scaled(x, 1.0, -v),
-    "__rsub__": lambda x, v: scaled(x, -1.0, v),
-    "__mul__": lambda x, v: scaled(x, v, 0.0),
-    "__rmul__": lambda x, v: scaled(x, v, 0.0),
-    "__truediv__": lambda x, v: scaled(x, 1.0 / v, 0.0),
-}
-_BINARY = {
-    "__add__": "elementwise_add", "__radd__": "elementwise_add", "__sub__": "elementwise_sub",
-    "__rsub__": "elementwise_sub", "__mul__": "elementwise_mul", "__rmul__": "elementwise_mul",
-    "__truediv__": "elementwise_div", "__rtruediv__": "elementwise_div", "__pow__": "elementwise_pow",
-    "__rpow__": "elementwise_pow", "__floordiv__": "elementwise_floordiv", "__mod__": "elementwise_mod",
-    "__eq__": "equal", "__ne__": "not_equal", "__lt__": "less_than", "__le__": "less_equal", "__gt__": "greater_than",
-    "__ge__": "greater_equal",
-}  # fmt: skip
-_COMPARE = {"equal", "not_equal", "less_than", "less_equal", "greater_than", "greater_equal"}
-
-
-def _operator(method: str, kind: str) -> Callable[[Variable, Any], Variable]:
-    reverse = method.startswith("__r") and method not in ("__round__",)
-    scalar = _SCALAR.get(method)
-
-    def run(self: Variable, other: Any) -> Variable:
-        if isinstance(other, np.generic):
-            other = other.item()
-        if not isinstance(other, Variable | int | float):
-            raise FluidTypeError(f"{self} {kind} takes a variable or a number, not {type(other).__name__}")
-        if not isinstance(other, Variable):
-            integer = self.desc.dtype in _INTS
-            if integer and float(other) != int(other):
-                raise FluidTypeError(f"{other} is no integer, but variable {self.name!r} is {self.desc.dtype}; cast it first")
-            if scalar is not None and not (kind == "elementwise_div" and (integer or other == 0)):
-                return scalar(self, float(other))
-            other = _constant(self, other, self.shape if reverse else (1,))
-        elif other.desc.dtype != self.desc.dtype:
-            other = astype(other, self.dtype)
-        x, y = (other, self) if reverse else (self, other)
-        axis = 0 if other.desc.shape and other.desc.shape[0] == -1 else -1  # the same, but it is what Fluid writes
-        dtype = "bool" if kind in _COMPARE else self.dtype
-        return _append(self, kind, {"X": x, "Y": y}, dtype, {"axis": axis})
-
-    run.__name__ = method
-    run.__doc__ = f"Appends {kind}."
-    return run
-
-
-def _negate(self: Variable) -> Variable:
-    """Appends scale with scale=-1."""
-    return scaled(self, -1.0, 0.0)
-
-
-def install() -> None:
-    """Give Variable its operators."""
-    for method, kind in _BINARY.items():
-        setattr(Variable, method, _operator(method, kind))
-    Variable.__neg__ = _negate
-
-
-def getitem(var: Variable, item: Any) -> Variable:
-    """``x[1]``, ``x[1:3, :, -1]``, ``x[::2]``: slice (strided_slice where a step is given) with decreased axes."""
-    items = list(item) if isinstance(item, tuple) else [item]
-    if items.count(Ellipsis) > 1:
-        raise FluidValueError("an index has at most one ellipsis")
-    if Ellipsis in items:
-        at = items.index(Ellipsis)
-        items[at : at + 1] = [slice(None)] * (var.ndim - len(items) + 1)
-    if len(items) > var.ndim:
-        raise FluidValueError(f"variable {var.name!r} has {var.ndim} dimensions, not {len(items)}")
-    axes: list[int] = []
-    starts: list[Any] = []
-    ends: list[Any] = []
-    steps: list[Any] = []
-    decrease: list[int] = []
-    for axis, part in enumerate(items):
-        if isinstance(part, slice):
-            if part == slice(None):
-                continue
-            if not all(v is None or isinstance(v, int | np.integer) for v in (part.start, part.stop, part.step)):
-                raise FluidTypeError(f"slices of variable {var.name!r} take integers, not {part}")
-            step = part.step or 1
-            start = part.start if part.start is not None else (0 if step > 0 else 2**31 - 1)
-            stop = part.stop if part.stop is not None else (2**31 - 1 if step > 0 else -(2**31 - 1))
-        elif isinstance(part, int | np.integer) and not isinstance(part, bool):
-            _in_range(var, axis, int(part))
-            start, step = int(part), 1
-            stop = start + 1 if start != -1 else 2**31 - 1
-            decrease.append(axis)
-        else:
-            raise FluidTypeError(f"variable {var.name!r} is indexed by integers and slices, not {type(part).__name__}")
-        for values, value in zip((axes, starts, ends, steps), (axis, start, stop, step), strict=True):
-            values.append(int(value))
-    attrs: dict[str, Any] = {"axes": axes, "starts": starts, "ends": ends, "decrease_axis": decrease}
-    if any(s != 1 for s in steps):
-        if decrease:
-            var = getitem(var, tuple(slice(None) if a in decrease else p for a, p in enumerate(items)))
-            return getitem(var, tuple(p if a in decrease else slice(None) for a, p in enumerate(items)))
-        return _append(var, "strided_slice", {"Input": var}, var.dtype, {"axes": axes, "starts": starts, "ends": ends, "strides": steps})
-    return _append(var, "slice", {"Input": var}, var.dtype, attrs)
-
-
-def _in_range(var: Variable, axis: int, index: int) -> None:
-    size = var.shape[axis]
-    if size >= 0 and not -size <= index < size:
-        raise FluidValueError(f"index {index} is out of range for dimension {axis} of variable {var.name!r}, which has size {size}")
-
-
-__all__ = ["astype", "getitem", "install", "name_of", "unary"]
+def _warn_of_condition(var: Any) -> None:
+    """Warn, once a line, where a comparison's result is used as a Python condition: it counts as true."""
+    if var.desc.dtype != "bool":
+        return
+    maker = next((op for op in reversed(var.block.ops) if var.name in op.output_arg_names), None)
+    line = user_line() or ""
+    if maker is None or maker.type not in _CONDITIONS or line in _warned:
+        return
+    _warned.add(line)
+    warnings.warn(
+        f"{var.name!r}, the result of {maker.type}, is used as a Python condition at {line}; while the program is built it "
+        "has no value and counts as true (so does `in` a list of variables): choose by layers.Switch, or by multiplying "
+        "with a cast of the comparison",
+        stacklevel=3,
+    )

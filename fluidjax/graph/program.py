@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ..base.roles import OpRole
-from ..errors import FetchError, FluidTypeError, FluidValueError
+from ..errors import FetchError, FluidTypeError, FluidValueError, UnsupportedError
 from ..ir import edit, proto, show, text
 from ..ir.desc import EMPTY, ProgramDesc
 from ..ops.registry import attr_type
@@ -21,6 +21,13 @@ from .operator import Operator
 from .variable import Parameter, Variable, names_of
 
 _numbers = itertools.count()
+
+
+def _no_report(*_: Any) -> Any:
+    raise UnsupportedError("fluidjax.memory makes memory reports; import fluidjax first")
+
+
+memory_reporter: Callable[..., Any] = _no_report  # memory.install puts its own here, as it is of a higher level
 
 
 class Program:
@@ -60,6 +67,17 @@ class Program:
         if self._desc is None:
             self._desc = ProgramDesc(tuple(b.desc for b in self.blocks), self._seed)
         return self._desc
+
+    def memory_report(
+        self, batch_size: int | None = None, fetch_list: Any = None, feed_shapes: Any = None, compiled: bool = True
+    ) -> Any:
+        """The memory that one run of the program needs, found without running it: a ``memory.MemoryReport``.
+
+            print(main.memory_report(batch_size=64, fetch_list=[loss]))
+
+        See ``fluidjax.memory.memory_report``.
+        """
+        return memory_reporter(self, batch_size, fetch_list, feed_shapes, compiled)
 
     @classmethod
     def from_desc(cls, desc: ProgramDesc, like: Program | None = None) -> Program:

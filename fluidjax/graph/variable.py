@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..base.dtypes import VarType, enum_of, name_of
 from ..errors import FluidTypeError, FluidValueError
 from ..ir.desc import VarDesc
+from .indexing import Indexed
 
 if TYPE_CHECKING:
     from .block import Block
@@ -26,27 +27,8 @@ def as_shape(shape: Any) -> tuple[int, ...]:
     return result
 
 
-class Variable:
+class Variable(Indexed["Variable"]):
     """A named value of a program: shape (-1 where unknown), dtype, and whether it outlives a run (persistable)."""
-
-    if TYPE_CHECKING:  # what operators.install gives it
-        __add__: Any
-        __radd__: Any
-        __sub__: Any
-        __rsub__: Any
-        __mul__: Any
-        __rmul__: Any
-        __truediv__: Any
-        __rtruediv__: Any
-        __floordiv__: Any
-        __mod__: Any
-        __pow__: Any
-        __rpow__: Any
-        __neg__: Any
-        __lt__: Any
-        __le__: Any
-        __gt__: Any
-        __ge__: Any
 
     def __init__(self, block: Block, desc: VarDesc) -> None:
         self.block = block
@@ -113,24 +95,12 @@ class Variable:
     def ndim(self) -> int:
         return len(self.shape)
 
-    def astype(self, dtype: Any) -> Variable:
-        """A ``cast`` of this variable to another dtype."""
-        from . import operators
-
-        return operators.astype(self, dtype)
-
     def _set_error_clip(self, error_clip: Any) -> None:
         """Clip this variable's gradient (see clip.ErrorClipByValue)."""
         self.error_clip = error_clip
 
     def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
         return str(self)
-
-    def clone(self) -> Variable:
-        """A copy of the value, through an ``assign`` op."""
-        from . import operators
-
-        return operators.unary(self, "assign")
 
     def __str__(self) -> str:
         d = self.desc
@@ -140,7 +110,6 @@ class Variable:
         return f"{type(self).__name__}({d.name!r}, {', '.join([what, *flags])})"
 
     __repr__ = __str__
-    __hash__ = object.__hash__
 
     def __len__(self) -> int:
         n = self.shape[0] if self.shape else 0
@@ -150,17 +119,6 @@ class Variable:
 
     def __iter__(self) -> Any:
         raise FluidTypeError(f"variable {self.name!r} cannot be iterated over; use layers.unstack or layers.split")
-
-    def __bool__(self) -> bool:
-        raise FluidTypeError(
-            f"variable {self.name!r} has no value while the program is built, so it is neither true nor false; "
-            "use layers.cond or layers.Switch"
-        )
-
-    def __getitem__(self, item: Any) -> Variable:
-        from . import operators
-
-        return operators.getitem(self, item)
 
 
 class Parameter(Variable):

@@ -91,14 +91,15 @@ def polynomial_decay(
         zero, one = fill_constant([1], "float32", 0.0), fill_constant([1], "float32", 1.0)
         with Switch() as switch, switch.case(step == zero):
             assign(one, rounds)
-        decay_steps = decay_steps * rounds
+        period: Any = decay_steps * rounds
     else:
         try:
             last = float(decay_steps)
         except (TypeError, ValueError):
             require(False, f"polynomial_decay's decay_steps is a number, not {decay_steps!r}")
         step = elementwise_min(step, fill_constant([1], "float32", last))
-    return (learning_rate - end_learning_rate) * ((1 - step / decay_steps) ** power) + end_learning_rate
+        period = decay_steps
+    return (learning_rate - end_learning_rate) * ((1 - step / period) ** power) + end_learning_rate
 
 
 @located
