@@ -16,8 +16,8 @@ import numpy as np
 
 from ..base.dtypes import numpy_dtype
 from ..ir import edit
-from ..ir.desc import FrozenMap, OpDesc, ProgramDesc, VarDesc, slots
-from ..ops.registry import lookup
+from ..ir.desc import FrozenMap, OpDesc, ProgramDesc, VarDesc
+from ..ops.build import OpBuilder
 from .affine import AFFINE, Affine, Place, activation, parameter
 from .base import Params, new_name, values_of
 from .certificate import Fold
@@ -105,7 +105,7 @@ class Folder:
     folds: list[Fold] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._uid = edit.max_uid(self.values.desc)
+        self._build = OpBuilder.after(self.values.desc)
         self._declared = self.values.desc.blocks[0].vars
 
     def fold(self, found: Found, add_zero: bool = True) -> None:
@@ -144,16 +144,11 @@ class Folder:
             b = self._parameter(base, vector, bias)
             x = self._temporary(out)
             y = self._temporary(out) if ends_with else _result(last)
-            ops.append(self._op("elementwise_add", {"X": x, "Y": b}, {"Out": y}, {"axis": found.place.axis}, last))
+            ops.append(self._build.op("elementwise_add", {"X": x, "Y": b}, {"Out": y}, None, last, axis=found.place.axis))
         if ends_with:
             x = ops[-1].output("Out")[0] if ops else self._temporary(out)
-            ops.append(self._op(ends_with[0], {"X": x}, {"Out": _result(last)}, ends_with[1], last))
+            ops.append(self._build.over(ends_with[0], x, last, _result(last), **ends_with[1]))
         return tuple(ops)
-
-    def _op(self, kind: str, ins: dict[str, str], outs: dict[str, str], attrs: dict[str, Any], origin: OpDesc) -> OpDesc:
-        self._uid += 1
-        role = {"op_role": origin.attrs.get("op_role", 0)}
-        return OpDesc(self._uid, kind, slots(ins), slots(outs), FrozenMap({**lookup(kind).defaults, **attrs, **role}), origin.loc)
 
     def _parameter(self, base: str, like: VarDesc, value: np.ndarray) -> str:
         name = self._new(base)

@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 from ...errors import UnsupportedError
 from ...ir import edit
 from ...ir.desc import FrozenMap, OpDesc, ProgramDesc, VarDesc
+from ...ops.build import OpBuilder
 from ...ops.registry import lookup
 from ...ops.sharding import flat_shapes
 from ...passes.base import Note, Params, Pass, Rewrite, did
 from ...runtime.shard_layout import ShardLayout, Span
-from ..making import Ops
 from ..pserver_plan import PserverPlan
 from .shard_buckets import OwnedBlock, ShardBucket, bins, connected, spans
 from .updates import Update, array_of, goes_on, updates
@@ -117,7 +117,7 @@ class Emission:
     def __init__(self, desc: ProgramDesc, ranks: int, groups: Sequence[Group]) -> None:
         self.desc, self.ranks, self.groups = desc, ranks, groups
         self.block = desc.blocks[0]
-        self.made = Ops(edit.max_uid(desc))
+        self.made = OpBuilder.after(desc)
         self.vars: dict[str, VarDesc] = {}
         self.notes: list[Note] = []
         self.taken = {op.uid for g in groups for u in g.updates.values() for op in u.ops}
@@ -160,7 +160,7 @@ class Emission:
     ) -> OpDesc:
         """An op from X, if there is one, and other inputs to Out."""
         given = {**({"X": x} if x else {}), **(inputs or {})}
-        return self.made.op(kind, given, {"Out": out}, {"op_role": edit.OPTIMIZE, **attrs}, self.at)
+        return self.made.op(kind, given, {"Out": out}, edit.OPTIMIZE, self.at, **attrs)
 
     def moved(self, kind: str, one: ShardBucket, x: Sequence[str], out: str, single: bool = False) -> OpDesc:
         """An op from whole arrays, one for each name of the bin, to a row of it."""
@@ -197,8 +197,7 @@ class Emission:
             written = [s for s in goes_on(op.type) if op.output(s)]  # not read: see `powers`
             unread = {s: (self.declared(group, i, s, width=self._width(op, s, names)),) for s in written}
             inside = edit.rename_op(replace(op, outputs=FrozenMap({**op.outputs, **unread})), names)
-            self.made.uid += 1
-            ops.append(replace(inside, uid=self.made.uid, attrs=FrozenMap({**op.attrs, "op_role_var": group.bins[i].names})))
+            ops.append(replace(inside, uid=self.made.uid(), attrs=FrozenMap({**op.attrs, "op_role_var": group.bins[i].names})))
         self.notes.append(did(group.like.optimizer, f"bin {group.number + i} holds blocks of {', '.join(group.bins[i].names)}"))
         return ops
 

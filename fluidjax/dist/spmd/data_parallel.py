@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from ...ir import edit
 from ...ir.desc import FrozenMap, OpDesc, ProgramDesc
+from ...ops.build import OpBuilder
 from ...ops.statistics import fixed_statistics
 from ...passes.base import Note, Params, Pass, Rewrite, did
-from ..making import Ops
 from .summing import summed
 
 COEFF_NUM_DEVICE, ONE, CUSTOMIZED = "CoeffNumDevice", "One", "Customized"
@@ -35,7 +35,7 @@ class DataParallel(Pass):
     sync_batch_norm: bool = False
 
     def rewrite(self, desc: ProgramDesc, params: Params, keep: frozenset[str]) -> Rewrite:
-        made = Ops(edit.max_uid(desc))
+        made = OpBuilder.after(desc)
         notes: list[Note] = []
         ops: list[OpDesc] = []
         for op in desc.blocks[0].ops:
@@ -51,7 +51,7 @@ class DataParallel(Pass):
         ops = summed(desc, ops, self.fuse, made, notes)
         return Rewrite(edit.replace_ops(desc, 0, ops), notes=tuple(notes))
 
-    def _scaled(self, op: OpDesc, made: Ops, notes: list[Note]) -> list[OpDesc]:
+    def _scaled(self, op: OpDesc, made: OpBuilder, notes: list[Note]) -> list[OpDesc]:
         """The op that begins the backward part, with what makes the gradient of the loss what `scale` says."""
         if self.scale == CUSTOMIZED:
             notes.append(did(op, "dropped, since the gradient of the loss is fed"))
@@ -61,16 +61,16 @@ class DataParallel(Pass):
         (loss,) = op.output("Out")
         notes.append(did(op, f"scaled by 1 / {self.ranks}"))
         attrs = {"scale": 1.0 / self.ranks, "bias": 0.0, "bias_after_scale": True, "op_role": edit.BACKWARD | edit.LOSS}
-        return [op, made("scale", [loss], attrs, op)]
+        return [op, made.over("scale", [loss], op, **attrs)]
 
 
-def _mean_loss(desc: ProgramDesc, op: OpDesc, ranks: int, made: Ops) -> tuple[ProgramDesc, list[OpDesc]]:
+def _mean_loss(desc: ProgramDesc, op: OpDesc, ranks: int, made: OpBuilder) -> tuple[ProgramDesc, list[OpDesc]]:
     """An optimizer op that takes the loss, with its mean over the ranks instead."""
     (loss,) = op.input("Loss")
     mean = loss + "@MEAN"
     desc = edit.add_vars(desc, 0, [replace(desc.blocks[0].vars[loss], name=mean)])
-    share = made("scale", [loss], {"scale": 1.0 / ranks, "op_role": edit.OPTIMIZE}, op, [mean])
-    total = made("c_allreduce_sum", [mean], {"op_role": edit.OPTIMIZE}, op)
+    share = made.over("scale", [loss], op, [mean], scale=1.0 / ranks, op_role=edit.OPTIMIZE)
+    total = made.over("c_allreduce_sum", [mean], op, op_role=edit.OPTIMIZE)
     return desc, [share, total, replace(op, inputs=FrozenMap({**op.inputs, "Loss": (mean,)}))]
 
 

@@ -15,9 +15,9 @@ import numpy as np
 from ...base.dtypes import VarType
 from ...ir import edit
 from ...ir.desc import BlockDesc, BlockRef, FrozenMap, OpDesc, ProgramDesc, VarDesc
+from ...ops.build import OpBuilder
 from ...passes.base import Params, Pass, Rewrite, did, new_name
 from ...runtime.scope import Scope
-from ..making import Ops
 from ..pserver_plan import PserverPlan
 from .summing import SMALL
 
@@ -51,7 +51,7 @@ class ExchangeDeltas(Pass):
     def rewrite(self, desc: ProgramDesc, params: Params, keep: frozenset[str]) -> Rewrite:
         if not self.parameters:
             return Rewrite(desc)
-        made, last = Ops(edit.max_uid(desc)), desc.blocks[0].ops[-1]
+        made, last = OpBuilder.after(desc), desc.blocks[0].ops[-1]
         deltas = {p: replace(snapshot(desc, p), name=p + "@DELTA", persistable=False) for p in self.parameters}
         exchange = self._exchange(deltas, made, last)
         notes = (did(last, f"{len(deltas)} parameters are exchanged after every {self.every} steps"),)
@@ -62,36 +62,36 @@ class ExchangeDeltas(Pass):
         inside = BlockDesc(FrozenMap({v.name: v for v in deltas.values()}), tuple(exchange), parent=0)
         return Rewrite(_now_and_then(desc, inside, self.every, made, last), notes=notes)
 
-    def _exchange(self, deltas: dict[str, VarDesc], made: Ops, at: OpDesc) -> list[OpDesc]:
+    def _exchange(self, deltas: dict[str, VarDesc], made: OpBuilder, at: OpDesc) -> list[OpDesc]:
         before, after = list[OpDesc](), list[OpDesc]()
         for param, var in deltas.items():
             delta, old = var.name, param + SNAPSHOT
             before += [
-                made.op("elementwise_sub", {"X": [param], "Y": [old]}, {"Out": [delta]}, ATTRS, at),
-                made("scale", [delta], {**ATTRS, "scale": 1.0 / self.ranks}, at),
-                made.op("elementwise_sub", {"X": [param], "Y": [delta]}, {"Out": [param]}, ATTRS, at),
+                made.op("elementwise_sub", {"X": [param], "Y": [old]}, {"Out": [delta]}, edit.OPTIMIZE, at),
+                made.over("scale", [delta], at, **ATTRS, scale=1.0 / self.ranks),
+                made.op("elementwise_sub", {"X": [param], "Y": [delta]}, {"Out": [param]}, edit.OPTIMIZE, at),
             ]
             after += [
-                made.op("elementwise_add", {"X": [param], "Y": [delta]}, {"Out": [param]}, ATTRS, at),
-                made.op("elementwise_add", {"X": [old], "Y": [delta]}, {"Out": [old]}, ATTRS, at),
+                made.op("elementwise_add", {"X": [param], "Y": [delta]}, {"Out": [param]}, edit.OPTIMIZE, at),
+                made.op("elementwise_add", {"X": [old], "Y": [delta]}, {"Out": [old]}, edit.OPTIMIZE, at),
             ]
         small = [v.name for v in deltas.values() if math.prod(v.shape or ()) <= SMALL]
-        sums = [made("c_fused_allreduce_sum", small, ATTRS, at)] if small else []
-        sums += [made("c_allreduce_sum", [v.name], ATTRS, at) for v in deltas.values() if v.name not in small]
+        sums = [made.over("c_fused_allreduce_sum", small, at, **ATTRS)] if small else []
+        sums += [made.over("c_allreduce_sum", [v.name], at, **ATTRS) for v in deltas.values() if v.name not in small]
         return [*before, *sums, *after]
 
 
-def _now_and_then(desc: ProgramDesc, inside: BlockDesc, every: int, made: Ops, at: OpDesc) -> ProgramDesc:
+def _now_and_then(desc: ProgramDesc, inside: BlockDesc, every: int, made: OpBuilder, at: OpDesc) -> ProgramDesc:
     """The program with a block that runs after every `every` steps; all ranks count alike."""
     period, due, scopes = (new_name(COUNTER + n, desc.blocks[0].vars) for n in (".every", ".due", ".scopes"))
     outer = [n for n in dict.fromkeys(n for op in inside.ops for n in op.reads) if n not in inside.vars]
     ops = [
-        made("increment", [COUNTER], {**ATTRS, "step": 1.0}, at),
+        made.over("increment", [COUNTER], at, **ATTRS, step=1.0),
         _number(period, every, made, at),
-        made.op("greater_equal", {"X": [COUNTER], "Y": [period]}, {"Out": [due]}, ATTRS, at),
+        made.op("greater_equal", {"X": [COUNTER], "Y": [period]}, {"Out": [due]}, edit.OPTIMIZE, at),
         made.op(
             "conditional_block", {"Cond": [due], "Input": [COUNTER, *outer]}, {"Out": [COUNTER, *outer], "Scope": [scopes]},
-            {**ATTRS, "sub_block": BlockRef(len(desc.blocks)), "is_scalar_condition": True}, at,
+            edit.OPTIMIZE, at, sub_block=BlockRef(len(desc.blocks)), is_scalar_condition=True,
         ),
     ]  # fmt: skip
     inside = replace(inside, ops=(_number(COUNTER, 0, made, at), *inside.ops))
@@ -107,9 +107,9 @@ def _counted(name: str, persistable: bool = False) -> VarDesc:
     return VarDesc(name, (1,), "int64", persistable=persistable, stop_gradient=True)
 
 
-def _number(name: str, value: int, made: Ops, at: OpDesc) -> OpDesc:
-    attrs = {**ATTRS, "shape": (1,), "dtype": int(VarType.INT64), "value": float(value), "str_value": str(value)}
-    return made.op("fill_constant", {}, {"Out": [name]}, attrs, at)
+def _number(name: str, value: int, made: OpBuilder, at: OpDesc) -> OpDesc:
+    attrs = {"shape": (1,), "dtype": int(VarType.INT64), "value": float(value), "str_value": str(value)}
+    return made.op("fill_constant", {}, {"Out": [name]}, edit.OPTIMIZE, at, **attrs)
 
 
 def remembered(plan: PserverPlan) -> dict[str, VarDesc]:

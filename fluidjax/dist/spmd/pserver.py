@@ -12,10 +12,10 @@ from typing import ClassVar
 from ...graph.program import Program
 from ...ir import edit
 from ...ir.desc import OpDesc, ProgramDesc
+from ...ops.build import OpBuilder
 from ...passes.base import Note, Params, Pass, Rewrite, did
 from ...runtime.placement import Mesh
 from ...runtime.scope import Scope
-from ..making import Ops
 from ..pserver_plan import PserverPlan
 from . import geo
 from .block_partition import PartitionedOptimizer, deal_of, grouped
@@ -40,15 +40,15 @@ class AverageSent(Pass):
     sent: tuple[str, ...]
 
     def rewrite(self, desc: ProgramDesc, params: Params, keep: frozenset[str]) -> Rewrite:
-        made, notes = Ops(edit.max_uid(desc)), list[Note]()
+        made, notes = OpBuilder.after(desc), list[Note]()
         last = {n: op.uid for op in desc.blocks[0].ops if not on_pservers(op) for n in op.writes if n in self.sent}
         out: list[OpDesc] = []
         for op in desc.blocks[0].ops:
             out.append(op)
             for name in (n for n in dict.fromkeys(op.writes) if last.get(n) == op.uid):
                 notes.append(did(op, f"{name} averaged over the ranks"))
-                out.append(made("c_allreduce_sum", [name], {"ring_id": 0, "op_role": edit.BACKWARD}, op))
-                out.append(made("scale", [name], {"scale": 1.0 / self.ranks, "op_role": edit.BACKWARD}, op))
+                out.append(made.over("c_allreduce_sum", [name], op, ring_id=0, op_role=edit.BACKWARD))
+                out.append(made.over("scale", [name], op, scale=1.0 / self.ranks, op_role=edit.BACKWARD))
         return Rewrite(edit.replace_ops(desc, 0, out), notes=tuple(notes))
 
 

@@ -14,11 +14,11 @@ from typing import ClassVar
 
 from ...ir import edit, walk
 from ...ir.desc import OpDesc, ProgramDesc, VarDesc
+from ...ops.build import OpBuilder
 from ...ops.registry import traits
 from ...ops.sharding import flat_shapes, piece_size
 from ...passes.base import Note, Params, Pass, Rewrite, did, refused
 from ...runtime.shard_layout import ShardLayout, even
-from ..making import Ops
 from .summing import pairs
 
 
@@ -51,7 +51,7 @@ class _Sharding:
     def __init__(self, desc: ProgramDesc, options: ShardOptimizer, keep: frozenset[str]) -> None:
         self.desc, self.ranks, self.keep = desc, options.ranks, keep
         self.block = desc.blocks[0]
-        self.made = Ops(edit.max_uid(desc))
+        self.made = OpBuilder.after(desc)
         self.vars: dict[str, VarDesc] = {}
         self.notes: list[Note] = []
         self.uses = Counter(n for op in self.block.ops for n in dict.fromkeys((*op.reads, *op.writes)))
@@ -170,8 +170,7 @@ class _Sharding:
         return _at_piece(name)
 
     def _new(self, kind: str, x: list[str], out: list[str], at: OpDesc, **attrs: object) -> OpDesc:
-        given = {"nranks": self.ranks, "ring_id": 0, "op_role": edit.OPTIMIZE, **attrs}
-        return self.made(kind, x, given, at, out)
+        return self.made.over(kind, x, at, out, nranks=self.ranks, ring_id=0, op_role=edit.OPTIMIZE, **attrs)
 
     def _gather(self, pieces: list[str], wholes: list[str], like: list[VarDesc], at: OpDesc) -> OpDesc:
         shapes = flat_shapes([v.shape or () for v in like])

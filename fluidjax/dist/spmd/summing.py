@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from ...ir import edit, walk
 from ...ir.desc import OpDesc, ProgramDesc
+from ...ops.build import OpBuilder
 from ...passes.base import Note, did
-from ..making import Ops
 
 SMALL = 8192  # elements: a gradient up to this size shares a message, since a message costs more than a copy
 
@@ -20,7 +20,7 @@ def pairs(op: OpDesc) -> Iterator[tuple[str, str]]:
         yield from zip(names[::2], names[1::2], strict=True)
 
 
-def summed(desc: ProgramDesc, ops: Sequence[OpDesc], fuse: bool, made: Ops, notes: list[Note]) -> list[OpDesc]:
+def summed(desc: ProgramDesc, ops: Sequence[OpDesc], fuse: bool, made: OpBuilder, notes: list[Note]) -> list[OpDesc]:
     """The ops with a sum over the ranks after every completed gradient; small ones wait for each other, if `fuse`."""
     out: list[OpDesc] = []
     scattered = {n for op in ops if op.type == "c_fused_reducescatter" for n in op.reads}  # that sums them too
@@ -32,7 +32,7 @@ def summed(desc: ProgramDesc, ops: Sequence[OpDesc], fuse: bool, made: Ops, note
             return
         last = list(waiting.values())[-1]
         kind = "c_allreduce_sum" if len(waiting) == 1 else "c_fused_allreduce_sum"
-        out.append(made(kind, list(waiting), attrs, last))
+        out.append(made.over(kind, list(waiting), last, **attrs))
         waiting.clear()
 
     for op in ops:
@@ -47,7 +47,7 @@ def summed(desc: ProgramDesc, ops: Sequence[OpDesc], fuse: bool, made: Ops, note
             if fuse and _elements(desc, param) <= SMALL and not _sparse(desc, grad):
                 waiting[grad] = op
             else:
-                out.append(made("c_allreduce_sum", [grad], attrs, op))
+                out.append(made.over("c_allreduce_sum", [grad], op, **attrs))
     send()
     return out
 

@@ -14,13 +14,13 @@ from typing import ClassVar
 from ...errors import UnsupportedError
 from ...ir import edit, walk
 from ...ir.desc import FrozenMap, OpDesc, ProgramDesc, VarDesc
+from ...ops.build import OpBuilder
 from ...ops.kinds import kind_of_output
 from ...ops.registry import lookup, traits
 from ...ops.selected import KIND
 from ...ops.table import Split
 from ...passes.base import Note, Params, Pass, Rewrite, did, refused
 from ...runtime.shard_layout import ShardLayout, Span
-from ..making import Ops
 from ..pserver_plan import PlannedParam, PlannedTable, PserverPlan
 
 LOOKUPS = ("lookup_table", "lookup_table_v2")
@@ -199,7 +199,7 @@ class _Sharding:
         self.desc, self.table, self.notes = desc, table, notes
         self.vars = desc.blocks[0].vars
         self.uses = uses(desc, table.name)
-        self.made = Ops(edit.max_uid(desc))
+        self.made = OpBuilder.after(desc)
         self.owned = table.grad + "@OWNED"
         self.attrs = {**table.split.attrs(), "ring_id": 0}
 
@@ -228,7 +228,7 @@ class _Sharding:
         step = next(op for op in updates if table.name in op.output("ParamOut"))
         begins = step if table.rate else next(op for op in updates if table.grad in op.reads)
         self.notes.append(did(step, f"{table.name} is updated on the ranks that hold its rows"))
-        owned = self.made("c_table_owned", [table.grad], self._role({**self.attrs, "scale": table.scale}), begins, [self.owned])
+        owned = self.made.over("c_table_owned", [table.grad], begins, [self.owned], **self._role, **self.attrs, scale=table.scale)
         if table.rate:
             gone: dict[int, list[OpDesc]] = {op.uid: [] for op in updates}
             return {**gone, step.uid: [owned, self._plain(step)]}
@@ -239,12 +239,12 @@ class _Sharding:
     def _plain(self, step: OpDesc) -> OpDesc:
         """The op of plain sgd, which updates an is_distributed table."""
         table = self.table
-        op = self.made("sgd", [], self._role({}), step, [])
-        given = {"Param": (table.name,), "Grad": (self.owned,), "LearningRate": (table.rate,)}
-        return replace(op, inputs=FrozenMap(given), outputs=FrozenMap({"ParamOut": (table.name,)}))
+        given = {"Param": table.name, "Grad": self.owned, "LearningRate": table.rate}
+        return self.made.op("sgd", given, {"ParamOut": table.name}, None, step, **self._role)
 
-    def _role(self, attrs: Mapping[str, object]) -> Mapping[str, object]:
-        return {**attrs, "op_role": edit.OPTIMIZE, "op_role_var": (self.table.name, self.owned)}
+    @property
+    def _role(self) -> dict[str, object]:
+        return {"op_role": edit.OPTIMIZE, "op_role_var": (self.table.name, self.owned)}
 
     def _declared(self) -> Iterator[VarDesc]:
         """The table, the state and the temporary values of the update, as one rank has them."""
@@ -289,7 +289,7 @@ class MakeTables(Pass):
     cut: tuple[tuple[str, Split], ...]
 
     def rewrite(self, desc: ProgramDesc, params: Params, keep: frozenset[str]) -> Rewrite:
-        made, notes = Ops(edit.max_uid(desc)), list[Note]()
+        made, notes = OpBuilder.after(desc), list[Note]()
         splits = dict(self.cut)
         block = desc.blocks[0]
         alone = {n for n in splits if _fills(block.ops, n)}
@@ -307,7 +307,7 @@ class MakeTables(Pass):
         for name, whole in wholes.items():
             assert last is not None
             notes.append(did(last, f"{name} is made whole and cut"))
-            ops.append(made("c_table_rows", [whole], {**splits[name].attrs(), "ring_id": 0}, last, [name]))
+            ops.append(made.over("c_table_rows", [whole], last, [name], **splits[name].attrs(), ring_id=0))
         vars = [replace(block.vars[n], shape=_rows(block.vars[n], s)) for n, s in self.cut if n in block.vars]
         vars += [replace(block.vars[n], name=w, persistable=False) for n, w in wholes.items()]
         return Rewrite(edit.add_vars(edit.replace_ops(desc, 0, ops), 0, vars), notes=tuple(notes))
