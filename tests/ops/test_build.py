@@ -40,7 +40,7 @@ def test_stands_where_its_origin_stands() -> None:
 
 def test_takes_what_the_type_takes() -> None:
     make = OpBuilder(0)
-    with pytest.raises(UnknownOpError, match="op 'scale' has no attribute 'scal'.*'scale'"):
+    with pytest.raises(UnknownOpError, match=r"op 'scale' has no attribute 'scal'.*'scale'"):
         make.op("scale", {"X": "x"}, {"Out": "x"}, scal=2.0)
-    with pytest.raises(FluidTypeError, match="attribute 'scale' of op 'scale' is FLOAT, which 'two' is not"):
+    with pytest.raises(FluidTypeError, match=r"attribute 'scale' of op 'scale' is FLOAT, which 'two' is not"):
         make.op("scale", {"X": "x"}, {"Out": "x"}, scale="two")
