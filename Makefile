@@ -10,6 +10,8 @@ CHECK = import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in $(CANDIDATES); do if $$p -c '$(CHECK)' >/dev/null 2>&1; then echo $$p; break; fi; done)
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# The tests start some 150 processes; each would compile the package anew (0.4 s) where bytecode may not be kept.
+unexport PYTHONDONTWRITEBYTECODE
 
 .NOTPARALLEL:
 .PHONY: help models demo test test-fast search bench lint format api clean

@@ -58,3 +58,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
             patch.setattr(jax, "jit", ordinary_jit)
             patch.delenv("XLA_FLAGS")
         return (yield)
+
+
+@pytest.fixture
+def forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a launcher in this process starts are forks of one that has done the imports."""
+    from fluidjax.dist.jobs import children
+
+    from .forked import AS_SUBPROCESS
+
+    monkeypatch.setattr(children, "subprocess", AS_SUBPROCESS)

@@ -3,46 +3,50 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import fluidjax as fluid
+from fluidjax import cli
 
 from .model import Job
 
 ROOT = Path(__file__).parents[2]
+Launch = Callable[[Path, int, str], tuple[int, str, str]]
 
 
-def launch(folder: Path, until: int, kind: str) -> subprocess.CompletedProcess[str]:
-    """A job of two processes."""
-    script = str(ROOT / "tests" / "checkpoint" / "job.py")
-    command = [sys.executable, "-m", "fluidjax", "launch", "--nproc", "2", script, str(folder), str(until), kind]
-    env = {k: v for k, v in os.environ.items() if "PADDLE" not in k} | {"JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=240)
+@pytest.fixture
+def launch(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, forked: None) -> Launch:
+    """A job of two processes: exit code, stdout, stderr."""
+    monkeypatch.chdir(ROOT)
+
+    def run(folder: Path, until: int, kind: str) -> tuple[int, str, str]:
+        code = cli.main(["launch", "--nproc", "2", str(ROOT / "tests" / "checkpoint" / "job.py"), str(folder), str(until), kind])
+        return code, *capfd.readouterr()
+
+    return run
 
 
-def launched(folder: Path, until: int, kind: str) -> list[dict[str, Any]]:
+def launched(launch: Launch, folder: Path, until: int, kind: str) -> list[dict[str, Any]]:
     """What the two processes print."""
-    done = launch(folder, until, kind)
-    assert done.returncode == 0, done.stderr
-    said = sorted(line for line in done.stdout.splitlines() if "RESULT" in line)
+    code, out, err = launch(folder, until, kind)
+    assert code == 0, err
+    said = sorted(line for line in out.splitlines() if "RESULT" in line)
     return [json.loads(line.split("RESULT", 1)[1]) for line in said]
 
 
 @pytest.mark.slow
-def test_two_processes_with_their_optimizer_state_in_pieces(tmp_path: Path) -> None:
-    whole = launched(tmp_path, 4, "pieces")
+def test_two_processes_with_their_optimizer_state_in_pieces(launch: Launch, tmp_path: Path) -> None:
+    whole = launched(launch, tmp_path, 4, "pieces")
     assert len(whole) == 2 and whole[0]["losses"] != whole[1]["losses"]
     one = Job(normed=True)
     assert one.load(str(tmp_path)).step == 4
     assert one.state() == whole[0]["state"]
     fluid.io.clean_checkpoint(tmp_path, after=2)
-    rest = launched(tmp_path, 4, "pieces")
+    rest = launched(launch, tmp_path, 4, "pieces")
     assert [r["losses"] for r in rest] == [w["losses"][2:] for w in whole]
     assert [r["state"] for r in rest] == [w["state"] for w in whole]
 
@@ -55,8 +59,8 @@ def test_two_processes_with_their_optimizer_state_in_pieces(tmp_path: Path) -> N
         ("apart", "trainer 0 and trainer 1 do not take the same checkpoint at the same time; the first difference: trainer 0 has"),
     ],
 )
-def test_trainers_that_do_not_save_together(kind: str, sentence: str, tmp_path: Path) -> None:
+def test_trainers_that_do_not_save_together(launch: Launch, kind: str, sentence: str, tmp_path: Path) -> None:
     """A sentence, where orbax would wait."""
-    done = launch(tmp_path / "folder", 4, kind)
-    assert done.returncode != 0
-    assert f"fluidjax launch: {sentence}" in done.stderr or f"[trainer 0] fluidjax.errors.JobError: {sentence}" in done.stderr
+    code, _, err = launch(tmp_path / "folder", 4, kind)
+    assert code != 0
+    assert f"fluidjax launch: {sentence}" in err or f"[trainer 0] fluidjax.errors.JobError: {sentence}" in err

@@ -11,6 +11,8 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax import cli
+from fluidjax.dist.jobs import children
+from tests.forked import AS_SUBPROCESS
 
 from . import pserver_job
 
@@ -24,6 +26,7 @@ def launched(folder: Path, trainers: int, pservers: int, steps: int) -> list[Val
     """What each trainer held in the end."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
+        patch.setattr(children, "subprocess", AS_SUBPROCESS)
         words = ["launch", "--nproc", str(trainers), "--pservers", str(pservers), pserver_job.__file__, str(folder), str(steps)]
         assert cli.main(words) == 0
     return [dict(np.load(folder / f"trainer_{rank}.npz")) for rank in range(trainers)]

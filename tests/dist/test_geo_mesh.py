@@ -274,6 +274,7 @@ def test_digits(ranks: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_a_script_in_the_documents_form_runs_as_a_job_of_processes(tmp_path: Path) -> None:
     """Two trainers and two pservers: each trainer's parameters after every step, what it saves, and a checkpoint."""
     steps, script = batches(2, 7), Path(__file__).with_name("geo_script.py")

@@ -76,7 +76,13 @@ ENV = {k: v for k, v in os.environ.items() if "PADDLE" not in k} | {"JAX_PLATFOR
 
 
 @pytest.fixture
-def launch(capfd, monkeypatch):
+def launch(launch_for_real, forked):
+    """The same by forked processes."""
+    return launch_for_real
+
+
+@pytest.fixture
+def launch_for_real(capfd, monkeypatch):
     """``fluidjax launch`` with these words: exit code, stdout, stderr."""
     monkeypatch.chdir(ROOT)
 
@@ -86,8 +92,8 @@ def launch(capfd, monkeypatch):
     return run
 
 
-def test_two_trainers_and_two_pservers(launch, script):
-    code, out, err = launch("--nproc", "2", "--pservers", "2", script, "run", "0")
+def test_two_trainers_and_two_pservers(launch_for_real, script):
+    code, out, err = launch_for_real("--nproc", "2", "--pservers", "2", script, "run", "0")
     assert (code, sorted(out.splitlines())) == (
         0,
         ["[pserver 0] served 127.0.0.1", "[pserver 1] served 127.0.0.2", "[trainer 0] sum 2.0", "[trainer 1] sum 2.0"],

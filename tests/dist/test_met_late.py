@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fluidjax.dist.jobs import wire
+from tests import forked
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
@@ -30,7 +31,7 @@ def start(case: str, before: str = "") -> list[tuple[int, str, str]]:
     words = [sys.executable, "-c", SCRIPT.format(case=case, before=before), f"127.0.0.1:{wire.free_port()}"]
     env = {k: v for k, v in os.environ.items() if "PADDLE" not in k} | {"JAX_PLATFORMS": "cpu"}
     running = [
-        subprocess.Popen([*words, str(rank)], cwd=ROOT, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        forked.Popen([*words, str(rank)], cwd=ROOT, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         for rank in (0, 1)
     ]
     try:
@@ -76,8 +77,8 @@ trainers.here, here = (lambda: here("plain")), trainers.here
 
 def test_processes_that_cannot_reach_one_another_train_all_the_same() -> None:
     unreachable = """
-from fluidjax.dist import cluster, runtime
-cluster._own_address, runtime.MEETING = (lambda: "192.0.2.1"), 1.0
+from fluidjax.dist.jobs import cluster, process
+cluster._own_address, process.MEETING = (lambda: "192.0.2.1"), 1.0
 trainers.here, here = (lambda: here("plain")), trainers.here
 """
     for code, out, err in start("here", unreachable):

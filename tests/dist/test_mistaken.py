@@ -12,6 +12,7 @@ import pytest
 from fluidjax import cli
 from fluidjax.dist.jobs.env import Endpoint
 from fluidjax.dist.jobs.launch import job_specs
+from tests import forked
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
@@ -29,7 +30,7 @@ def by_hand(mistake: str) -> list[tuple[str, int, str]]:
     command = [sys.executable, "-m", "fluidjax", "launch", SCRIPT, mistake]
     specs = job_specs(command, 2, 1, Endpoint("127.0.0.1", 1), "", environ=os.environ | {"JAX_PLATFORMS": "cpu"})
     envs = [{k: v for k, v in spec.env.items() if not k.startswith("FLUIDJAX")} for spec in specs]
-    running = [subprocess.Popen(command, cwd=ROOT, env=env, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for env in envs]
+    running = [forked.Popen(command, cwd=ROOT, env=env, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for env in envs]
     try:
         return [(s.name, p.returncode, err) for s, p in zip(specs, running, strict=True) for _, err in [p.communicate(timeout=95)]]
     finally:
@@ -38,6 +39,7 @@ def by_hand(mistake: str) -> list[tuple[str, int, str]]:
 
 
 @pytest.mark.parametrize("mistake", SENTENCES)
+@pytest.mark.usefixtures("forked")
 def test_under_the_launcher(mistake: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     assert cli.main(["launch", "--nproc", "2", "--pservers", "1", SCRIPT, mistake]) == 1

@@ -24,6 +24,7 @@ from fluidjax.dist.jobs.handshake import Hello, read_hello, trainers_text
 from fluidjax.dist.jobs.hub import Hub
 from fluidjax.dist.jobs.link import Link
 from fluidjax.errors import JobError, ParseError
+from tests import forked
 from tests.examples import examples
 
 ROOT = Path(__file__).parents[2]
@@ -394,14 +395,13 @@ time.sleep(600)
 """
 
 
-def start(*envs, script=SCRIPT):
+def start(*envs, script=SCRIPT, popen=forked.Popen):
     """Processes with these variables each; (exit code, stdout, stderr) of each."""
     clean = {k: v for k, v in os.environ.items() if "PADDLE" not in k} | {"JAX_PLATFORMS": "cpu", "FLAGS_rpc_deadline": "120000"}
     running = [
-        subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                         env=clean | env)
+        popen([sys.executable, "-c", script], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean | env)
         for env in envs
-    ]  # fmt: skip
+    ]
     try:
         return [(p.returncode, out, err) for p in running for out, err in [p.communicate(timeout=240)]]
     finally:
@@ -415,7 +415,7 @@ def trainer(rank, ports, **more):
 
 def test_two_processes_without_a_launcher():
     ports = wire.free_port(), 6170
-    results = start(trainer(0, ports), trainer(1, ports))
+    results = start(trainer(0, ports), trainer(1, ports), popen=subprocess.Popen)
     assert [(code, out.splitlines()[-1]) for code, out, _ in results] == [(0, "0 2 2"), (0, "1 2 2")]
 
 

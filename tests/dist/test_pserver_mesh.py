@@ -53,6 +53,7 @@ def test_recorded_jobs(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("trainers", "pservers"), [(2, 2), (1, 1)])
+@pytest.mark.usefixtures("forked")
 def test_a_script_in_the_documents_form_runs_as_a_job(trainers: int, pservers: int, tmp_path: Path) -> None:
     """Against the recorded job of two trainers, and for one trainer, where 1.8.5's hangs, against one process."""
     record = recorded()["mlp_adam"]
@@ -80,6 +81,7 @@ def test_a_script_in_the_documents_form_runs_as_a_job(trainers: int, pservers: i
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_an_asynchronous_script_runs_as_a_job(tmp_path: Path) -> None:
     """Against the ranks of one process with the same seed: the same order of arrival, so the same losses and parameters."""
     job = dict(recorded()["mlp_adam"]["job"], sync_mode=False, config={"sync_mode": False})

@@ -158,6 +158,7 @@ def test_no_device_has_more_than_its_share(distributed: bool) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dealt", "runs"])
+@pytest.mark.usefixtures("forked")
 def test_a_job_of_processes(kind: str, tmp_path: Path) -> None:
     """Two trainers and two pservers by the launcher, against the messages of LocalJob."""
     script = Path(__file__).with_name("table_script.py")

@@ -19,7 +19,7 @@ ROOT = Path(SCRIPT).parents[2]
 
 
 @pytest.fixture
-def job(tmp_path, capfd, monkeypatch):
+def job(tmp_path, capfd, monkeypatch, forked):
     """Run cases in a job: exit code, stderr, {case: [what each trainer found]}."""
     monkeypatch.chdir(ROOT)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from fluidjax.ops.ragged import like, rows_of
 
-from .running import Run, cotangents, tree
+from .running import Batch, Run, cotangents, tree
+from .together import attempt, given
 
 STEP = 1e-5
 
@@ -25,17 +27,25 @@ def loss(run: Run, outputs: dict[str, Any]) -> float:
     return sum(float(np.vdot(c, o)) for c, o in _pairs(cotangents(run.sample, outputs), outputs))
 
 
-def numeric(run: Run, direction: dict[str, Any]) -> float:
-    """The derivative of the loss along `direction`."""
+def numeric(run: Run, seed: int) -> float:
+    """The derivative of the loss along the direction of this seed."""
+    assert run.batch is not None
+    up, down = (loss(run, given(_moved_batch(run.batch, seed, step)[run])[0]) for step in (STEP, -STEP))
+    return (up - down) / (2 * STEP)
 
-    def moved(step: float) -> float:
+
+@cache
+def _moved_batch(batch: Batch, seed: int, step: float) -> dict[Run, Any]:
+    """The results of a batch whose runs are moved so far, each in its direction."""
+
+    def moved(run: Run) -> dict[str, Any]:
         inputs = dict(run.inputs)
-        for slot, d in direction.items():
+        for slot, d in directions(run, seed).items():
             x = inputs[slot]
             inputs[slot] = like(x, _moved(rows_of(x), d, step))
-        return loss(run, run.at(inputs)[0])
+        return inputs
 
-    return (moved(STEP) - moved(-STEP)) / (2 * STEP)
+    return batch.at({run: attempt(lambda run=run: moved(run)) for run in batch.runs})
 
 
 def _moved(x: Any, d: Any, step: float) -> Any:

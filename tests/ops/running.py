@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,12 +19,10 @@ from fluidjax.ops.registry import GRAD, OpDef, Reuse, canonical, lookup
 from fluidjax.runtime.bucketing import bucketed
 
 from .sample import Sample, cotangent
+from .together import Together, attempt, given
 
-# Compiling takes all the time, so the compiler is told to try less hard: 25 ms a sample instead of 75.
-QUICK = {
-    "xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True,
-    "xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1,
-}  # fmt: skip
+Results = tuple[dict[str, Any], dict[str, Any]]  # outputs by slot, gradients by input slot
+
 # What an op raises that must know a value, not only its shape.
 NOT_TRACEABLE = (UnsupportedError, EnforceNotMet, jax.errors.JAXTypeError, jax.errors.JAXIndexError)
 _FLOAT_DTYPES = {VarType.FP32: VarType.FP64}
@@ -66,12 +64,13 @@ def _floats(value: Any) -> bool:
     return all(a.dtype.kind == "f" for a in (value if isinstance(value, list) else [value]))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Run:
-    """One execution of a sample: in the precision it is written in, or (`wide`) in float64."""
+    """One execution of a sample: in the precision it is written in, or (`wide`) in float64; compiled with others of a batch."""
 
     sample: Sample
     wide: bool = False
+    batch: Batch | None = None
 
     @property
     def definition(self) -> OpDef:
@@ -90,32 +89,29 @@ class Run:
             attrs.update({n: _FLOAT_DTYPES.get(attrs[n], attrs[n]) for n in _DTYPE_ATTRS if n in attrs})
         return attrs
 
-    def execute(self, inputs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def execute(self, inputs: Mapping[str, Any]) -> Results:
         """Outputs by slot, and gradients by input slot if the sample asks for any."""
         key = jax.random.key(7) if self.definition.random else None
         outputs = tree(jnp.asarray, self.definition(inputs, self.attrs, key))
         return outputs, Gradient(self, inputs, outputs).by_slot() if self.sample.grad else {}
 
     @cached_property
-    def compiled(self) -> Callable[[Mapping[str, Any]], tuple[dict[str, Any], dict[str, Any]]]:
-        """execute() under jit. Integers that decide a shape are constants; what still cannot be traced runs eagerly."""
-        for traced in (list(self.inputs), [s for s, v in self.inputs.items() if _floats(v)]):
-            fixed = {s: v for s, v in self.inputs.items() if s not in traced}
-            given = {s: self.inputs[s] for s in traced}
+    def jitted(self) -> tuple[Any, tuple[str, ...]] | None:
+        """execute() under jit, and the slots it takes. Integers that decide a shape are constants; None: it cannot be traced."""
+        for slots in (tuple(self.inputs), tuple(s for s, v in self.inputs.items() if _floats(v))):
+            fixed = {s: v for s, v in self.inputs.items() if s not in slots}
+            run = jax.jit(lambda given, fixed=fixed: self.execute({**fixed, **given}))
             try:
-                run = compiled(lambda given, fixed=fixed: self.execute({**fixed, **given}), given)
+                run.trace({s: self.inputs[s] for s in slots})
             except NOT_TRACEABLE:
                 continue
-            return lambda inputs, traced=traced, run=run: run({s: inputs[s] for s in traced})
-        return lambda inputs: self.execute(tree(jnp.asarray, inputs))
+            return run, slots
+        return None
 
-    def at(self, inputs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        with jax.enable_x64(True):
-            return self.compiled(inputs)
-
-    @cached_property
-    def result(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return self.at(self.inputs)
+    @property
+    def result(self) -> Results:
+        assert self.batch is not None
+        return given(self.batch.results[self])
 
     @property
     def outputs(self) -> dict[str, Any]:
@@ -126,13 +122,33 @@ class Run:
         return self.result[1]
 
 
-def compiled(fn: Callable[..., Any], *inputs: Mapping[str, Any]) -> Callable[..., Any]:
-    """A jitted function, compiled for such inputs in little time."""
-    lowered = jax.jit(fn).lower(*inputs)
-    try:
-        return lowered.compile(QUICK)
-    except jax.errors.JaxRuntimeError:  # a compiler that does not know these options
-        return lowered.compile()
+class Batch:
+    """Executions of several samples in one compiled program; those that cannot be traced run eagerly."""
+
+    def __init__(self, samples: Sequence[Sample], wide: bool = False) -> None:
+        self.runs = [Run(sample, wide, self) for sample in samples]
+
+    @cached_property
+    def _jitted(self) -> dict[Run, Any]:
+        """Of each run, its function and slots, None, or why there is none."""
+        return {run: attempt(lambda run=run: run.jitted) for run in self.runs}
+
+    @cached_property
+    def _together(self) -> Together:
+        return Together([(f[0], ({s: r.inputs[s] for s in f[1]},)) for r, f in self._jitted.items() if isinstance(f, tuple)])
+
+    def at(self, inputs: Mapping[Run, Any]) -> dict[Run, Any]:
+        """The results for these inputs of the runs; an exception for what raised one."""
+        with jax.enable_x64(True):
+            found = {r: f for r, f in self._jitted.items() if not isinstance(f, tuple)}
+            found |= {r: attempt(lambda r=r: r.execute(tree(jnp.asarray, inputs[r]))) for r, f in found.items() if f is None}
+            there = [r for r in self.runs if r not in found]
+            results = self._together([({s: inputs[r][s] for s in self._jitted[r][1]},) for r in there])
+            return {**found, **dict(zip(there, results, strict=True))}
+
+    @cached_property
+    def results(self) -> dict[Run, Any]:
+        return self.at({run: attempt(lambda run=run: run.inputs) for run in self.runs})
 
 
 def cotangents(sample: Sample, outputs: Mapping[str, Any]) -> dict[str, Any]:

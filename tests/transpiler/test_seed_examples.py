@@ -188,6 +188,7 @@ def test_the_0_14_document_trains_under_launch(tmp_path: Path, capfd: pytest.Cap
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_the_1_5_document_runs_under_launch(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """It fixes addresses and trainer 0 of 4, so it makes its programs; a job of 2 would not train them."""
     lines = launched(HEAD + NETWORK + IS_MADE.replace("{pserver}", PSERVER_1_5), tmp_path, capfd)
