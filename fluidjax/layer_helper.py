@@ -8,12 +8,12 @@ from typing import Any
 from . import unique_name
 from .base.dtypes import VarType, name_of
 from .errors import FluidTypeError, FluidValueError
-from .graph.block import Block
 from .graph.operator import Operator
 from .graph.program import Program, default_main_program, default_startup_program
 from .graph.variable import Parameter, Variable
 from .initializer import ConstantInitializer, XavierInitializer
-from .param_attr import ParamAttr, WeightNormParamAttr
+from .param_attr import ParamAttr, WeightNormParamAttr, initialise
+from .weight_norm import normalized_weight
 
 
 class LayerHelper:
@@ -132,9 +132,7 @@ class LayerHelper:
         name = attr.name if attr.name is not None else block._new_name(lambda: unique_name.generate(key))
         attr = attr.with_defaults(name, default_initializer)
         if isinstance(attr, WeightNormParamAttr):
-            from .weight_norm import normalized_weight
-
-            weight = normalized_weight(self, attr, list(shape), dtype)
+            weight = normalized_weight(self.name, self.main_program, self.startup_program, attr, list(shape), dtype)
             WeightNormParamAttr.params_with_weight_norm.append(weight)
             return weight
         initialise(self.startup_program.global_block(), attr, shape, dtype)
@@ -204,12 +202,3 @@ class LayerHelper:
         """Raises FluidTypeError unless that argument is a `cls`."""
         if not isinstance(self.kwargs.get(param_name), cls):
             raise FluidTypeError(f"{self.layer_type}'s {param_name} is a {cls.__name__}")
-
-
-def initialise(block: Block, attr: ParamAttr, shape: Sequence[int], dtype: Any) -> Parameter:
-    """The parameter in startup block `block`, with the op that fills it unless one already does."""
-    known = block.has_var(str(attr.name))
-    param = block.create_parameter(shape=shape, dtype=dtype, **attr._to_kwargs(with_initializer=True))
-    if not known or not any(param.name in op.output_arg_names for op in block.ops):
-        attr.initializer(param, block)
-    return param

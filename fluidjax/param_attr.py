@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .errors import FluidTypeError, FluidValueError
+from .graph.block import Block
+from .graph.variable import Parameter
 
 
 class ParamAttr:
@@ -111,3 +114,12 @@ class WeightNormParamAttr(ParamAttr):
     ) -> None:
         super().__init__(name, initializer, learning_rate, regularizer, trainable, do_model_average)
         self.dim = dim
+
+
+def initialise(block: Block, attr: ParamAttr, shape: Sequence[int], dtype: Any) -> Parameter:
+    """The parameter in startup block `block`, with the op that fills it unless one already does."""
+    known = block.has_var(str(attr.name))
+    param = block.create_parameter(shape=shape, dtype=dtype, **attr._to_kwargs(with_initializer=True))
+    if not known or not any(param.name in op.output_arg_names for op in block.ops):
+        attr.initializer(param, block)
+    return param

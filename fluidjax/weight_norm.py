@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from . import unique_name
+from .graph.block import Block
+from .graph.program import Program
 from .graph.variable import Variable
-
-if TYPE_CHECKING:
-    from .graph.block import Block
-    from .layer_helper import LayerHelper
-    from .param_attr import WeightNormParamAttr
+from .param_attr import WeightNormParamAttr, initialise
 
 
 class _Writer:
@@ -58,30 +57,43 @@ class _Writer:
         return self.op("transpose", back, out, axis=perm)
 
 
-def normalized_weight(helper: LayerHelper, attr: WeightNormParamAttr, shape: list[int], dtype: Any) -> Variable:
-    """Parameters ``<name>_g`` and ``<name>_v`` and the ops for g * v / |v|; the startup program sets g to |v|."""
-    from .layer_helper import initialise
-    from .layers.elementwise import elementwise_div, elementwise_mul
-    from .layers.manip import reshape
+def _layer(block: Block, kind: str, inputs: dict[str, Variable], outs: Sequence[str] = ("Out",), **attrs: Any) -> Variable:
+    """The first output of an op under the names that its layer would give; layers are built on this, so none can be called."""
+    name = unique_name.generate(kind)
+    made = {}
+    for slot in outs:
+        temporary = block._new_name(lambda: unique_name.generate_with_ignorable_key(f"{name}.tmp"))
+        made[slot] = block.create_var(name=temporary, dtype=inputs["X"].dtype)
+    block.append_op(type=kind, inputs=inputs, outputs=made, attrs=attrs)
+    return made[outs[0]]
 
+
+def normalized_weight(
+    layer: str, main_program: Program, startup_program: Program, attr: WeightNormParamAttr, shape: Sequence[int], dtype: Any
+) -> Variable:
+    """Parameters ``<name>_g`` and ``<name>_v`` and the ops for g * v / |v|; the startup program sets g to |v|.
+
+    layer: the name of the layer whose weight it is.
+    """
     dim = attr.dim
     g_shape = [n if i == dim else 1 for i, n in enumerate(shape)]
     g_attr = attr.with_defaults(str(attr.name), None)
     v_attr = attr.with_defaults(str(attr.name), None)
     g_attr.name, v_attr.name = f"{attr.name}_g", f"{attr.name}_v"
 
-    startup = helper.startup_program.global_block()
+    startup = startup_program.global_block()
     g = startup.create_parameter(shape=g_shape, dtype=dtype, **g_attr._to_kwargs())
     v = initialise(startup, v_attr, shape, dtype)
-    writer = _Writer(helper.name, dtype, startup)
+    writer = _Writer(layer, dtype, startup)
     writer.norm_except(v, g, dim)
     writer.op("reshape", g, g, shape=g_shape)
 
-    main = helper.main_program.global_block()
-    g = main.create_parameter(shape=g_shape, dtype=dtype, **g_attr._to_kwargs())
-    v = main.create_parameter(shape=shape, dtype=dtype, **v_attr._to_kwargs())
-    norm = _Writer(helper.name, dtype, helper.main_program.current_block()).norm_except(v, None, dim)
-    scale = elementwise_div(g, norm)
+    g = main_program.global_block().create_parameter(shape=g_shape, dtype=dtype, **g_attr._to_kwargs())
+    v = main_program.global_block().create_parameter(shape=shape, dtype=dtype, **v_attr._to_kwargs())
+    block = main_program.current_block()
+    norm = _Writer(layer, dtype, block).norm_except(v, None, dim)
+    scale = _layer(block, "elementwise_div", {"X": g, "Y": norm}, axis=-1)
     if dim is None:
-        return elementwise_mul(v, scale)
-    return elementwise_mul(v, reshape(scale, [shape[dim]]), axis=dim)
+        return _layer(block, "elementwise_mul", {"X": v, "Y": scale}, axis=-1)
+    scale = _layer(block, "reshape2", {"X": scale}, ("Out", "XShape"), shape=[shape[dim]])
+    return _layer(block, "elementwise_mul", {"X": v, "Y": scale}, axis=dim)
