@@ -123,3 +123,6 @@ def initialise(block: Block, attr: ParamAttr, shape: Sequence[int], dtype: Any) 
     if not known or not any(param.name in op.output_arg_names for op in block.ops):
         attr.initializer(param, block)
     return param
+
+
+__all__ = ["ParamAttr", "WeightNormParamAttr"]

@@ -6,7 +6,7 @@ import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..base.dtypes import name_of
+from ..base.dtypes import enum_of, name_of
 from ..errors import FluidTypeError, FluidValueError
 from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
@@ -108,15 +108,13 @@ def holds_variable(values: Any) -> bool:
 
 def tensors(helper: LayerHelper, values: Iterable[Any], dtype: str = "int32") -> list[Variable]:
     """Each integer of a list as a fill_constant on the CPU; variables stay (their gradient is stopped)."""
-    from .tensor import fill_constant
-
     result = []
     for v in values:
-        if isinstance(v, Variable):
-            v.stop_gradient = True
-        else:
+        if not isinstance(v, Variable):
             out = helper.create_variable_for_type_inference(dtype)
-            v = fill_constant([1], dtype, v, force_cpu=True, out=out)
+            attrs = {"shape": [1], "dtype": int(enum_of(dtype)), "value": float(v), "str_value": str(int(v)), "force_cpu": True}
+            v = append(LayerHelper("fill_constant"), {}, {"Out": out}, attrs)
+        v.stop_gradient = True
         result.append(v)
     return result
 

@@ -15,6 +15,7 @@ from ..initializer import ConstantInitializer
 from ..layer_helper import LayerHelper
 from ..param_attr import ParamAttr
 from ._build import FLOATS, HALF, INTS, append, dtype_in, require, typed, variable
+from .manip import stack
 
 _FILLABLE = ("bool", "float16", "float32", "float64", "int32", "int64")
 
@@ -320,8 +321,6 @@ def eye(
     out.stop_gradient = True
     if batch_shape is None:
         return out
-    from .manip import stack
-
     typed(batch_shape, "batch_shape", list, "eye")
     for n in reversed(batch_shape):
         if not (isinstance(n, int) and n > 0):
