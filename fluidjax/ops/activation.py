@@ -1,16 +1,19 @@
 """Activations and other elementwise functions of one tensor.
 
-Ops without attributes sit in two tables: those whose gradient op sees X (differentiated by jax.vjp), and those whose
-gradient op sees only Out, with the derivative in terms of Out.
+Ops without attributes sit in tables: those whose gradient op sees X, and those whose gradient op sees only Out, each with
+its derivative.
 """
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..errors import ShapeError
 from .registry import Array, Attr, grad_of, op
@@ -19,27 +22,32 @@ from .traits import Sparse, by_values, elementwise, row_wise
 Unary = Callable[[Any], Any]
 
 
-def _round_half_away(x: Any) -> Any:
-    """std::round: halves go away from zero (jnp.round takes them to even)."""
-    return jnp.trunc(x + jnp.copysign(jnp.asarray(0.5, x.dtype), x)) if jnp.issubdtype(x.dtype, jnp.floating) else x
+def _sign(x: Any) -> Any:
+    """-1, 0 or 1; 0 of nan (jnp.sign gives nan)."""
+    return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
 
 
-# op type, function, formula: the gradient op takes X
-OF_INPUT: list[tuple[str, Unary, str]] = [
-    ("logsigmoid", jax.nn.log_sigmoid, "Out = log(1 / (1 + exp(-X)))."),
-    ("tanh_shrink", lambda x: x - jnp.tanh(x), "Out = X - tanh(X)."),
-    ("log", jnp.log, "Out = log(X), the natural logarithm."),
-    ("log1p", jnp.log1p, "Out = log(1 + X)."),
-    ("square", lambda x: x * x, "Out = X * X."),
-    ("abs", jnp.abs, "Out = |X|."),
-    ("sin", jnp.sin, "Out = sin(X)."),
-    ("cos", jnp.cos, "Out = cos(X)."),
-    ("asin", jnp.arcsin, "Out = arcsin(X)."),
-    ("acos", jnp.arccos, "Out = arccos(X)."),
-    ("atan", jnp.arctan, "Out = arctan(X)."),
-    ("erf", jax.lax.erf, "Out = 2 / sqrt(pi) * integral from 0 to X of exp(-t^2)."),
-    ("softplus", jax.nn.softplus, "Out = log(1 + exp(X))."),
-    ("softsign", jax.nn.soft_sign, "Out = X / (1 + |X|)."),
+def _softsign_slope(x: Any) -> Any:
+    size = 1 + jnp.abs(x)
+    return 1 / (size * size)
+
+
+# op type, function, derivative from X, formula: the gradient op takes X
+OF_INPUT: list[tuple[str, Unary, Unary, str]] = [
+    ("logsigmoid", jax.nn.log_sigmoid, lambda x: jax.nn.sigmoid(-x), "Out = log(1 / (1 + exp(-X)))."),
+    ("tanh_shrink", lambda x: x - jnp.tanh(x), lambda x: jnp.tanh(x) * jnp.tanh(x), "Out = X - tanh(X)."),
+    ("log", jnp.log, lambda x: 1 / x, "Out = log(X), the natural logarithm."),
+    ("log1p", jnp.log1p, lambda x: 1 / (1 + x), "Out = log(1 + X)."),
+    ("square", lambda x: x * x, lambda x: 2 * x, "Out = X * X."),
+    ("abs", jnp.abs, _sign, "Out = |X|; its derivative at 0 is 0."),
+    ("sin", jnp.sin, jnp.cos, "Out = sin(X)."),
+    ("cos", jnp.cos, lambda x: -jnp.sin(x), "Out = cos(X)."),
+    ("asin", jnp.arcsin, lambda x: 1 / jnp.sqrt(1 - x * x), "Out = arcsin(X)."),
+    ("acos", jnp.arccos, lambda x: -1 / jnp.sqrt(1 - x * x), "Out = arccos(X)."),
+    ("atan", jnp.arctan, lambda x: 1 / (1 + x * x), "Out = arctan(X)."),
+    ("erf", jax.lax.erf, lambda x: 2 / math.sqrt(math.pi) * jnp.exp(-x * x), "Out = 2 / sqrt(pi) * integral from 0 to X of exp(-t^2)."),
+    ("softplus", jax.nn.softplus, jax.nn.sigmoid, "Out = log(1 + exp(X))."),
+    ("softsign", jax.nn.soft_sign, _softsign_slope, "Out = X / (1 + |X|)."),
 ]
 # op type, function, derivative from Out, formula: the gradient op takes Out
 OF_OUTPUT: list[tuple[str, Unary, Unary, str]] = [
@@ -54,7 +62,7 @@ OF_OUTPUT: list[tuple[str, Unary, Unary, str]] = [
 STEPS: list[tuple[str, Unary, str]] = [
     ("ceil", jnp.ceil, "Out = the smallest integer >= X."),
     ("floor", jnp.floor, "Out = the largest integer <= X."),
-    ("round", _round_half_away, "Out = the integer nearest to X; halves go away from zero."),
+    ("round", jnp.round, "Out = the integer nearest to X; halves go to the even one."),
 ]
 
 
@@ -71,6 +79,16 @@ def _unary(function: Unary, formula: str) -> Callable[..., Any]:
 
     run.__doc__ = formula
     return run
+
+
+def _declare_of_input(kind: str, function: Unary, slope: Unary, formula: str) -> None:
+    op(kind, outs="Out", rows=elementwise("X"), sparse=_sparse(kind))(_unary(function, formula))
+
+    def rule(X: Array, d_Out: Array) -> Any:
+        return d_Out * slope(X)
+
+    rule.__doc__ = f"X@GRAD = Out@GRAD * d {kind}(X) / dX."
+    grad_of(kind, "X")(rule)
 
 
 def _declare_of_output(kind: str, function: Unary, slope: Unary, formula: str) -> None:
@@ -93,8 +111,8 @@ def _declare_step(kind: str, function: Unary, formula: str) -> None:
     grad_of(kind, "")(rule)
 
 
-for _kind, _function, _formula in OF_INPUT:
-    op(_kind, outs="Out", grad="X", rows=elementwise("X"), sparse=_sparse(_kind))(_unary(_function, _formula))
+for _entry in OF_INPUT:
+    _declare_of_input(*_entry)
 for _row in OF_OUTPUT:
     _declare_of_output(*_row)
 for _step in STEPS:
@@ -140,7 +158,7 @@ def leaky_relu(X: Array, *, alpha: float = 0.02) -> Any:
 @grad_of("leaky_relu", "Out")
 def leaky_relu_grad(Out: Array, d_Out: Array, *, alpha: float) -> Any:
     """X@GRAD = Out@GRAD where Out > 0, else alpha * Out@GRAD."""
-    return jnp.where(Out > 0, d_Out, alpha * d_Out)
+    return d_Out * ((Out > 0) + alpha * (Out <= 0))
 
 
 @grad_of("leaky_relu_grad", "Out", wiring={"DDX": "X@GRAD@GRAD"}, gives={"DDOut": "Out@GRAD"})
@@ -163,10 +181,16 @@ def sqrt_grad_grad(Out: Array, DX: Array, DDX: Array) -> Any:
     return -DX * DDX / Out, 0.5 * DDX / Out
 
 
-@op(outs="Out", grad="X", rows=elementwise("X"))
+@op(outs="Out", rows=elementwise("X"))
 def elu(X: Array, *, alpha: float = 1.0) -> Any:
-    """Out = X where X > 0, else alpha * (exp(X) - 1)."""
-    return jnp.where(X > 0, X, alpha * jnp.expm1(jnp.minimum(X, 0)))
+    """Out = max(X, 0) + min(alpha * (exp(X) - 1), 0)."""
+    return jnp.maximum(X, 0) + jnp.minimum(alpha * jnp.expm1(X), 0)
+
+
+@grad_of("elu", "X")
+def elu_grad(X: Array, d_Out: Array, *, alpha: float) -> Any:
+    """X@GRAD = Out@GRAD where X > 0, else Out@GRAD * alpha * exp(X)."""
+    return d_Out * jnp.where(X > 0, 1, alpha * jnp.exp(jnp.minimum(X, 0)))
 
 
 @grad_of("elu_grad", "X", wiring={"DOut": "Out@GRAD", "DDX": "X@GRAD@GRAD"}, gives={"DX": "X", "DDOut": "Out@GRAD"})
@@ -185,19 +209,39 @@ def selu(X: Array, *, scale: float = 1.0507009873554804934193349852946, alpha: f
 @grad_of("selu", "Out")
 def selu_grad(Out: Array, d_Out: Array, *, scale: float, alpha: float) -> Any:
     """X@GRAD = Out@GRAD * (scale where Out > 0, else Out + scale * alpha)."""
-    return d_Out * jnp.where(Out > 0, scale, Out + scale * alpha)
+    both = float(np.float32(scale) * np.float32(alpha))
+    return d_Out * jnp.where(Out <= 0, Out + both, scale)
 
 
-@op(outs="Out", grad="X", rows=elementwise("X"))
+@op(outs="Out", rows=elementwise("X"))
 def gelu(X: Array, *, approximate: bool = False) -> Any:
     """Out = 0.5 * X * (1 + erf(X / sqrt(2))); approximate: by tanh(sqrt(2 / pi) * (X + 0.044715 * X^3))."""
     return jax.nn.gelu(X, approximate=approximate)
 
 
-@op(outs="Out", grad="X", rows=elementwise("X"))
+@grad_of("gelu", "X")
+def gelu_grad(X: Array, d_Out: Array, *, approximate: bool) -> Any:
+    """X@GRAD = Out@GRAD * (cdf + X * cdf'), where Out = X * cdf."""
+    if approximate:
+        factor = math.sqrt(2 / math.pi)
+        bend = jnp.tanh(factor * (X + 0.044715 * X * X * X))
+        slope = 0.5 * (1 + bend) + 0.5 * X * (1 - bend * bend) * factor * (1 + 3 * 0.044715 * X * X)
+    else:
+        density = jnp.exp(-0.5 * X * X) / math.sqrt(2 * math.pi)
+        slope = 0.5 * jax.lax.erfc(-X * math.sqrt(0.5)) + X * density
+    return d_Out * slope
+
+
+@op(outs="Out", rows=elementwise("X"))
 def brelu(X: Array, *, t_min: float = 0.0, t_max: float = 24.0) -> Any:
     """Out = min(max(X, t_min), t_max)."""
     return jnp.clip(X, t_min, t_max)
+
+
+@grad_of("brelu", "X")
+def brelu_grad(X: Array, d_Out: Array, *, t_min: float, t_max: float) -> Any:
+    """X@GRAD = Out@GRAD where t_min < X < t_max, else 0."""
+    return jnp.where((X > t_min) & (X < t_max), d_Out, 0)
 
 
 @op(outs="Out", rows=elementwise("X"))
@@ -212,19 +256,30 @@ def soft_relu_grad(Out: Array, d_Out: Array, *, threshold: float) -> Any:
     return jnp.where((Out > -threshold) & (Out < threshold), d_Out * (1 - jnp.exp(-Out)), 0)
 
 
+def _only(mask: Any, x: Any) -> Any:
+    """x times the mask, as Paddle writes it: what is not finite becomes nan where the mask is 0, not 0."""
+    return jnp.where(mask, x, jax.lax.stop_gradient(x * 0))  # XLA would make a selection of x * mask, and lose the nan
+
+
 def softshrink(X: Array, **attrs: Any) -> Any:
     """Out = X - lambda where X > lambda, X + lambda where X < -lambda, else 0."""
     threshold = attrs["lambda"]  # no parameter can have that name
-    return jnp.where(X > threshold, X - threshold, jnp.where(X < -threshold, X + threshold, 0))
+    return _only(X > threshold, X - threshold) + _only(X < -threshold, X + threshold)
 
 
 op(outs="Out", grad="X", attrs={"lambda": Attr("lambda", "FLOAT", 0.5)}, rows=elementwise("X"))(softshrink)
 
 
-@op(outs="Out", grad="X", rows=elementwise("X"))
+@op(outs="Out", rows=elementwise("X"))
 def hard_shrink(X: Array, *, threshold: float = 0.5) -> Any:
     """Out = X where |X| > threshold, else 0."""
-    return jnp.where((X > threshold) | (X < -threshold), X, 0)
+    return _only((X > threshold) | (X < -threshold), X)
+
+
+@grad_of("hard_shrink", "X")
+def hard_shrink_grad(X: Array, d_Out: Array, *, threshold: float) -> Any:
+    """X@GRAD = Out@GRAD where |X| > threshold, else 0."""
+    return jnp.where((X > threshold) | (X < -threshold), d_Out, 0)
 
 
 @op(outs="Out", rows=elementwise("X"))
@@ -239,61 +294,140 @@ def hard_sigmoid_grad(Out: Array, d_Out: Array, *, slope: float) -> Any:
     return jnp.where((Out > 0) & (Out < 1), d_Out * slope, 0)
 
 
-@op(outs="Out", grad="X", rows=elementwise("X"))
+@op(outs="Out", rows=elementwise("X"))
 def hard_swish(X: Array, *, threshold: float = 6.0, scale: float = 6.0, offset: float = 3.0) -> Any:
     """Out = X * min(max(X + offset, 0), threshold) / scale."""
     return X * jnp.clip(X + offset, 0, threshold) / scale
 
 
-@op(outs="Out", grad="X", rows=elementwise("X"))
+@grad_of("hard_swish", "X")
+def hard_swish_grad(X: Array, d_Out: Array, *, threshold: float, scale: float, offset: float) -> Any:
+    """X@GRAD = Out@GRAD * (1 where X + offset >= threshold, (2 * X + offset) / scale where it is > 0, else 0)."""
+    below = (X + offset < threshold).astype(X.dtype)
+    return d_Out * ((2 * X + offset) / scale * (X + offset > 0) * below + (1 - below))
+
+
+@op(outs="Out", rows=elementwise("X"))
 def swish(X: Array, *, beta: float = 1.0) -> Any:
     """Out = X / (1 + exp(-beta * X))."""
-    return X * jax.nn.sigmoid(beta * X)
+    return X / (1 + jnp.exp(-beta * X))
 
 
-@op(outs="Out", grad="X", rows=elementwise("X"))
+@grad_of("swish", "X")
+def swish_grad(X: Array, d_Out: Array, *, beta: float) -> Any:
+    """X@GRAD = Out@GRAD * (s + beta * X * s * (1 - s)), where s = 1 / (1 + exp(-beta * X))."""
+    share = 1 / (1 + jnp.exp(-beta * X))
+    return d_Out * (share + beta * (X * share) * (1 - share))
+
+
+def _mish_softplus(x: Any, threshold: float) -> Any:
+    soft = jnp.log1p(jnp.exp(jnp.clip(x, -threshold, threshold)))
+    return jnp.where(x > threshold, x, jnp.where(x < -threshold, jnp.exp(jnp.minimum(x, 0)), soft))
+
+
+@op(outs="Out", rows=elementwise("X"))
 def mish(X: Array, *, threshold: float = 20.0) -> Any:
     """Out = X * tanh(softplus(X)), where softplus(X) is X above the threshold and exp(X) below minus it."""
-    soft = jnp.log1p(jnp.exp(jnp.clip(X, -threshold, threshold)))
-    return X * jnp.tanh(jnp.where(X > threshold, X, jnp.where(X < -threshold, jnp.exp(jnp.minimum(X, 0)), soft)))
+    return X * jnp.tanh(_mish_softplus(X, threshold))
 
 
-@op(outs="Out", grad="X", rows=elementwise("X"))
+@grad_of("mish", "X")
+def mish_grad(X: Array, d_Out: Array, *, threshold: float) -> Any:
+    """X@GRAD = Out@GRAD * (t + X * (1 - t * t) * (1 - exp(-s))), where s = softplus(X), t = tanh(s)."""
+    soft = _mish_softplus(X, threshold)
+    bend = jnp.tanh(soft)
+    return d_Out * (bend + X * (1 - bend * bend) * -jnp.expm1(-soft))
+
+
+@op(outs="Out", rows=elementwise("X"))
 def stanh(X: Array, *, scale_a: float = 0.67, scale_b: float = 1.7159) -> Any:
     """Out = scale_b * tanh(scale_a * X)."""
     return scale_b * jnp.tanh(scale_a * X)
 
 
-@op(outs="Out", grad="X", rows=elementwise("X"))
+@grad_of("stanh", "X")
+def stanh_grad(X: Array, d_Out: Array, *, scale_a: float, scale_b: float) -> Any:
+    """X@GRAD = Out@GRAD * scale_a * scale_b * (1 - tanh(scale_a * X)^2)."""
+    bend = jnp.tanh(scale_a * X)
+    return d_Out * (scale_a * scale_b) * (1 - bend * bend)
+
+
+@op(outs="Out", rows=elementwise("X"))
 def thresholded_relu(X: Array, *, threshold: float = 1.0) -> Any:
     """Out = X where X > threshold, else 0."""
-    return jnp.where(X > threshold, X, 0)
+    return _only(X > threshold, X)
 
 
-@op("pow", outs="Out", grad="X FactorTensor", nograd="FactorTensor", rows=elementwise("X"))
+@grad_of("thresholded_relu", "X")
+def thresholded_relu_grad(X: Array, d_Out: Array, *, threshold: float) -> Any:
+    """X@GRAD = Out@GRAD where X > threshold, else 0."""
+    return jnp.where(X > threshold, d_Out, 0)
+
+
+@op("pow", outs="Out", rows=elementwise("X"))
 def power(X: Array, FactorTensor: Array | None, *, factor: float = 1.0) -> Any:
     """Out = X ** factor; a FactorTensor of one element takes factor's place."""
-    exponent = factor if FactorTensor is None else FactorTensor.reshape(()).astype(X.dtype)
-    return jnp.power(X, exponent) if FactorTensor is not None or factor != 2 else X * X
+    exponent = _exponent(X, FactorTensor, factor)
+    return jnp.power(X, exponent) if FactorTensor is not None or exponent != 2 else X * X
 
 
-@op(outs="Out", grad="X Out", rows=row_wise("X", lod=None))
+def _exponent(x: Any, tensor: Any, factor: float) -> Any:
+    if tensor is not None:
+        return tensor.reshape(()).astype(x.dtype)
+    return factor if jnp.issubdtype(x.dtype, jnp.floating) else int(factor)
+
+
+@grad_of("pow", "X FactorTensor", nograd="FactorTensor")
+def pow_grad(X: Array, FactorTensor: Array | None, d_Out: Array, *, factor: float) -> Any:
+    """X@GRAD = Out@GRAD * factor * X ** (factor - 1)."""
+    exponent = _exponent(X, FactorTensor, factor)
+    return (d_Out * exponent * jnp.power(X, exponent - 1)).astype(X.dtype)
+
+
+LEAST = -float(np.finfo(np.float32).max)  # what maxout begins with, in float64 too: no maximum is less
+
+
+@op(outs="Out", rows=row_wise("X", lod=None))
 def maxout(X: Array, *, groups: int, axis: int = 1) -> Any:
-    """Out[.., c, ..] = max of X over channels c * groups .. c * groups + groups - 1 (dimension `axis`)."""
+    """Out[.., c, ..] = max of X over channels c * groups .. c * groups + groups - 1 (dimension `axis`); nan only if they end with it."""
     at = axis % X.ndim
-    channels = X.shape[at]
+    channels = jnp.moveaxis(_grouped(X, groups, at), at + 1, 0)
+    return functools.reduce(lambda out, x: jnp.where(out > x, out, x), channels, jnp.asarray(LEAST, X.dtype))
+
+
+def _grouped(x: Any, groups: int, at: int) -> Any:
+    channels = x.shape[at]
     if channels % groups:
         raise ShapeError(f"maxout needs channels divisible by groups: {channels} channels, groups={groups}")
-    return X.reshape(*X.shape[:at], channels // groups, groups, *X.shape[at + 1 :]).max(at + 1)
+    return x.reshape(*x.shape[:at], channels // groups, groups, *x.shape[at + 1 :])
 
 
-@op(outs="Out", grad="X Alpha", rows=row_wise("X"))
+@grad_of("maxout", "X Out")
+def maxout_grad(X: Array, Out: Array, d_Out: Array, *, groups: int, axis: int) -> Any:
+    """X@GRAD = Out@GRAD at the first channel of each group that equals Out, 0 elsewhere."""
+    at = axis % X.ndim
+    hit = _grouped(X, groups, at) == jnp.expand_dims(Out, at + 1)
+    first = hit & (jnp.cumsum(hit, at + 1) == 1)
+    return jnp.where(first, jnp.expand_dims(d_Out, at + 1), 0).reshape(X.shape)
+
+
+@op(outs="Out", rows=row_wise("X"))
 def prelu(X: Array, Alpha: Array, *, mode: str = "all") -> Any:
     """Out = X where X > 0, else Alpha * X; Alpha is one number (all), one a channel, or one an element of a sample."""
+    return jnp.where(X > 0, X, _alpha(X, Alpha, mode) * X)
+
+
+def _alpha(x: Any, alpha: Any, mode: str) -> Any:
+    """Alpha with the dimensions that broadcast over X."""
     if mode == "channel":
-        alpha = Alpha.reshape(1, -1, *[1] * (X.ndim - 2))
-    elif mode == "element":
-        alpha = Alpha.reshape(1, *X.shape[1:])
-    else:
-        alpha = Alpha.reshape([1] * X.ndim)
-    return jnp.where(X > 0, X, alpha * X)
+        return alpha.reshape(1, -1, *[1] * (x.ndim - 2))
+    return alpha.reshape(1, *x.shape[1:]) if mode == "element" else alpha.reshape([1] * x.ndim)
+
+
+@grad_of("prelu", "X Alpha")
+def prelu_grad(X: Array, Alpha: Array, d_Out: Array, *, mode: str) -> tuple[Any, Any]:
+    """X@GRAD = Out@GRAD where X > 0, else Alpha * Out@GRAD; Alpha@GRAD = sum of X * Out@GRAD over X <= 0."""
+    alpha = _alpha(X, Alpha, mode)
+    shared = tuple(i for i, n in enumerate(alpha.shape) if n == 1)
+    slope = jnp.where(X > 0, 0, X * d_Out).sum(shared)
+    return d_Out * jnp.where(X > 0, 1, alpha), slope.reshape(Alpha.shape)

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..errors import ShapeError
 from .bounds import size_of
@@ -24,8 +25,8 @@ def huber_loss(X: Array, Y: Array, *, delta: float) -> Any:
 @grad_of("huber_loss", "Residual")
 def huber_loss_grad(Residual: Array, d_Out: Array, *, delta: float) -> Any:
     """Y@GRAD = Out@GRAD * min(max(Residual, -delta), delta) = -X@GRAD."""
-    grad = d_Out * jnp.clip(Residual, -delta, delta)
-    return -grad, grad
+    slope = jnp.where(jnp.abs(Residual) <= delta, Residual, jnp.where(Residual > 0, delta, -delta))
+    return -d_Out * slope, d_Out * slope
 
 
 @op(outs="Diff~ Out", rows=row_wise("X", "Y", "InsideWeight", "OutsideWeight", lod=None))
@@ -50,7 +51,8 @@ def smooth_l1_loss_grad(
 ) -> Any:
     """X@GRAD = Out@GRAD * weights * (sigma^2 * Diff where |Diff| < 1 / sigma^2, else sign(Diff)) = -Y@GRAD."""
     square = sigma * sigma
-    grad = jnp.where(jnp.abs(Diff) < 1 / square, square * Diff, jnp.sign(Diff))
+    sign = (Diff > 0).astype(Diff.dtype) - (Diff < 0).astype(Diff.dtype)
+    grad = jnp.where(jnp.abs(Diff) < 1 / square, square * Diff, sign)
     for weight in (InsideWeight, OutsideWeight):
         grad = grad if weight is None else grad * weight
     grad = grad * d_Out.reshape(-1, *[1] * (Diff.ndim - 1))
@@ -60,8 +62,8 @@ def smooth_l1_loss_grad(
 @op(outs="Loss", grad="X Target", nograd="Target", rows=mixes())
 def kldiv_loss(X: Array, Target: Array, *, reduction: str = "mean") -> Any:
     """Loss = Target * (log(Target) - X), 0 where Target <= 0; reduced by mean, sum, batchmean or not at all (none)."""
-    safe = jnp.where(Target > 0, Target, 1)
-    loss = jnp.where(Target > 0, Target * (jnp.log(safe) - X), 0)
+    nothing = Target <= 0
+    loss = jnp.where(nothing, 0, Target * (jnp.log(jnp.where(nothing, 1, Target)) - X))
     if reduction == "none":
         return loss
     if reduction == "mean":
@@ -71,34 +73,60 @@ def kldiv_loss(X: Array, Target: Array, *, reduction: str = "mean") -> Any:
     return (loss.sum() / (X.shape[0] if reduction == "batchmean" else 1)).reshape(1)
 
 
-@op(
-    outs="Y", grad="X Label", nograd="Label",
-    rows=row_wise("X", "Label"), bounds=Bounds("Label", "label", size_of("X", -1)),
-)
+def _tolerable(x: Any) -> Any:
+    """Infinity as the 1e20 that stands for it in Paddle."""
+    return jnp.where(x == jnp.inf, 1e20, x)
+
+
+@op(outs="Y", rows=row_wise("X", "Label"), bounds=Bounds("Label", "label", size_of("X", -1)))
 def bpr_loss(X: Array, Label: Array) -> Any:
-    """Y = -mean over the other classes j of log(sigmoid(X[label] - X[j])); X [..., classes], Y [..., 1]."""
+    """Y = mean over the other classes j of log(1 + exp(X[j] - X[label])), infinite powers as 1e20; X [..., classes], Y [..., 1]."""
     right = jnp.take_along_axis(X, Label.astype(jnp.int32), -1)
-    others = jnp.arange(X.shape[-1]) != Label
-    cost = jnp.where(others, jax.nn.softplus(X - right), 0)
-    return cost.sum(-1, keepdims=True) / (X.shape[-1] - 1)
+    cost = jnp.where(_others(X, Label), -jnp.log1p(_tolerable(jnp.exp(X - right))), 0)
+    return -cost.sum(-1, keepdims=True) / (X.shape[-1] - 1)
 
 
-@op(outs="Loss", grad="Logits Labels", nograd="Labels", rows=row_wise("Logits", "Labels"), bounds=FREE)
+def _others(x: Any, label: Any) -> Any:
+    return jnp.arange(x.shape[-1]) != label
+
+
+@grad_of("bpr_loss", "X Label", nograd="Label")
+def bpr_loss_grad(X: Array, Label: Array, d_Y: Array) -> Any:
+    """X@GRAD[j] = Y@GRAD / (classes - 1) / (1 + exp(X[label] - X[j])); X@GRAD[label] = minus the sum of the others."""
+    right = jnp.take_along_axis(X, Label.astype(jnp.int32), -1)
+    others = _others(X, Label)
+    grad = jnp.where(others, d_Y / ((X.shape[-1] - 1) * (1 + _tolerable(jnp.exp(right - X)))), 0)
+    return jnp.where(others, grad, -grad.sum(-1, keepdims=True))
+
+
+@op(outs="Loss", rows=row_wise("Logits", "Labels"), bounds=FREE)
 def hinge_loss(Logits: Array, Labels: Array) -> Any:
     """Loss = max(1 - (2 * Labels - 1) * Logits, 0)."""
     return jnp.maximum(1 - (2 * Labels - 1) * Logits, 0)
 
 
+@grad_of("hinge_loss", "Logits Labels", nograd="Labels")
+def hinge_loss_grad(Logits: Array, Labels: Array, d_Loss: Array) -> Any:
+    """Logits@GRAD = -Loss@GRAD * (2 * Labels - 1) where (2 * Labels - 1) * Logits < 1, else 0."""
+    side = 2 * Labels - 1
+    return -d_Loss * side * (side * Logits < 1)
+
+
 @op(outs="Out", grad="Label Left Right", nograd="Label", rows=row_wise("Label", "Left", "Right", lod=None), bounds=FREE)
 def rank_loss(Label: Array, Left: Array, Right: Array) -> Any:
-    """Out = log(1 + exp(Left - Right)) - Label * (Left - Right)."""
-    return jnp.logaddexp(Left - Right, 0) - Label * (Left - Right)
+    """Out = log(1 + exp(Left - Right)) - Label * (Left - Right), of Label's shape; [N] and [N, 1] go together."""
+    if not Label.size == Left.size == Right.size:
+        shapes = [list(v.shape) for v in (Label, Left, Right)]
+        raise ShapeError(f"rank_loss takes as many labels as pairs, not Label{shapes[0]}, Left{shapes[1]}, Right{shapes[2]}")
+    gap = Left.reshape(Label.shape) - Right.reshape(Label.shape)
+    return jnp.logaddexp(gap, 0) - Label * gap
 
 
 @op(outs="Activated~ Out", rows=row_wise("X1", "X2", "Label", lod=None), bounds=FREE)
 def margin_rank_loss(X1: Array, X2: Array, Label: Array, *, margin: float = 0.0) -> Any:
     """Out = max(margin - Label * (X1 - X2), 0); Activated = 1 where Out > 0."""
-    out = jnp.maximum(margin - Label * (X1 - X2), 0)
+    out = margin - Label * (X1 - X2)
+    out = jnp.where(out > 0, out, 0)
     return (out > 0).astype(X1.dtype), out
 
 
@@ -137,7 +165,7 @@ def nll_loss(
     kept = Label != ignore_index
     label = jnp.where(kept, Label, 0).astype(jnp.int32)
     weight = jnp.where(kept, 1.0 if Weight is None else Weight[label], 0).astype(X.dtype)
-    loss = -weight * jnp.take_along_axis(X, label[:, None], 1)[:, 0]
+    loss = jnp.where(kept, -weight * jnp.take_along_axis(X, label[:, None], 1)[:, 0], 0)
     total = weight.sum().reshape(1)
     if reduction == "none":
         return loss, jnp.zeros((1,), X.dtype)
@@ -162,7 +190,7 @@ def teacher_student_sigmoid_loss(
     s(t) = max(X, 0) - X * t + log(1 + exp(-|X|)).
     """
     base = jnp.maximum(X, 0) + jnp.log1p(jnp.exp(-jnp.abs(X)))
-    both = jnp.where(Label < 1, 2 * base - X * Label, 2 * base - X - X * (Label - 1))
+    both = base + jnp.where(Label < 1, base - X * Label, base - X - X * (Label - 1))
     return jnp.where(Label < -1, base, jnp.where(Label < 0, base - X, both))
 
 
@@ -173,23 +201,41 @@ def teacher_student_sigmoid_loss_grad(
     """X@GRAD = -Y@GRAD * (label - sigmoid(clipped X)), the label 0, 1, or the teacher's; 0 where X is out of bounds."""
     clipped = jnp.clip(X, soft_max_lower_bound, soft_max_up_bound)
     guess = jax.nn.sigmoid(clipped)
-    both = jnp.where(Label < 1, Label - 2 * guess, Label - 2 * guess)
-    slope = jnp.where(Label < -1, -guess, jnp.where(Label < 0, 1 - guess, both))
+    slope = jnp.where(Label < -1, -guess, jnp.where(Label < 0, 1 - guess, Label - 2 * guess))
     outside = (X >= soft_max_up_bound) | (X <= soft_max_lower_bound)
     return jnp.where(outside, 0, -d_Y * slope)
 
 
-@op(outs="Out", grad="X Label FgNum", nograd="Label FgNum", rows=row_wise("X", "Label"), bounds=FREE)
+_SMALLEST = float(np.finfo(np.float32).tiny)  # below it a probability has the logarithm of this, in float64 too
+
+
+def _focal_parts(X: Any, Label: Any, FgNum: Any, alpha: float) -> tuple[Any, Any, Any, Any, Any]:
+    """p, log(p), log(1 - p), and the weights of a class that is the row's and of one that is not."""
+    foreground = jnp.maximum(FgNum.reshape(()), 1).astype(X.dtype)
+    p = jax.nn.sigmoid(X)
+    positive = X >= 0
+    log_miss = -X * positive - jnp.log1p(jnp.exp(X - 2 * X * positive))
+    hit = Label == jnp.arange(1, X.shape[1] + 1)
+    miss = (Label != -1) & ~hit
+    return p, jnp.log(jnp.where(p > _SMALLEST, p, _SMALLEST)), log_miss, hit * alpha / foreground, miss * (1 - alpha) / foreground
+
+
+@op(outs="Out", rows=row_wise("X", "Label"), bounds=FREE)
 def sigmoid_focal_loss(X: Array, Label: Array, FgNum: Array, *, gamma: float = 2.0, alpha: float = 0.25) -> Any:
     """Out = focal loss of class j+1 against the rest, over FgNum: X [rows, classes], Label [rows, 1], 0 is background.
 
     -alpha / fg * (1 - p)^gamma * log(p) where Label == j + 1, -(1 - alpha) / fg * p^gamma * log(1 - p) otherwise, 0 for
     Label -1; p = sigmoid(X), fg = max(FgNum, 1).
     """
-    foreground = jnp.maximum(FgNum.reshape(()), 1).astype(X.dtype)
-    p = jax.nn.sigmoid(X)
-    hit = Label == jnp.arange(1, X.shape[1] + 1)
-    positive = (1 - p) ** gamma * jnp.log(jnp.maximum(p, jnp.finfo(X.dtype).tiny))
-    negative = p**gamma * (-jnp.maximum(X, 0) - jnp.log1p(jnp.exp(-jnp.abs(X))))
-    miss = (Label != -1) & ~hit
-    return -(hit * alpha * positive + miss * (1 - alpha) * negative) / foreground
+    p, log_hit, log_miss, hit, miss = _focal_parts(X, Label, FgNum, alpha)
+    return 0 - hit * (1 - p) ** gamma * log_hit - miss * p**gamma * log_miss
+
+
+@grad_of("sigmoid_focal_loss", "X Label FgNum", nograd="Label FgNum")
+def sigmoid_focal_loss_grad(X: Array, Label: Array, FgNum: Array, d_Out: Array, *, gamma: float, alpha: float) -> Any:
+    """X@GRAD = -Out@GRAD / fg * alpha * (1 - p)^gamma * (1 - p - gamma * p * log(p)) where Label == j + 1,
+    -Out@GRAD / fg * (1 - alpha) * p^gamma * (gamma * (1 - p) * log(1 - p) - p) otherwise, 0 for Label -1.
+    """
+    p, log_hit, log_miss, hit, miss = _focal_parts(X, Label, FgNum, alpha)
+    of_hit = hit * (1 - p) ** gamma * (1 - p - gamma * p * log_hit)
+    return -d_Out * (of_hit + miss * p**gamma * (gamma * (1 - p) * log_miss - p))

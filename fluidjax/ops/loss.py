@@ -20,6 +20,7 @@ from .registry import Array, grad_of, op
 from .traits import FREE, Bounds, row_wise
 
 MAX_LOG = 1e20  # Paddle's TolerableValue: what stands for an infinite logarithm
+LOWEST = -64.0  # how far below the greatest logit 1.8.5's softmax takes any other to be
 
 
 def _axis_last(labels: Any, axis: int, ndim: int) -> int:
@@ -38,10 +39,16 @@ def _pick(x: Any, label: Any, axis: int, ignore: int) -> Any:
     return jnp.take_along_axis(x, _index(label, axis, ignore), axis, mode="clip")
 
 
+def _shifted(x: Any, axis: int) -> Any:
+    """x - max(x) along `axis`, no less than -64: so no probability is zero, and no loss infinite."""
+    return jnp.maximum(x - jnp.max(x, axis, keepdims=True), LOWEST)
+
+
 @op(outs="Out", rows=row_wise("X", when=both(inner_axis("axis"), unset("flatten"))))
 def softmax(X: Array, *, axis: int = -1, data_format: str = "AnyLayout", is_test: bool = False) -> Any:
-    """Out = exp(X) / sum of exp(X) along `axis`."""
-    return jax.nn.softmax(X, axis)
+    """Out = exp(D) / sum of exp(D) along `axis`, where D = max(X - max(X), -64)."""
+    power = jnp.exp(_shifted(X, axis))
+    return power / jnp.sum(power, axis, keepdims=True)
 
 
 @grad_of("softmax", "Out")
@@ -55,16 +62,34 @@ def _tolerable_log(x: Any) -> Any:
     return jnp.clip(jnp.log(x), -MAX_LOG, MAX_LOG)
 
 
-@op(
-    outs="Y", grad="X Label", nograd="Label",
-    rows=row_wise("X", "Label"), bounds=Bounds("Label", "label", classes("X")),
-)
+def _infer_cross_entropy(X: Spec, Label: Spec, *, soft_label: bool, ignore_index: int) -> Spec:
+    return Spec(_rows_shape(X, Label), X.dtype)
+
+
+def _rows_shape(x: Any, label: Any) -> tuple[int, ...]:
+    """Shape of the losses: [..., 1], or [...] where hard labels lack the 1."""
+    return (*x.shape[:-1], 1) if label.ndim == x.ndim else tuple(x.shape[:-1])
+
+
+@op(outs="Y", infer=_infer_cross_entropy, rows=row_wise("X", "Label"), bounds=Bounds("Label", "label", classes("X")))
 def cross_entropy(X: Array, Label: Array, *, soft_label: bool = False, ignore_index: int = -100) -> Any:
-    """Y = -log(X[label]) for hard labels, -sum(Label * log(X)) for soft ones; X [..., classes], Y [..., 1]."""
+    """Y = -log(X[label]) for hard labels, -sum(Label * log(X)) for soft ones; X [..., classes], Y of hard Label's shape or [..., 1]."""
     if soft_label:
         return -jnp.sum(Label * _tolerable_log(X), -1, keepdims=True)
     label = _hard(X, Label)
-    return jnp.where(label == ignore_index, 0, -_tolerable_log(_pick(X, label, -1, ignore_index))).astype(X.dtype)
+    loss = jnp.where(label == ignore_index, 0, -_tolerable_log(_pick(X, label, -1, ignore_index)))
+    return loss.astype(X.dtype).reshape(_rows_shape(X, Label))
+
+
+@grad_of("cross_entropy", "X Label", nograd="Label")
+def cross_entropy_grad(X: Array, Label: Array, d_Y: Array, *, soft_label: bool, ignore_index: int) -> Any:
+    """X@GRAD = -Y@GRAD * Label / X; hard labels as one-hot rows, those that are ignored as zeros."""
+    upstream = d_Y.reshape(*X.shape[:-1], 1)
+    if soft_label:
+        return -upstream * Label / X
+    label = _hard(X, Label)
+    hit = (jnp.arange(X.shape[-1]) == label) & (label != ignore_index)
+    return jnp.where(hit, -upstream / X, 0).astype(X.dtype)
 
 
 def _hard(x: Any, label: Any) -> Any:
@@ -73,8 +98,7 @@ def _hard(x: Any, label: Any) -> Any:
 
 
 def _cross_entropy2_specs(X: Spec, Label: Spec, *, ignore_index: int) -> tuple[Spec, Spec, Spec]:
-    column = Spec((*X.shape[:-1], 1), X.dtype)
-    return column, Spec((*X.shape, 0), X.dtype), column
+    return Spec(_rows_shape(X, Label), X.dtype), Spec((*X.shape, 0), X.dtype), Spec((*X.shape[:-1], 1), X.dtype)
 
 
 @op(
@@ -82,12 +106,12 @@ def _cross_entropy2_specs(X: Spec, Label: Spec, *, ignore_index: int) -> tuple[S
     rows=row_wise("X", "Label", outs="Y MatchX", shared="Y"), bounds=Bounds("Label", "label", classes("X")),
 )
 def cross_entropy2(X: Array, Label: Array, *, ignore_index: int = -100) -> Any:
-    """Y = -log(MatchX), MatchX = X[label]; X [..., classes], Y and MatchX [..., 1], XShape empty, of shape [..., classes, 0]."""
+    """Y = -log(MatchX), MatchX = X[label], both 0 where ignored; X [..., classes], MatchX [..., 1], Y of Label's shape, XShape empty."""
     label = _hard(X, Label)
     match = _pick(X, label, -1, ignore_index)
-    ignored = label == ignore_index
-    loss = jnp.where(ignored, 0, -_tolerable_log(match)).astype(X.dtype)
-    return loss, np.zeros((*X.shape, 0), X.dtype), jnp.where(ignored, 1, match).astype(X.dtype)
+    kept = label != ignore_index
+    loss, match = (jnp.where(kept, v, 0).astype(X.dtype) for v in (-_tolerable_log(match), match))
+    return loss.reshape(_rows_shape(X, Label)), np.zeros((*X.shape, 0), X.dtype), match
 
 
 @grad_of("cross_entropy2", "Label MatchX XShape", nograd="Label", grad_outs="Y", grad_type="cross_entropy_grad2")
@@ -95,14 +119,14 @@ def cross_entropy_grad2(Label: Array, MatchX: Array, XShape: Array, d_Y: Array, 
     """X@GRAD[label] = -Y@GRAD / MatchX, 0 elsewhere."""
     shape = XShape.shape[:-1]
     label = Label if Label.ndim == len(shape) else Label[..., None]
-    value = jnp.where(label == ignore_index, 0, -d_Y.reshape(MatchX.shape) / MatchX)
-    return jnp.where(jnp.arange(shape[-1]) == label, value, 0).astype(d_Y.dtype)
+    value = (-d_Y.reshape(MatchX.shape) / MatchX).reshape(label.shape)
+    hit = (jnp.arange(shape[-1]) == label) & (label != ignore_index)
+    return jnp.where(hit, value, 0).astype(d_Y.dtype)
 
 
 @op(
     outs="Softmax~ Loss",
-    rows=row_wise("Logits", "Label", when=inner_axis("axis", "Logits"), shared="Softmax Loss"),
-    bounds=Bounds("Label", "label", classes("Logits")),
+    rows=row_wise("Logits", "Label", when=inner_axis("axis", "Logits"), shared="Softmax Loss"), bounds=Bounds("Label", "label", classes("Logits")),
 )
 def softmax_with_cross_entropy(
     Logits: Array, Label: Array, *, soft_label: bool = False, ignore_index: int = -100,
@@ -110,11 +134,13 @@ def softmax_with_cross_entropy(
 ) -> Any:  # fmt: skip
     """Loss = -log(Softmax[label]), or -sum(Label * log(Softmax)) for soft labels; Softmax = softmax(Logits, axis)."""
     at = _axis_last(Label, axis, Logits.ndim)
-    log_probability = jax.nn.log_softmax(Logits, at)
-    probability = jnp.exp(log_probability)
+    shifted = _shifted(Logits, at)
+    power = jnp.exp(shifted)
+    total = jnp.sum(power, at, keepdims=True)
+    probability, log_total = power / total, jnp.log(total)
     if soft_label:
-        return probability, -jnp.sum(Label * log_probability, at, keepdims=True)
-    loss = -_pick(log_probability, Label, at, ignore_index)
+        return probability, -jnp.sum(Label * (shifted - log_total), at, keepdims=True)
+    loss = -(_pick(shifted, Label, at, ignore_index) - log_total)
     return probability, jnp.where(Label == ignore_index, 0, loss)
 
 
@@ -131,27 +157,45 @@ def softmax_with_cross_entropy_grad(
     return jnp.where(Label == ignore_index, 0, grad).astype(Softmax.dtype)
 
 
-@op(
-    outs="Out", grad="X Label", nograd="Label",
-    rows=row_wise("X", "Label", when=attribute("normalize", lambda v: not v)), bounds=FREE,
-)
+def _kept(label: Any, ignore: int, normalize: bool) -> tuple[Any, Any]:
+    """Which labels count, and what to divide by."""
+    kept = label != ignore
+    return kept, jnp.maximum(jnp.sum(jnp.abs(label - ignore) > 1e-6), 1).astype(label.dtype) if normalize else 1
+
+
+@op(outs="Out", rows=row_wise("X", "Label", when=attribute("normalize", lambda v: not v)), bounds=FREE)
 def sigmoid_cross_entropy_with_logits(X: Array, Label: Array, *, normalize: bool = False, ignore_index: int = -100) -> Any:
     """Out = max(X, 0) - X * Label + log(1 + exp(-|X|)); 0 where Label is ignore_index, over the count of others if normalize."""
-    kept = Label != ignore_index
-    loss = jnp.where(kept, jnp.maximum(X, 0) - X * Label + jnp.log1p(jnp.exp(-jnp.abs(X))), 0)
-    return loss / jnp.maximum(kept.sum(), 1).astype(X.dtype) if normalize else loss
+    kept, count = _kept(Label, ignore_index, normalize)
+    return jnp.where(kept, jnp.maximum(X, 0) - X * Label + jnp.log1p(jnp.exp(-jnp.abs(X))), 0) / count
+
+
+@grad_of("sigmoid_cross_entropy_with_logits", "X Label", nograd="Label")
+def sigmoid_cross_entropy_with_logits_grad(
+    X: Array, Label: Array, d_Out: Array, *, normalize: bool, ignore_index: int
+) -> Any:
+    """X@GRAD = Out@GRAD * (sigmoid(X) - Label); 0 where Label is ignore_index, over the count of others if normalize."""
+    kept, count = _kept(Label, ignore_index, normalize)
+    return jnp.where(kept, d_Out * (jax.nn.sigmoid(X) - Label), 0) / count
 
 
 @op(outs="Loss", grad="Predicted Labels", nograd="Labels", rows=row_wise("Predicted", "Labels"), bounds=FREE)
 def log_loss(Predicted: Array, Labels: Array, *, epsilon: float) -> Any:
     """Loss = -Labels * log(Predicted + epsilon) - (1 - Labels) * log(1 - Predicted + epsilon)."""
-    return -Labels * jnp.log(Predicted + epsilon) - (1 - Labels) * jnp.log(1 - Predicted + epsilon)
+    rest = jax.lax.optimization_barrier(1 - Predicted)  # else XLA computes (1 + epsilon) - Predicted, which is not 0 at 1
+    return -Labels * jnp.log(Predicted + epsilon) - (1 - Labels) * jnp.log(rest + epsilon)
 
 
-@op(outs="Out", grad="X Label", nograd="Label", rows=row_wise("X", "Label"), bounds=FREE)
+@op(outs="Out", rows=row_wise("X", "Label"), bounds=FREE)
 def bce_loss(X: Array, Label: Array) -> Any:
     """Out = -Label * log(X) - (1 - Label) * log(1 - X), logarithms no less than -100."""
-    return -Label * jnp.maximum(jnp.log(X), -100) - (1 - Label) * jnp.maximum(jnp.log(1 - X), -100)
+    return (Label - 1) * jnp.maximum(jnp.log(1 - X), -100) - Label * jnp.maximum(jnp.log(X), -100)
+
+
+@grad_of("bce_loss", "X Label", nograd="Label")
+def bce_loss_grad(X: Array, Label: Array, d_Out: Array) -> Any:
+    """X@GRAD = Out@GRAD * (X - Label) / max(X * (1 - X), 1e-12)."""
+    return d_Out * (X - Label) / jnp.maximum(X * (1 - X), 1e-12)
 
 
 def _label_smooth_specs(X: Spec, PriorDist: Spec | None, *, epsilon: float) -> Spec:
@@ -162,10 +206,15 @@ def _label_smooth_specs(X: Spec, PriorDist: Spec | None, *, epsilon: float) -> S
 def label_smooth(X: Array, PriorDist: Array | None, *, epsilon: float = 0.0) -> Any:
     """Out = (1 - epsilon) * X + epsilon * PriorDist; without PriorDist, + epsilon / classes."""
     prior = 1 / X.shape[-1] if PriorDist is None else PriorDist.reshape(-1)
-    return (1 - epsilon) * X + epsilon * prior
+    return _rest(epsilon) * X + epsilon * prior
 
 
 @grad_of("label_smooth", "", nograd="PriorDist")
 def label_smooth_grad(d_Out: Array, *, epsilon: float) -> Any:
     """X@GRAD = (1 - epsilon) * Out@GRAD."""
-    return (1 - epsilon) * d_Out
+    return _rest(epsilon) * d_Out
+
+
+def _rest(epsilon: float) -> float:
+    """1 - epsilon, rounded to float32 as in Paddle, whatever X is."""
+    return float(np.float32(1) - np.float32(epsilon))

@@ -93,8 +93,8 @@ def minus(X: Array, Y: Array):
 
 @op(outs="Out", infer=_same, rows=elementwise("X"))
 def sign(X: Array):
-    """Out = -1, 0 or 1 as X is negative, zero or positive."""
-    return jnp.sign(X)
+    """Out = -1, 0 or 1 as X is negative, neither (zero, nan) or positive."""
+    return (X > 0).astype(X.dtype) - (X < 0).astype(X.dtype)
 
 
 @op(outs="Out", infer=_same, rows=mixes("X"))
@@ -139,7 +139,7 @@ def clip_grad(X: Array, Min: Array | None, Max: Array | None, d_Out: Array, *, m
 def clip_by_norm(X: Array, *, max_norm: float):
     """Out = X * min(1, max_norm / ||X||); zeros stay zeros (Paddle 1.8.5 makes them NaN)."""
     norm = jnp.sqrt(jnp.sum(X * X))
-    return X * jnp.where(norm > max_norm, max_norm / jnp.where(norm > 0, norm, 1), 1)
+    return X * jnp.where(norm <= max_norm, 1, max_norm / norm)
 
 
 @op(outs="Out", grad="X", rows=reduces(0))
@@ -157,25 +157,21 @@ def l1_norm(X: Array):
 @grad_of("l1_norm", "X")
 def l1_norm_grad(X: Array, d_Out: Array):
     """X@GRAD = Out@GRAD * sign(X)."""
-    return d_Out.reshape(()) * jnp.sign(X)
+    return d_Out.reshape(()) * sign(X)
 
 
-def _p_norm(size: Any, p: float, axis: int | None, keepdims: bool) -> Any:
-    """The p-norm of absolute values."""
+def _p_norm(size: Any, p: float, root: float, axis: int | None, keepdims: bool) -> Any:
+    """The p-th root of the sum of the p-th powers of absolute values, root = 1 / p."""
     if p == 0:
         return jnp.sum((size != 0).astype(size.dtype), axis, keepdims=keepdims)
     if np.isinf(p):
         return (jnp.max if p > 0 else jnp.min)(size, axis, keepdims=keepdims)
-    return jnp.sum(size**p, axis, keepdims=keepdims) ** (1 / p)
+    return jnp.sum(size**p, axis, keepdims=keepdims) ** root
 
 
-def _p_norm_slope(size: Any, norm: Any, p: float, epsilon: float) -> Any:
-    """How the p-norm changes with each absolute value."""
-    if p == 0:
-        return jnp.zeros_like(size)
-    if np.isinf(p):
-        return (size == norm).astype(size.dtype)
-    return size ** (p - 1) / (norm ** (p - 1) + epsilon)
+def _root(p: float) -> float:
+    """1 / p."""
+    return 1 / p if p else 0.0
 
 
 @op(outs="Out", rows=row_wise("X", when=both(inner_axis("axis"), unset("flatten"), unset("asvector")), lod=None))
@@ -184,7 +180,7 @@ def p_norm(X: Array, *, porder: float = 2.0, axis: int = -1, epsilon: float = 1e
 
     The one op whose result for a vector has shape [].
     """
-    return _p_norm(jnp.abs(X), porder, axis, keepdim)
+    return _p_norm(jnp.abs(X), porder, float(np.float32(_root(porder))), axis, keepdim)  # the root in float32, as in Paddle
 
 
 @grad_of("p_norm", "X Out")
@@ -193,7 +189,11 @@ def p_norm_grad(X: Array, Out: Array, d_Out: Array, *, porder: float, axis: int,
     shape = list(X.shape)
     shape[axis] = 1
     norm, d = Out.reshape(shape), d_Out.reshape(shape)
-    return _p_norm_slope(jnp.abs(X), norm, porder, epsilon) * jnp.sign(X) * d
+    if porder == 0:
+        return jnp.zeros_like(X)
+    if np.isinf(porder):
+        return (jnp.abs(X) == norm) * sign(X) * d
+    return jnp.abs(X) ** (porder - 1) / (norm ** (porder - 1) + epsilon) * sign(X) * d
 
 
 def _infer_dist(X: Spec, Y: Spec, **_: Any) -> Spec:
@@ -203,14 +203,20 @@ def _infer_dist(X: Spec, Y: Spec, **_: Any) -> Spec:
 @op(outs="Out", infer=_infer_dist, rows=mixes())
 def dist(X: Array, Y: Array, *, p: float = 2.0):
     """Out[0] = the p-norm of X - Y, which broadcast as in NumPy."""
-    return _one(_p_norm(jnp.abs(X - Y), p, None, False))
+    return _one(_p_norm(jnp.abs(X - Y), p, _root(p), None, False))
 
 
 @grad_of("dist", "X Y Out")
 def dist_grad(X: Array, Y: Array, Out: Array, d_Out: Array, *, p: float):
-    """X@GRAD = Out@GRAD * sign(X - Y) * |X - Y| ** (p - 1) / Out ** (p - 1), Y@GRAD = -X@GRAD before broadcasting."""
-    z = X - Y
-    d = _p_norm_slope(jnp.abs(z), Out.reshape(()), p, 0.0) * jnp.sign(z) * d_Out.reshape(())
+    """X@GRAD = Out@GRAD * sign(X - Y) * (|X - Y| / Out) ** (p - 1), Y@GRAD = -X@GRAD before broadcasting."""
+    z, norm = X - Y, Out.reshape(())
+    if p == 0:
+        slope: Any = 0
+    elif np.isinf(p):
+        slope = jnp.abs(z) == norm
+    else:
+        slope = (jnp.abs(z) / norm) ** (p - 1)
+    d = slope * sign(z) * d_Out.reshape(())
     return _unbroadcast(d, X.shape), _unbroadcast(-d, Y.shape)
 
 
@@ -220,6 +226,9 @@ def _unbroadcast(grad: Any, shape: tuple[int, ...]) -> Any:
     return grad.sum(dims).reshape(shape)
 
 
+LEAST_NORM = 1e-4  # cos_sim takes no row for shorter, so one of zeros is like nothing
+
+
 def _infer_cos_sim(X: Spec, Y: Spec) -> tuple[Spec, Spec, Spec]:
     column = Spec((X.shape[0], 1), X.dtype)
     return column, column, Spec((Y.shape[0], 1), X.dtype)
@@ -227,13 +236,18 @@ def _infer_cos_sim(X: Spec, Y: Spec) -> tuple[Spec, Spec, Spec]:
 
 @op(outs="Out XNorm~ YNorm~", infer=_infer_cos_sim, rows=row_wise("X", "Y"))
 def cos_sim(X: Array, Y: Array):
-    """Out[i, 0] = <X[i], Y[i]> / (XNorm[i] * YNorm[i]); XNorm[i, 0] = ||X[i]||, YNorm alike.
+    """Out[i, 0] = <X[i], Y[i]> / (XNorm[i] * YNorm[i]); XNorm[i, 0] = max(||X[i]||, 1e-4), YNorm alike.
 
     Y may have one row, which then serves all rows of X.
     """
     x, y = _rows(X), _rows(Y)
-    x_norm, y_norm = (jnp.sqrt(jnp.sum(v * v, 1, keepdims=True)) for v in (x, y))
+    x_norm, y_norm = (_norm_of_rows(v) for v in (x, y))
     return jnp.sum(x * y, 1, keepdims=True) / (x_norm * y_norm), x_norm, y_norm
+
+
+def _norm_of_rows(x: Any) -> Any:
+    norm = jnp.sqrt(jnp.sum(x * x, 1, keepdims=True))
+    return jnp.where(norm > LEAST_NORM, norm, LEAST_NORM)
 
 
 def _rows(x: Any) -> Any:

@@ -31,6 +31,16 @@ def _area(pos: Array, neg: Array) -> jax.Array:
     return jnp.where(pairs > 0, area / jnp.where(pairs > 0, pairs, 1), area).reshape(1)
 
 
+def _check_counts(states: tuple[Array, Array], buckets: int, slide_steps: int) -> None:
+    sizes = [(slide_steps + 1) * buckets + 1] + ([buckets] if slide_steps == 0 else [])
+    for state in states:
+        if state.size not in sizes:
+            raise ShapeError(
+                f"auc with {buckets} buckets and slide_steps={slide_steps} keeps {' or '.join(map(str, sizes))} numbers, "
+                f"not {list(state.shape)}"
+            )
+
+
 @op(
     outs="AUC StatPosOut StatNegOut", inplace={"StatPosOut": "StatPos", "StatNegOut": "StatNeg"},
     rows=mixes(), bounds=FREE,
@@ -44,8 +54,10 @@ def auc(
     Predict [N, 1 or 2], whose last column is the probability of the positive class; Label [N, 1], 0 or not. With B =
     num_thresholds + 1 buckets: StatPos [1, B] int64 counts for ever if slide_steps is 0; else it is
     [slide_steps * B + B + 1]: the counts of each of the last slide_steps calls, their sum, and the number of calls.
+    A state [B + 1] with slide_steps 0, as ``layers.auc`` makes it, keeps its shape (Paddle returns [1, B]).
     """
     buckets = num_thresholds + 1
+    _check_counts((StatPos, StatNeg), buckets, slide_steps)
     where = jnp.clip((Predict[:, -1] * num_thresholds).astype(jnp.int32), 0, num_thresholds)
     positive = Label.reshape(-1) != 0
 
@@ -54,7 +66,7 @@ def auc(
         old = jnp.asarray(old).reshape(-1)
         if slide_steps == 0:
             total = old[:buckets] + new
-            return total, total.reshape(1, buckets)
+            return total, jnp.append(total, old[-1]) if old.size > buckets else total.reshape(1, buckets)
         history, calls = old[: slide_steps * buckets].reshape(slide_steps, buckets), old[-1]
         slot = calls % slide_steps
         total = old[slide_steps * buckets : -1] - history[slot] + new

@@ -18,7 +18,7 @@ from fluidjax.ops.ragged import Ragged, rows_of
 from fluidjax.ops.registry import GRAD, OpDef, Reuse, canonical, lookup
 from fluidjax.runtime.bucketing import bucketed
 
-from .sample import Sample, cotangent
+from .sample import Sample
 from .together import Together, attempt, given
 
 Results = tuple[dict[str, Any], dict[str, Any]]  # outputs by slot, gradients by input slot
@@ -84,7 +84,8 @@ class Run:
 
     @cached_property
     def attrs(self) -> dict[str, Any]:
-        attrs = {n: canonical(self.definition, n, v) for n, v in self.sample.attrs.items()}
+        given = {n: canonical(self.definition, n, v) for n, v in self.sample.attrs.items()}
+        attrs = {**self.definition.defaults, **given}
         if self.wide:
             attrs.update({n: _FLOAT_DTYPES.get(attrs[n], attrs[n]) for n in _DTYPE_ATTRS if n in attrs})
         return attrs
@@ -159,7 +160,7 @@ def cotangents(sample: Sample, outputs: Mapping[str, Any]) -> dict[str, Any]:
         given = []
         for array in rows_of(value) if isinstance(value, list) else [rows_of(value)]:
             begins = sample.starts_gradient(slot, array)
-            given.append(cotangent(array.shape, index, array.dtype) if begins else None)
+            given.append(sample.cotangent(slot, index, array.shape, array.dtype) if begins else None)
             index += begins
         if any(g is not None for g in given):
             found[slot] = given if isinstance(value, list) else given[0]

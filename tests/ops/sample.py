@@ -67,6 +67,10 @@ class Sample(object):
     def starts_gradient(self, slot, array):
         return array.dtype.kind == "f" and (self.of is None or slot in self.of)
 
+    def cotangent(self, slot, index, shape, dtype):
+        """the gradient that flows into compared float output number `index` (counted over all variables, in order)"""
+        return cotangent(shape, index, dtype)
+
     def digest(self):
         """changes whenever a recording of this sample would be out of date"""
         plain = lambda v: v.item() if hasattr(v, "item") else str(v)
@@ -91,7 +95,7 @@ def counts(outputs):
 
 
 def cotangent(shape, index, dtype="float32"):
-    """the gradient fed into compared float output number `index` (counted over all variables, in order)"""
+    """numbers in [-1, 1), other ones for every index"""
     return generator(["cotangent", list(shape), index]).uniform(-1, 1, tuple(shape)).astype(dtype)
 
 

