@@ -126,7 +126,8 @@ def cross_entropy_grad2(Label: Array, MatchX: Array, XShape: Array, d_Y: Array, 
 
 @op(
     outs="Softmax~ Loss",
-    rows=row_wise("Logits", "Label", when=inner_axis("axis", "Logits"), shared="Softmax Loss"), bounds=Bounds("Label", "label", classes("Logits")),
+    rows=row_wise("Logits", "Label", when=inner_axis("axis", "Logits"), shared="Softmax Loss"),
+    bounds=Bounds("Label", "label", classes("Logits")),
 )
 def softmax_with_cross_entropy(
     Logits: Array, Label: Array, *, soft_label: bool = False, ignore_index: int = -100,

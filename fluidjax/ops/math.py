@@ -30,7 +30,8 @@ def _same(X: Spec, **_: Any) -> Spec:
 def _as(value: Any, like: Any) -> Any:
     """A number in the dtype of an array; for integers it loses its fraction, as by a cast in C."""
     if isinstance(value, float):
-        return value if jnp.issubdtype(like.dtype, jnp.floating) else np.asarray(value).astype(like.dtype)
+        with np.errstate(invalid="ignore"):  # too great for an integer
+            return value if jnp.issubdtype(like.dtype, jnp.floating) else np.asarray(value).astype(like.dtype)
     return value.reshape(()).astype(like.dtype)
 
 
