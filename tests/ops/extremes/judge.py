@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,11 @@ from fluidjax.base.dtypes import name_of
 from fluidjax.errors import FluidError
 from fluidjax.ops.ragged import rows_of
 
-from ..running import Run
+from ..running import Batch, Run
+from ..together import SIZE
+from . import cases_of
 from .case import Extreme
-from .recorded import Answer
+from .recorded import Answer, recorded
 
 RTOL = {"float32": 2e-5, "float64": 1e-11}
 
@@ -32,9 +35,18 @@ class Difference:
     here: Any
 
 
-def run(case: Extreme) -> dict[str, Any]:
+@cache
+def runs(family: str) -> dict[str, Run]:
+    """The cases of a family by name, those that stand together compiled together."""
+    cases = [case for case in cases_of(family) if not recorded(family, case).refused]
+    batches = [Batch(cases[begin : begin + SIZE]) for begin in range(0, len(cases), SIZE)]
+    return {case.name: run for batch in batches for case, run in zip([r.sample for r in batch.runs], batch.runs, strict=True)}
+
+
+def results(run: Run) -> dict[str, Any]:
     """{key: array} of outputs and gradients."""
-    outputs, gradients = Run(case).result
+    case = run.sample
+    outputs, gradients = run.result
     wanted = {slot: outputs[slot] for slot in case.outputs}
     return {k: np.asarray(v) for k, v in [*flat(wanted), *flat({f"{s}@GRAD": gradients[s] for s in case.grad})]}
 
@@ -48,12 +60,13 @@ def flat(slots: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             yield slot, rows_of(value)
 
 
-def differences(case: Extreme, answer: Answer) -> list[Difference]:
-    """All of them, in the order of the recording."""
-    if answer.refused:
-        return []
+@cache
+def differences(family: str, name: str) -> list[Difference]:
+    """All of a case, in the order of the recording."""
+    run = runs(family)[name]
+    case, answer = run.sample, recorded(family, run.sample)
     try:
-        got = run(case)
+        got = results(run)
     except FluidError as error:
         return [Difference(case.name, "", None, (), ("runs",), type(error).__name__)]
     return [d for key, want in answer.values.items() if "@LOD" not in key for d in compare(case, answer, key, want, got[key])]

@@ -9,11 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from . import FAMILIES, cases_of
-from .case import Extreme
-from .judge import Difference, differences
+from . import FAMILIES
+from .judge import Difference, differences, runs
 from .reasons import REASONS, reason_of
-from .recorded import recorded
 
 PATH = Path(__file__).parents[3] / "docs" / "extremes.md"
 SHOWN = 4  # elements of one output that a row shows; it tells how many there are
@@ -33,16 +31,10 @@ where they are an input of an elementwise op or Paddle's result.
 COLUMNS = "| case | of | differing | inputs | 1.8.5 | here |\n| --- | --- | --- | --- | --- | --- |\n"
 
 
-@cache
-def _differences(family: str, name: str) -> list[Difference]:
-    case = next(c for c in cases_of(family) if c.name == name)
-    return differences(case, recorded(family, case))
-
-
-def rows(family: str, case: Extreme) -> list[tuple[str | None, str]]:
+def rows(family: str, name: str) -> list[tuple[str | None, str]]:
     """(title of the reason, row) of a case's differences; without a reason the title is None."""
     grouped: dict[tuple[str | None, str], list[Difference]] = {}
-    for d in _differences(family, case.name):
+    for d in differences(family, name):
         reason = reason_of(d)
         grouped.setdefault((reason and reason.title, d.key), []).append(d)
     return [(title, row(found)) for (title, _), found in grouped.items()]
@@ -73,8 +65,8 @@ def page() -> str:
     """The whole page, from the recordings and from what the ops compute."""
     found: dict[str, list[str]] = {r.title: [] for r in REASONS}
     for family in FAMILIES:
-        for case in cases_of(family):
-            for title, line in rows(family, case):
+        for name in runs(family):
+            for title, line in rows(family, name):
                 if title is None:
                     raise AssertionError(f"no reason in tests/ops/extremes/reasons.py for\n{line}")
                 found[title].append(line)
