@@ -94,7 +94,7 @@ def test_nan_in_a_sparse_gradient_is_found():
     w = scope.get("w")
     w[1] = np.inf
     scope.find_var("w").set(w)
-    fluid.flags.set_flags({"FLAGS_check_nan_inf": True})
+    fluid.set_flags({"FLAGS_check_nan_inf": True})
     try:
         with pytest.raises(fluid.errors.NanInfError, match="lookup_table"):
             exe.run(main, FEED, scope=scope)
@@ -102,7 +102,7 @@ def test_nan_in_a_sparse_gradient_is_found():
         scope.find_var("w").set(w)
         assert np.isfinite(after(exe, main, scope)).all()
     finally:
-        fluid.flags.set_flags({"FLAGS_check_nan_inf": False})
+        fluid.set_flags({"FLAGS_check_nan_inf": False})
 
 
 @pytest.mark.parametrize("optimizer", ["SGD", "Adam"])

@@ -1,47 +1,15 @@
-"""Every op type that fluidjax has, by family. Importing this package fills the registry."""
+"""Every op type that fluidjax has, by family. Importing this package fills the registry.
+
+A family is a module of this folder that declares ops with ``@op``; it needs to be named nowhere.
+"""
 
 from __future__ import annotations
 
 import importlib
+import pkgutil
 
-OPS_MODULES = (
-    "math",
-    "matrix",
-    "elementwise",
-    "activation",
-    "reduce",
-    "compare",
-    "manip",
-    "slicing",
-    "layout",
-    "index",
-    "interp",
-    "conv",
-    "pool",
-    "pool_index",
-    "norm",
-    "norm_rare",
-    "norm_sync",
-    "loss",
-    "distance",
-    "embed",
-    "sparse",
-    "sequence",
-    "rnn",
-    "crf",
-    "random",
-    "fill",
-    "metric",
-    "optim",
-    "optax_bridge",
-    "collective",
-    "sharding",
-    "dealing",
-    "table",
-    "rpc",
-    "control",
-    "grad",  # last: it ties ops of several families together
-)
+LAST = "grad"  # it ties ops of several families together
+OPS_MODULES = (*sorted({m.name for m in pkgutil.iter_modules(__path__)} - {LAST}), LAST)
 
 for _name in OPS_MODULES:
     importlib.import_module(f"{__name__}.{_name}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from ..errors import UnknownOpError, near
@@ -39,6 +40,11 @@ def register(definition: OpDef) -> OpDef:
     )
     REGISTRY[definition.type] = definition
     return definition
+
+
+def having(test: Callable[[Traits], bool]) -> tuple[str, ...]:
+    """The op types whose traits pass a test."""
+    return tuple(kind for kind, definition in REGISTRY.items() if test(definition.traits))
 
 
 _NONE = Traits()

@@ -1,4 +1,4 @@
-"""The kind of variable that an op writes: sparse rows or a plain tensor, from the trait `sparse` (traits.py)."""
+"""Which ops write sparse rows, and which plain tensors, from the trait `sparse` (traits.py)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,25 @@ _DENSE = "LOD_TENSOR"
 
 def kind_of_output(kind: str, attrs: Mapping[str, Any], kinds: Sequence[str]) -> str | None:
     """The VarDesc kind of the output of an op of type `kind`, given those of its inputs in X; None where it has no say."""
-    found = REGISTRY.get(kind)
-    table = traits(found.forward).sparse if found and found.forward else None
-    if isinstance(table, SparseGradient):
+    table = _table_of_gradient(kind)
+    if table is not None:
         return KIND if attrs.get(table.by) else _DENSE
     if not isinstance(traits(kind).sparse, ByValues | StaysSparse):
         return None
     return KIND if kinds and all(k == KIND for k in kinds) else _DENSE
+
+
+def is_lookup(kind: str) -> bool:
+    """Whether ops of this type look up rows of a table, whose gradient may be sparse."""
+    return isinstance(traits(kind).sparse, SparseGradient)
+
+
+def is_lookup_grad(kind: str) -> bool:
+    """Whether ops of this type are the gradients of such look-ups."""
+    return _table_of_gradient(kind) is not None
+
+
+def _table_of_gradient(kind: str) -> SparseGradient | None:
+    found = REGISTRY.get(kind)
+    forward = traits(found.forward).sparse if found and found.forward else None
+    return forward if isinstance(forward, SparseGradient) else None

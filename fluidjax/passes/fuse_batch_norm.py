@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..ir.desc import ProgramDesc
-from .affine import AFFINE, refuse_training
+from .affine import AFFINE, batch_norm, refuse_training
 from .base import Note, Params, Pass, Rewrite, did, refused, register
 from .certificate import Certificate
 from .fold import Folder, examine
 from .linear import LINKS
 from .match import Refused, Values, chain
 
-NORMS = frozenset({"batch_norm", "inplace_abn"})
+NORMS = frozenset(kind for kind, (read, _) in AFFINE.items() if read is batch_norm)
 _THROUGH = {kind: AFFINE[kind][1] for kind in ("elementwise_add", *NORMS)}
 
 

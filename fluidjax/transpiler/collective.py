@@ -16,10 +16,10 @@ from ..errors import FluidValueError, near
 from ..graph.program import Program
 from ..ir import edit
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
+from ..ops.kinds import is_lookup
 from .config import COLLECTIVE_MODES, DistributeTranspilerConfig
 from .making import Maker
 from .request import checked_endpoints, current_of, rank_of
-from .sparse_table import LOOKUPS
 
 SNAPSHOT = "@SNAPSHOT"
 SINGLE = "single_process_multi_thread"
@@ -84,7 +84,7 @@ def _refuse(*programs: ProgramDesc) -> None:
 
 def _distributed(desc: ProgramDesc) -> set[str]:
     """Tables that are not the same on all ranks."""
-    return {op.input("W")[0] for op in desc.blocks[0].ops if op.type in LOOKUPS and op.attrs.get("is_distributed")}
+    return {op.input("W")[0] for op in desc.blocks[0].ops if is_lookup(op.type) and op.attrs.get("is_distributed")}
 
 
 def join(startup: ProgramDesc, ring: Trainers) -> ProgramDesc:

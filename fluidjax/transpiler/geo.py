@@ -10,10 +10,10 @@ from dataclasses import replace
 from ..dist.pserver_plan import Descs, ParamBlock, PlannedParam
 from ..ir import edit
 from ..ir.desc import BlockDesc, BlockRef, FrozenMap, OpDesc, ProgramDesc, VarDesc
+from ..ops.kinds import is_lookup
 from .layout import Layout
 from .making import Maker, with_attrs
 from .pserver import RPC_THREADS
-from .sparse_table import LOOKUPS
 from .startup import Part, initialise, take_values
 
 
@@ -46,7 +46,7 @@ def _local(op: OpDesc) -> OpDesc:
 def _asked(layout: Layout) -> tuple[list[str], list[str]]:
     """The ids of lookups in sparse tables, and the tables."""
     sparse = {p.name for p in layout.params if p.sparse}
-    lookups = (op for op in layout.main.blocks[0].ops if op.type in LOOKUPS and op.input("W")[0] in sparse)
+    lookups = (op for op in layout.main.blocks[0].ops if is_lookup(op.type) and op.input("W")[0] in sparse)
     pairs = dict.fromkeys((op.input("Ids")[0], op.input("W")[0]) for op in lookups)
     return [ids for ids, _ in pairs], [table for _, table in pairs]
 

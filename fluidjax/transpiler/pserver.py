@@ -14,9 +14,10 @@ from ..dist.pserver_plan import ParamBlock, PlannedParam
 from ..errors import UnsupportedError
 from ..ir import edit, walk
 from ..ir.desc import BlockDesc, BlockRef, FrozenMap, OpDesc, ProgramDesc, VarDesc
+from ..ops.kinds import is_lookup
 from .layout import Layout
 from .making import Maker, renamed
-from .sparse_table import LOOKUPS, prefetch_vars, sent_parts
+from .sparse_table import prefetch_vars, sent_parts
 from .startup import Part
 from .trainer import renamed_grads
 
@@ -245,7 +246,7 @@ class _Server:
 
     def answer(self, table: str, parent: int) -> None:
         """The blocks that answer a trainer's prefetch, and save the table."""
-        lookups = [op for op in self.main.blocks[0].ops if op.type in LOOKUPS and op.input("W") == (table,)]
+        lookups = [op for op in self.main.blocks[0].ops if is_lookup(op.type) and op.input("W") == (table,)]
         ids, out = lookups[0].input("Ids")[0], lookups[0].output("Out")[0]
         asked, answer = (vars[self.index] for vars in prefetch_vars(self.main, ids, out, len(self.layout.request.endpoints)))
         answer = replace(answer, shape=(len(asked.shape or ()), *(answer.shape or ())[-1:]))  # as Paddle infers it

@@ -16,16 +16,15 @@ from ..dist.pserver_plan import PlannedParam, PlannedTable
 from ..errors import FluidValueError, OneTableError, UnsupportedError
 from ..ir import edit
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
+from ..ops.kinds import is_lookup, is_lookup_grad
 from .making import Maker
-
-LOOKUPS = ("lookup_table", "lookup_table_v2")
 
 
 def sparse_grads(main: ProgramDesc) -> set[str]:
     """The gradients that are rows by id: those declared so, those of `is_sparse` lookups, and sums of these."""
     found = {name for name, var in main.blocks[0].vars.items() if var.kind == "SELECTED_ROWS"}
     for op in main.blocks[0].ops:
-        of_lookup = op.type.removesuffix("_grad") in LOOKUPS and op.attrs.get("is_sparse")
+        of_lookup = is_lookup_grad(op.type) and op.attrs.get("is_sparse")
         of_sum = op.type == "sum" and op.input("X") and found.issuperset(op.input("X"))
         if (of_lookup and op.output("W@GRAD")) or of_sum:
             found.update(op.writes)
@@ -34,7 +33,7 @@ def sparse_grads(main: ProgramDesc) -> set[str]:
 
 def remote_tables(main: ProgramDesc) -> set[str]:
     """The tables of lookups that ask pservers for rows."""
-    return {op.input("W")[0] for op in main.blocks[0].ops if op.type in LOOKUPS and op.attrs.get("remote_prefetch")}
+    return {op.input("W")[0] for op in main.blocks[0].ops if is_lookup(op.type) and op.attrs.get("remote_prefetch")}
 
 
 def distributed_table(
@@ -46,7 +45,7 @@ def distributed_table(
     a table that nothing updates; UnsupportedError for an optimizer without learning rate and for a padding_idx. Warns of
     weight decay, which such a table does not get.
     """
-    lookups = [op for op in main.blocks[0].ops if op.type in LOOKUPS]
+    lookups = [op for op in main.blocks[0].ops if is_lookup(op.type)]
     names = {op.input("W")[0] for op in lookups if op.attrs.get("is_distributed")}
     if not names:
         return None
@@ -84,7 +83,7 @@ def look_up_remotely(main: ProgramDesc, params: Iterable[PlannedParam], trainer_
 
 def _as_one(main: ProgramDesc, param: PlannedParam, trainer_id: int, make: Maker) -> ProgramDesc:
     ops = main.blocks[0].ops
-    lookups = [op for op in ops if op.type in LOOKUPS and op.input("W") == (param.name,)]
+    lookups = [op for op in ops if is_lookup(op.type) and op.input("W") == (param.name,)]
     groups = [list(g) for _, g in itertools.groupby(lookups, key=lambda op: (op.type, op.attrs.get("padding_idx", -1)))]
     joined = _joined(ops, lookups) if len(groups) == 1 else None
     if joined is None:  # a result is needed before another's ids are there: one op for each
@@ -127,7 +126,7 @@ def prefetched(main: ProgramDesc, table: PlannedTable, endpoints: Sequence[str],
     Raises UnsupportedError where ids of a later lookup are made only after the first.
     """
     ops = main.blocks[0].ops
-    lookups = [op for op in ops if op.type in LOOKUPS and op.input("W") == (table.name,)]
+    lookups = [op for op in ops if is_lookup(op.type) and op.input("W") == (table.name,)]
     first = ops.index(lookups[0])
     ids = [op.input("Ids")[0] for op in lookups]
     if any(not set(ids).isdisjoint(op.writes) for op in ops[first : ops.index(lookups[-1])]):

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from ..errors import FluidValueError
 from ..ir import edit
 from ..ir.desc import FrozenMap, OpDesc, ProgramDesc, VarDesc
+from ..ops.registry import having, traits
 from .layout import Layout
 from .making import Maker, renamed, with_attrs
 from .trainer import joined
 
-FILLS = ("fill_constant", "uniform_random", "gaussian_random", "truncated_gaussian_random")
 _VALUES = ("fp32_values", "int32_values", "int64_values", "bool_values")
 
 
@@ -119,7 +119,12 @@ def _whole(ops: Iterable[OpDesc], parts: Mapping[str, tuple[Part, ...]]) -> set[
         for name in op.writes:
             makers.setdefault(name, []).append(op)
     cut = {n for n in makers if any(p.rows is not None or p.alternate for p in parts.get(n, ()))}
-    return {n for n in cut if len(makers[n]) > 1 or n in read or makers[n][0].type not in (*FILLS, "assign_value")}
+    return {n for n in cut if len(makers[n]) > 1 or n in read or not _in_parts(makers[n][0])}
+
+
+def _in_parts(op: OpDesc) -> bool:
+    """Whether a part of what an initialiser makes can be made by itself: it fills, or lists its values."""
+    return traits(op.type).fills or op.type == "assign_value"
 
 
 class _Initialiser:
@@ -132,7 +137,7 @@ class _Initialiser:
     def copies(self, op: OpDesc) -> list[OpDesc]:
         """What an original startup op becomes here."""
         names = [n for n in op.writes if n in self.parts and n not in self.whole]
-        if len(names) == 1 and op.type in (*FILLS, "assign_value") and not self.whole.intersection(op.writes):
+        if len(names) == 1 and _in_parts(op) and not self.whole.intersection(op.writes):
             return [self.part(op, names[0], part) for part in self.parts[names[0]]]
         more = [
             self.make.op("assign", {"X": name}, {"Out": part.name}) for name in names for part in self.parts[name] if part.name != name
@@ -168,9 +173,8 @@ class _Initialiser:
 
     def cut(self, name: str, part: Part) -> OpDesc:
         if part.alternate:
-            raise FluidValueError(
-                f"the distributed table {name!r} needs one initialiser of {', '.join(FILLS)} or NumpyArrayInitializer"
-            )
+            fills = ", ".join(having(lambda t: t.fills))
+            raise FluidValueError(f"the distributed table {name!r} needs one initialiser of {fills} or NumpyArrayInitializer")
         if part.rows is None:
             return self.make.op("assign", {"X": self.full[name]}, {"Out": part.name})
         first, end = [part.rows.start], [part.rows.stop]

@@ -106,6 +106,7 @@ def test_optimizers(optimizer: Any, trainers: int) -> None:
 
 @pytest.mark.filterwarnings("ignore:pserver .* has nothing to update")
 @pytest.mark.parametrize("method", [HashName, "one"])
+@pytest.mark.optimized
 def test_split_methods(method: Any) -> None:
     """HashName on real variables; two blocks of one parameter on one pserver, each with accumulators of its own."""
 

@@ -22,10 +22,8 @@ from ...ir.desc import BlockDesc, FrozenMap, OpDesc, ProgramDesc, VarDesc
 from ...lower.step import Step
 from ...ops.registry import GRAD, lookup, traits
 from ...ops.traits import Runs
+from .tables import HANDLERS
 
-TALK = frozenset(
-    "send recv send_barrier fetch_barrier fake_init distributed_lookup_table split_selected_rows split_ids prefetch merge_ids".split()
-)
 HELD = frozenset({"LOD_TENSOR", "SELECTED_ROWS", "LOD_TENSOR_ARRAY"})  # kinds of variables that have a value
 
 
@@ -169,7 +167,7 @@ def _groups(desc: ProgramDesc) -> list[list[OpDesc] | OpDesc]:
         sent = {n for s in sends for n in s.reads}
         if op.type == "send":
             sends.append(op)
-        elif op.type in TALK:
+        elif op.type in HANDLERS:
             close()
             groups.append(op)
         else:
@@ -185,8 +183,8 @@ def _ops(group: list[OpDesc] | OpDesc) -> Sequence[OpDesc]:
 
 
 def _reads(desc: ProgramDesc, op: OpDesc) -> Iterable[str]:
-    return walk.reads_with_subblocks(desc, op) if op.blocks and op.type not in TALK else op.reads
+    return walk.reads_with_subblocks(desc, op) if op.blocks and op.type not in HANDLERS else op.reads
 
 
 def _writes(desc: ProgramDesc, op: OpDesc) -> Iterable[str]:
-    return walk.writes_with_subblocks(desc, op) if op.blocks and op.type not in TALK else op.writes
+    return walk.writes_with_subblocks(desc, op) if op.blocks and op.type not in HANDLERS else op.writes

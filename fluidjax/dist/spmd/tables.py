@@ -15,7 +15,7 @@ from ...errors import UnsupportedError
 from ...ir import edit, walk
 from ...ir.desc import FrozenMap, OpDesc, ProgramDesc, VarDesc
 from ...ops.build import OpBuilder
-from ...ops.kinds import kind_of_output
+from ...ops.kinds import is_lookup, is_lookup_grad, kind_of_output
 from ...ops.registry import lookup, traits
 from ...ops.selected import KIND
 from ...ops.table import Split
@@ -23,9 +23,9 @@ from ...passes.base import Note, Params, Pass, Rewrite, did, refused
 from ...runtime.shard_layout import ShardLayout, Span
 from ..pserver_plan import PlannedParam, PlannedTable, PserverPlan
 
-LOOKUPS = ("lookup_table", "lookup_table_v2")
-_GRADS = tuple(f"{kind}_grad" for kind in LOOKUPS)
-_DECAY = frozenset({"scale", "sign", "sum"})  # of regularizers: they work on a rank's rows as on the whole
+# Of regularizers: they work on a rank's rows as on the whole. Not all ops that treat elements by themselves may stand here:
+# a clip multiplies by a norm, which must be that of the whole.
+_DECAY = frozenset({"scale", "sign", "sum"})
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,8 @@ def uses(desc: ProgramDesc, name: str) -> Uses:
     mine = dict.fromkeys(n for op in updates for n in op.reads if n != name)
     state = tuple(n for n in mine if (v := desc.blocks[0].vars[n]).persistable and v.shape == shape)
     return Uses(
-        tuple(op for op in ops if op.type in LOOKUPS and op.input("W") == (name,)),
-        tuple(op for op in ops if op.type in _GRADS and op.input("W") == (name,)),
+        tuple(op for op in ops if is_lookup(op.type) and op.input("W") == (name,)),
+        tuple(op for op in ops if is_lookup_grad(op.type) and op.input("W") == (name,)),
         updates,
         state,
     )
@@ -272,7 +272,6 @@ def _kinds_followed(desc: ProgramDesc) -> ProgramDesc:
 
 # -- startup -----------------------------------------------------------------------------------------------------------
 
-FILLS = ("fill_constant", "uniform_random", "gaussian_random", "truncated_gaussian_random")
 
 
 @dataclass(frozen=True)
@@ -328,7 +327,7 @@ def making(plan: PserverPlan, ranks: int) -> MakeTables | None:
 def _fills(ops: Sequence[OpDesc], name: str) -> bool:
     """Whether one op makes the variable that could make a part of it alone, and nothing reads it."""
     makers = [op for op in ops if name in op.writes]
-    fills = len(makers) == 1 and makers[0].type in FILLS and not makers[0].reads
+    fills = len(makers) == 1 and traits(makers[0].type).fills and not makers[0].reads
     return fills and not any(name in op.reads for op in ops)
 
 
