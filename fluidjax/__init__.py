@@ -44,7 +44,9 @@ from .errors import FluidError as FluidError
 from .errors import near as _near
 from .executor import Executor as Executor
 from .functional import init_fn as init_fn
+from .functional import read_state as read_state
 from .functional import step_fn as step_fn
+from .functional import write_state as write_state
 from .graph.name_scope import name_scope as name_scope
 from .graph.program import Program as Program
 from .graph.program import default_main_program as default_main_program

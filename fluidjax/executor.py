@@ -23,6 +23,7 @@ from .graph.program import Program, default_main_program
 from .graph.variable import Variable
 from .lod_tensor import LoDTensor
 from .runtime.compiled import Compiled, Recompiles
+from .runtime.feeding import explained
 from .runtime.fetching import refuse_lod, to_numpy, to_tensor
 from .runtime.place import Place, as_place
 from .runtime.placement import OneDevice
@@ -70,7 +71,8 @@ class Executor:
         """Run a program once and return the values of `fetch_list`.
 
         program: default the main program; a CompiledProgram may run on several devices (with_data_parallel). feed: name ->
-        array of exactly the declared dtype and shape (-1: any size).
+        array of exactly the declared dtype and shape (-1: any size), also where it is a torch tensor, a DataFrame or a list of
+        arrays; Python numbers and lists of them take the declared dtype.
         fetch_list: variables or names. scope: where persistable variables live; default global_scope().
         return_numpy: True copies the results to NumPy arrays; False returns jax.Arrays (LoDTensors of what has a LoD) and
         does not wait for them.
@@ -103,6 +105,8 @@ class Executor:
             if not compiled.remember(values, reason):
                 raise
             fetched = self._execute(compiled, program, scope, compiled.packed(values), numpy=return_numpy)
+        except Exception as error:
+            raise explained(error, compiled.rules, values)  # noqa: B904 - mostly the exception itself goes on
         for _ in range(times - 1):  # ExecutionStrategy.num_iteration_per_run
             fetched = self._execute(compiled, program, scope, compiled.packed(values), numpy=return_numpy)
         if parallel is not None:
@@ -143,7 +147,10 @@ class Executor:
             parallel.check_steps(stacked)
             if not compiled.in_force(scope):
                 parallel.prepare(scope)
-        fetched = self._execute(compiled, program, scope, stacked, count)
+        try:
+            fetched = self._execute(compiled, program, scope, stacked, count)
+        except Exception as error:
+            raise explained(error, compiled.rules, {n: v[0] for n, v in stacked.items()})  # noqa: B904 - as above
         return _results(compiled, fetched, return_numpy)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The pure face of a program, for JAX users: ``init_fn`` and ``step_fn``.
+"""The pure face of a program, for JAX users: ``init_fn`` and ``step_fn``, ``read_state`` and ``write_state``.
 
     init = fluid.init_fn(startup)                   # key -> state
     step = fluid.step_fn(main, [loss])              # (state, feed, key) -> (state, fetches)
@@ -11,20 +11,33 @@
 The state is a dict from variable names to arrays. Both are plain functions: jax.jit (with donation), lax.scan, vmap and
 grad apply to them. Dtypes are what the program declares, 64-bit ones included; to keep int64 feeds from being narrowed
 to int32 at the border of a jit, call it under ``with jax.enable_x64(True)``.
+
+Between a state and a scope, from which everything else is saved and into which it is loaded:
+
+    state = fluid.read_state(main)                  # of the scope: after a load, or runs of an Executor
+    fluid.write_state(state, main)                  # then fluid.save(main, "model"), fluid.io.save_checkpoint(exe, ...)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax
+import numpy as np
 
-from .errors import FluidTypeError
+from .errors import EnforceNotMet, FluidTypeError, LoadError
 from .graph.fetches import found_names
 from .graph.program import Program, default_main_program, default_startup_program
 from .graph.variable import Variable
+from .ir.desc import VarDesc
 from .lower.step import Step
+from .ops.ragged import Ragged
+from .ops.selected import SelectedRows
+from .runtime.feeding import NARROWED, FeedRule, explained, narrowed, ranges, rule_for, unknown_feed
+from .runtime.scope import Scope, global_scope
+from .saved.values import collect, compare, descs, is_persistable, listed, put
 
 State = dict[str, Any]
 
@@ -52,19 +65,102 @@ def step_fn(
     main: default the default main program. fetch_list: variables or names whose values are returned, in order.
     literal: gradient ops run their forward op anew, as their definition says, instead of sharing its pullback.
 
-    The returned state has every entry of the given one, replaced where the program writes it. The function raises
-    FeedError for a missing feed and EnforceNotMet for a variable that the state lacks; building it raises FetchError
-    for a target that the program does not have.
+    The returned state has every entry of the given one, replaced where the program writes it. Building the function raises
+    FluidTypeError for a fetch_list that is no list and FetchError for a target that the program does not have. Calling it
+    raises EnforceNotMet for a variable that the state lacks, and FeedError for a feed that is missing, unknown or of another
+    shape, dtype or range than Executor.run would take (but 32 bits that JAX made of 64 are taken).
     """
     program = default_main_program() if main is None else _program(main)
+    if isinstance(fetch_list, Variable | str):
+        name = repr(fetch_list) if isinstance(fetch_list, str) else fetch_list.name
+        raise FluidTypeError(f"fetch_list is a list of variables or names; write [{name}], as in step_fn(main, [{name}])")
     names = found_names(program, fetch_list)
     compiled = Step(program.desc, names, literal)
+    check = _FeedCheck(compiled)
 
     def step(state: Mapping[str, Any], feed: Mapping[str, Any], key: jax.Array | None = None) -> tuple[State, list[Any]]:
-        return compiled(state, feed, key)
+        missing = [n for n in compiled.reads if n not in state]
+        if missing:
+            raise EnforceNotMet(
+                f"variable {missing[0]!r} is not initialised: the state that the step is given lacks {listed(missing)}; take the "
+                "state from fluid.init_fn(startup)(key), or from fluid.read_state(program) where the scope holds the values "
+                "(of a model that was loaded)"
+            )
+        values = check(feed)
+        try:
+            return compiled(state, values, key)
+        except Exception as error:
+            raise explained(error, check.rules, values)  # noqa: B904 - mostly the exception itself goes on
 
     step.__doc__ = f"One step of {program!r}, fetching {', '.join(names) or 'nothing'}."
     return step
+
+
+class _FeedCheck:
+    """What a step is fed, checked as Executor.run checks it; values of a jit outside by shape and dtype."""
+
+    def __init__(self, step: Step) -> None:
+        self._step = step
+        self._bounds = ranges(step.desc, step.ops)
+        self.rules: dict[str, FeedRule] = {}
+
+    def __call__(self, feed: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: self._checked(name, value) for name, value in feed.items()}
+
+    def _checked(self, name: str, value: Any) -> Any:
+        var = self._step.desc.find_var(name) if isinstance(name, str) else None
+        if var is None:
+            raise unknown_feed(name, self._step.desc)
+        if isinstance(value, Ragged | SelectedRows) or var.shape is None or name not in self._step.feeds:
+            return value
+        if name not in self.rules:
+            self.rules[name] = rule_for(var, self._bounds.get(name, ()))
+        rule = self.rules[name]
+        return replace(rule, dtype=value.dtype)(value) if narrowed(value, rule) else rule(value)
+
+
+def read_state(program: Program | None = None, scope: Scope | None = None) -> State:
+    """The state of a program for its step function: copies of its persistable variables' values in a scope.
+
+    program: default the default main program. scope: default global_scope(). Values that are spread over devices are put
+    together. Raises EnforceNotMet for variables without a value that the program reads: run the startup program first, or
+    load them.
+    """
+    program = default_main_program() if program is None else _program(program)
+    scope = global_scope() if scope is None else scope
+    needed = set(Step(program.desc).reads)
+    names = [n for n in _persistables(program) if n in needed or _held(scope, n)]
+    with jax.enable_x64(True):
+        return {name: jax.numpy.array(value) for name, value in collect(names, scope).items()}
+
+
+def write_state(state: Mapping[str, Any], program: Program | None = None, scope: Scope | None = None) -> None:
+    """Put a step function's state into a scope, as copies: from there it is run on, saved, or written into a checkpoint.
+
+    program: whose persistable variables they are, default the default main program; the startup program need not have run.
+    scope: default global_scope(). Raises LoadError for entries that are missing, that the program does not have, or that
+    have another shape or dtype (32 bits that JAX made of 64 are taken); then the scope is as it was.
+    """
+    program = default_main_program() if program is None else _program(program)
+    known, needed = _persistables(program), set(Step(program.desc).reads)
+    given = {name: np.array(value) for name, value in state.items()}
+    for name in given.keys() & known.keys():
+        declared = known[name].dtype
+        if declared is not None and NARROWED.get(declared) == given[name].dtype.name:
+            given[name] = given[name].astype(declared)
+    difference = compare({n: v for n, v in known.items() if n in needed or n in given}, given)
+    if difference:
+        raise LoadError(f"the state does not fit the program:\n{difference}")
+    put(given, scope)
+
+
+def _persistables(program: Program) -> dict[str, VarDesc]:
+    return descs(program, filter(is_persistable, program.list_vars()))
+
+
+def _held(scope: Scope, name: str) -> bool:
+    var = scope.find_var(name)
+    return var is not None and var.value is not None
 
 
 def _program(value: Any) -> Program:

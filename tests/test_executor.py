@@ -16,6 +16,8 @@ from fluidjax.errors import (
     FeedError,
     FetchError,
     FluidTypeError,
+    FluidValueError,
+    LoadError,
     NanInfError,
     ShapeError,
     UnknownOpError,
@@ -248,6 +250,23 @@ def test_run_steps_draws_like_single_runs():
 
 # -- bad input -----------------------------------------------------------------------------------------------------
 
+class Frame:
+    """What is no array and has one, as a DataFrame or a torch tensor."""
+
+    def __init__(self, values):
+        self._values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return self._values
+
+
+class Tensor:
+    dtype = "torch.bfloat16"
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError("got BFloat16")
+
+
 BAD_FEEDS = {
     "missing": (lambda f: {"x": f["x"]}, r"'y' must be fed: op 'elementwise_sub' \(.*test_executor.py:\d+\) reads it"),
     "extra": (lambda f: {**f, "z": f["x"]}, r"feed 'z': var z not in this block"),
@@ -256,7 +275,15 @@ BAD_FEEDS = {
     "rank": (lambda f: {**f, "y": f["y"][:, 0]}, r"feed 'y' has shape \[8\].*\[-1, 1\]"),
     "size": (lambda f: {**f, "x": f["x"][:, :12]}, r"feed 'x' has shape \[8, 12\].*\[-1, 13\]"),
     "ragged": (lambda f: {**f, "x": [[1.0], [1.0, 2.0]]}, r"feed 'x' is no array of numbers"),
-    "text": (lambda f: {**f, "x": "abc"}, r"feed 'x'"),
+    "text": (lambda f: {**f, "x": "abc"}, r"feed 'x' holds strings, such as 'abc', but the program declares float32 \[-1, 13\]"),
+    "strings": (lambda f: {**f, "x": np.array([["a"] * 13])}, "feed 'x' holds strings, such as 'a'"),
+    "objects": (lambda f: {**f, "x": f["x"].astype(object)}, "holds Python objects .*all are numbers; .astype"),
+    "mixed": (lambda f: {**f, "x": np.array([[1.0, None]])}, "feed 'x' holds Python objects|feed 'x' holds a NoneType"),
+    "variable": (lambda f: {**f, "x": line()[2]}, "feed 'x' holds a Variable"),
+    "frame of 64 bits": (lambda f: {**f, "x": Frame(f["x"].astype("float64"))}, "feed 'x' is float64.*float32.*astype"),
+    "list of 64 bits": (lambda f: {**f, "x": list(f["x"].astype("float64"))}, "feed 'x' is float64.*float32.*astype"),
+    "bfloat16": (lambda f: {**f, "x": Tensor()}, "is a tests.Tensor of torch.bfloat16, which NumPy cannot read .*BFloat16"),
+    "samples": (lambda f: {"x": f["x"][:3], "y": f["y"][:2]}, "different numbers of samples.*: 'x' has 3, 'y' has 2 .*"),
 }
 
 
@@ -271,6 +298,18 @@ def test_bad_feed_is_one_sentence_and_changes_nothing(kind, scope):
         exe.run(main, feed=change(batch()), fetch_list=[loss])
     np.testing.assert_array_equal(scope.get("w"), before)
     exe.run(main, feed=batch(), fetch_list=[loss])
+
+
+def test_what_brings_a_dtype_keeps_it_and_what_has_none_takes_the_declared_one(scope):
+    main, startup, loss, _ = line()
+    exe = fluid.Executor()
+    exe.run(startup)
+    test = main.clone(for_test=True)
+    plain = batch()
+    same = [plain["x"].tolist(), Frame(plain["x"]), list(plain["x"]), [[np.float64(v) for v in row] for row in plain["x"]]]
+    want = exe.run(test, feed=plain, fetch_list=[loss])[0]
+    for x in same:
+        np.testing.assert_array_equal(exe.run(test, feed={**plain, "x": x}, fetch_list=[loss])[0], want)
 
 
 def test_integers_that_do_not_fit_are_refused():
@@ -467,6 +506,76 @@ def test_pure_step_says_what_is_missing():
         step(fluid.init_fn(startup)(jax.random.key(0)), {"x": batch()["x"]})
     with pytest.raises(FetchError, match="'nope' is not in the program"):
         fluid.step_fn(main, ["nope"])
+    for target in (loss, loss.name):
+        with pytest.raises(FluidTypeError, match=r"is a list.*write \['?mean_0.tmp_0'?\], as in step_fn\(main, \["):
+            fluid.step_fn(main, target)
+
+
+@pytest.mark.parametrize("kind", BAD_FEEDS)
+def test_pure_step_checks_its_feed(kind):
+    main, startup, loss, _ = line()
+    step, state = fluid.step_fn(main, [loss]), fluid.init_fn(startup)(jax.random.key(0))
+    change, message = BAD_FEEDS[kind]
+    with pytest.raises(FeedError, match=message):
+        step(state, change(batch()))
+    with pytest.raises(FeedError, match=r"feed 'z': .*no such variable"):
+        step(state, {**batch(), "z": 1})
+
+
+def test_pure_step_takes_the_32_bits_that_jax_makes_of_64():
+    with fresh() as (main, _):
+        ids = fluid.data("ids", [None, 1], "int64")
+        out = layers.cast(ids, "float32")
+    step = fluid.step_fn(main, [out])
+    assert jax.jit(step)({}, {"ids": np.array([[7]])})[1][0].tolist() == [[7.0]]
+    with pytest.raises(FeedError, match=r"shape \[1\].*\[-1, 1\]"):
+        jax.jit(step)({}, {"ids": np.array([7])})
+
+
+def test_a_state_goes_to_a_scope_and_back(scope):
+    main, startup, loss, _ = line(optimizer=fluid.optimizer.Adam(0.01))
+    step, state = fluid.step_fn(main, [loss]), fluid.init_fn(startup)(jax.random.key(0))
+    with pytest.raises(EnforceNotMet, match="not initialised"):
+        fluid.read_state(main)
+    state, _ = jax.jit(step)(state, batch())
+    fluid.write_state(state, main)
+    copied = jax.tree.map(np.array, state)
+    exe = fluid.Executor()
+    (by_executor,) = exe.run(main, feed=batch(), fetch_list=[loss])
+    after, (by_step,) = step(state, batch())
+    np.testing.assert_allclose(by_executor, by_step, rtol=1e-6)
+    again = fluid.read_state(main)
+    assert again.keys() == after.keys()
+    for name in again:
+        assert again[name].dtype == main.global_block().var(name).desc.dtype
+        np.testing.assert_allclose(again[name], after[name], rtol=1e-5, atol=1e-7, err_msg=name)
+        np.testing.assert_array_equal(state[name], copied[name])  # nobody donated the caller's arrays
+    fluid.io.set_program_state(main, state)
+    np.testing.assert_array_equal(scope.get("w"), state["w"])
+    with pytest.raises(LoadError, match=r"missing in the file.*\n +w\n +unexpected.*\n +nope"):
+        fluid.write_state({**{n: v for n, v in state.items() if n != "w"}, "nope": state["w"]}, main)
+
+
+def test_the_state_of_a_loaded_program(tmp_path, scope):
+    main, startup, _, prediction = line()
+    exe = fluid.Executor()
+    exe.run(startup)
+    fluid.io.save_inference_model(str(tmp_path), ["x"], [prediction], exe, main)
+    with fluid.scope_guard(fluid.Scope()):
+        program, _, (out,) = fluid.io.load_inference_model(str(tmp_path), exe)
+        step = fluid.step_fn(program, [out])
+        x = {"x": batch()["x"]}
+        with pytest.raises(EnforceNotMet, match=r"'w' is not initialised.*init_fn.*read_state\(program\)"):
+            step({}, x)
+        np.testing.assert_allclose(step(fluid.read_state(program), x)[1][0], exe.run(program, feed=x, fetch_list=[out])[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("compute", [jnp.sin, jnp.asarray, jax.jit(lambda v: v), lambda v: jnp.ones(3) + v])
+def test_jax_numpy_says_what_a_variable_is(compute):
+    with fresh():
+        x = fluid.data("x", [None, 3])
+        with pytest.raises(FluidValueError, match=r"'x' has no value while the program is built.*fluid\.layers"):
+            compute(x)
 
 
 def test_an_ops_error_carries_its_text_and_line():

@@ -120,6 +120,14 @@ class Variable(Indexed["Variable"]):
     def __iter__(self) -> Any:
         raise FluidTypeError(f"variable {self.name!r} cannot be iterated over; use layers.unstack or layers.split")
 
+    @property
+    def __jax_array__(self) -> Any:
+        """What jax.numpy asks for a value. Raises FluidValueError: there is none (a TypeError would not get through JAX)."""
+        raise FluidValueError(
+            f"variable {self.name!r} has no value while the program is built, so jax.numpy cannot compute with it; append an op "
+            "by fluid.layers, or run the program and compute with what it fetches"
+        )
+
 
 class Parameter(Variable):
     """A trainable persistable variable with what Fluid hangs on it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from ..base.dtypes import numpy_dtype
-from ..errors import FeedError, near
+from ..errors import FeedError, FetchError, MixesRows, NanInfError, near, note
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
 from ..lod_tensor import LoDTensor, fault
 from ..ops.registry import traits
@@ -57,7 +57,7 @@ class FeedRule:
         if not isinstance(value, np.ndarray | jax.Array):
             value = self._from_python(value)
         if value.dtype != self.dtype:
-            self._refuse_dtype(value.dtype)
+            self._refuse_dtype(value.dtype, value)
         shape, want = value.shape, self.shape
         if shape != want and (len(shape) != len(want) or any(w not in (-1, s) for s, w in zip(shape, want, strict=True))):
             raise FeedError(f"feed {self.name!r} has shape {list(shape)}, but the program declares {list(want)}{self._hint(shape)}")
@@ -85,35 +85,110 @@ class FeedRule:
             return "; is the batch dimension missing?"
         return " (-1: any size)"
 
-    def _refuse_dtype(self, got: Any) -> None:
+    def _refuse_dtype(self, got: Any, values: Any = None) -> None:
+        kind = np.dtype(got).kind
+        if kind in "OUST" and values is not None:
+            raise FeedError(f"feed {self.name!r} holds {_odd(values)}, but the program declares {self.dtype.name} {list(self.shape)}")
         raise FeedError(
             f"feed {self.name!r} is {np.dtype(got).name}, but the program declares {self.dtype.name}; convert it with "
             f".astype({self.dtype.name!r})"
         )
 
     def _from_python(self, value: Any) -> np.ndarray:
-        """Numbers and lists, exactly: an integer that does not fit the dtype is refused."""
+        """Something that is no NumPy or JAX array, as one.
+
+        What has a dtype of its own (a torch tensor, a DataFrame, a list of arrays) keeps it, and is checked like an array.
+        Numbers and lists of numbers have none and take the declared one, exactly: an integer that does not fit is refused.
+        """
         if value is None:
             raise FeedError(f"feed {self.name!r} is None, but the program declares {self.dtype.name} {list(self.shape)}")
-        try:
-            plain = np.asarray(value)
-        except (ValueError, OverflowError):
-            plain = np.asarray(None)
+        plain = self._as_array(value)
+        if _has_dtype(value) and plain.dtype.kind not in "OUST":
+            return plain
         if plain.dtype == object and plain.ndim and all(isinstance(v, int) for v in plain.ravel()):
             raise FeedError(f"feed {self.name!r} holds integers that do not fit {self.dtype.name}")
-        if plain.dtype == object:
-            raise FeedError(f"feed {self.name!r} is no array of numbers: {type(value).__name__} with rows of different lengths or kinds")
-        if self.dtype.kind in "iu":
-            if plain.dtype.kind not in "iub":
-                self._refuse_dtype(plain.dtype)
+        if self.dtype.kind in "iu" and plain.dtype.kind in "iub":
             info = np.iinfo(self.dtype)
             if plain.size and not (int(plain.min()) >= info.min and int(plain.max()) <= info.max):
                 raise FeedError(f"feed {self.name!r} holds integers that do not fit {self.dtype.name} ({info.min} to {info.max})")
-        elif self.dtype == np.bool_ and plain.dtype != np.bool_:
-            self._refuse_dtype(plain.dtype)
-        elif plain.dtype.kind not in "iubf":
-            self._refuse_dtype(plain.dtype)
+        elif plain.dtype.kind not in {"i": "", "u": "", "b": "b"}.get(self.dtype.kind, "iubf"):
+            self._refuse_dtype(plain.dtype, plain)
         return plain.astype(self.dtype)
+
+    def _as_array(self, value: Any) -> np.ndarray:
+        """np.asarray, with a FeedError for what has no form or cannot be read."""
+        try:
+            return np.asarray(value)
+        except Exception as error:
+            if isinstance(value, list | tuple):
+                raise FeedError(
+                    f"feed {self.name!r} is no array of numbers: {type(value).__name__} with rows of different lengths or kinds"
+                ) from None
+            kind = f"{type(value).__module__.split('.')[0]}.{type(value).__name__}"
+            if not _has_dtype(value):
+                raise FeedError(
+                    f"feed {self.name!r} holds a {type(value).__name__}, but the program declares {self.dtype.name} {list(self.shape)}"
+                ) from None
+            why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            raise FeedError(
+                f"feed {self.name!r} is a {kind} of {getattr(value, 'dtype', 'an odd dtype')}, which NumPy cannot read ({why}); convert "
+                f"it to {self.dtype.name} first, which the program declares"
+            ) from error
+
+
+def _has_dtype(value: Any) -> bool:
+    """Whether a value brings a dtype: an array of another library, a frame, a list of arrays; a number of NumPy's does not count."""
+    while isinstance(value, list | tuple) and value:
+        value = value[0]
+    if isinstance(value, np.generic):
+        return False
+    return isinstance(value, np.ndarray | jax.Array) or hasattr(value, "__array__")
+
+
+def _odd(values: Any) -> str:
+    """What an array that is not of numbers holds, by its first such element."""
+    found = next((v for v in np.asarray(values).ravel() if not isinstance(v, int | float | np.number | np.bool_)), None)
+    if isinstance(found, str | bytes):
+        return f"strings, such as {str(found)!r:.40}"
+    if found is None:
+        return "Python objects (dtype object), though all are numbers; .astype makes an array of numbers of them"
+    return f"a {type(found).__name__}"
+
+
+def uneven(rules: Mapping[str, FeedRule], feed: Any) -> str:
+    """How many samples each feed has, in words, where they differ: sizes of a first dimension that the program leaves open; else "".
+
+    Programs may mean it so; it is told when a step has failed.
+    """
+    if not isinstance(feed, Mapping):
+        return ""
+    open_ended = (n for n, r in rules.items() if r.shape and r.shape[0] == -1 and r.lod_level == 0 and n in feed)
+    sizes = {n: shape[0] for n in open_ended if (shape := getattr(feed[n], "shape", ()))}
+    if len(set(sizes.values())) < 2:
+        return ""
+    return ", ".join(f"{n!r} has {size}" for n, size in sizes.items())
+
+
+def explained(error: Exception, rules: Mapping[str, FeedRule], feed: Any) -> Exception:
+    """`error`, or a FeedError in its place where a step failed on feeds with different numbers of samples."""
+    told = uneven(rules, feed)
+    notes = getattr(error, "__notes__", [])
+    if not told or isinstance(error, FeedError | FetchError | MixesRows | NanInfError) or not any(n.startswith("in op: ") for n in notes):
+        return error
+    first = next(iter(str(error).strip().splitlines()), type(error).__name__)
+    better = FeedError(f"the feeds have different numbers of samples, and an op needs them alike: {told} ({first[:300]})")
+    for text in notes:
+        note(better, text)
+    better.__cause__ = error
+    return better
+
+
+NARROWED = {"int64": "int32", "uint64": "uint32", "float64": "float32"}  # what JAX makes of 64 bits unless it is told
+
+
+def narrowed(value: Any, rule: FeedRule) -> bool:
+    """Whether a value is a JAX array of the 32 bits that JAX makes of the declared 64 by default."""
+    return isinstance(value, jax.Array) and NARROWED.get(rule.dtype.name) == value.dtype.name
 
 
 def rule_for(var: VarDesc, ranges: tuple[Range, ...] = ()) -> FeedRule:

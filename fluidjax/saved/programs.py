@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 
 from ..errors import EnforceNotMet, FluidTypeError, FluidValueError, LoadError
@@ -138,7 +139,7 @@ def load_program_state(model_path: str, var_list: Sequence[Variable] | None = No
 
 
 def set_program_state(program: Program, state_dict: Mapping[str, np.ndarray]) -> None:
-    """Put values by name into the global scope, where the startup program has made the variables.
+    """Put values by name (NumPy or JAX arrays) into the global scope, where the startup program has made the variables.
 
     What `state_dict` lacks stays as it is; what the program lacks is warned about. Raises EnforceNotMet before the startup
     program has run, FluidTypeError for values that are no arrays, LoadError for other shapes or dtypes; then nothing is set.
@@ -151,8 +152,8 @@ def set_program_state(program: Program, state_dict: Mapping[str, np.ndarray]) ->
         if var is None or var.value is None:
             raise EnforceNotMet(f"Variable [ {name} ] Not found, Please make sure run startup program")
     for name, value in state_dict.items():
-        if not isinstance(value, np.ndarray):
-            raise FluidTypeError(f"the value of {name!r} is an array, not {type(value).__name__}")
+        if not isinstance(value, np.ndarray | jax.Array):
+            raise FluidTypeError(f"the value of {name!r} is a NumPy or JAX array, not {type(value).__name__}")
     given = {n: np.array(a) for n, a in state_dict.items() if n in wanted}
     difference = compare({n: wanted[n] for n in given}, given)
     if difference:
