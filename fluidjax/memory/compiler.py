@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 
+from ..errors import UnsupportedError
 from ..ir.desc import ProgramDesc
 from ..runtime.compiled import MEMORY_OPTIMIZED, Compiled, Recompiles
 from ..runtime.placement import OneDevice
-from ..runtime.state_buffers import StateLayout, plan
 from .sizes import Arguments
 
 # "default" is what XLA does of itself; the other scheduler exists on the CPU alone.
@@ -33,29 +33,22 @@ class Figures:
         return self.arguments + self.outputs + self.temporaries - self.alias
 
 
-def lower(desc: ProgramDesc, fetches: tuple[str, ...], types: Arguments, device: Any) -> Any:
-    """The step that Executor.run would compile for these types, traced (a jax.stages.Lowered)."""
-    compiled = Compiled(desc, fetches, OneDevice(device), Recompiles())
-    mutable = {n: types.state[n] for n in compiled.written if n in types.state}
-    constant = {n: v for n, v in types.state.items() if n not in mutable}
-    layouts = compiled._layouts = plan(mutable), plan(constant)
-    groups = [_travelling(layout, types.state) for layout in layouts]
-    with jax.enable_x64(True), jax.default_device(device):
-        return compiled.function().lower(*groups, dict(types.feed), 0, 0)
+def lower(desc: ProgramDesc, fetches: tuple[str, ...], types: Arguments, device: Any) -> jax.stages.Lowered:
+    """The step that Executor.run would compile for these types, traced."""
+    return Compiled(desc, fetches, OneDevice(device), Recompiles()).lower(types.state, types.feed)
 
 
-def _travelling(layout: StateLayout, types: Mapping[str, Any]) -> list[Any]:
-    """The types of the arrays in which a layout passes state on."""
-    packs = [jax.ShapeDtypeStruct((p.size,), types[p.names[0]].dtype) for p in layout.packs]
-    return packs + [types[n] for n in layout.singles]
+def figures(lowered: jax.stages.Lowered, names: Sequence[str]) -> dict[str, Figures]:
+    """The figures under the named schedulers. This compiles the step once for each.
 
-
-def figures(lowered: Any, names: Sequence[str]) -> dict[str, Figures]:
-    """The figures under the named schedulers. This compiles the step once for each."""
+    Raises UnsupportedError on a device whose compiler does not tell them.
+    """
     found = {}
     for name in names:
         with jax.enable_x64(True):
-            memory = lowered.compile(compiler_options=SCHEDULERS[name] or None).memory_analysis()
+            memory = lowered.compile(compiler_options={**SCHEDULERS[name]} or None).memory_analysis()
+        if memory is None:
+            raise UnsupportedError("the compiler of this device does not tell what it lays out; pass compiled=False")
         found[name] = Figures(
             memory.argument_size_in_bytes, memory.output_size_in_bytes, memory.temp_size_in_bytes, memory.alias_size_in_bytes
         )

@@ -194,18 +194,30 @@ class Compiled:
         if held and buffers is not None and identical(held, self._copied):
             return buffers
         values, fresh = self._collect(scope, keep=bool(held))
-        if self._layouts is None or fresh != self._fresh:
+        layouts = self._layouts
+        if layouts is None or fresh != self._fresh:
             self._fresh = fresh
             own = {n for n, v in values.items() if n in self._holders or isinstance(v, PerRank)}
             shapes = {n: jax.ShapeDtypeStruct(v.shape[1:], v.dtype) if n in own else v for n, v in values.items()}
-            mutable = {n: shapes[n] for n in self.written if n in shapes}
-            constant = {n: v for n, v in shapes.items() if n not in mutable}
-            self._layouts = plan(mutable, self.own), plan(constant, self.own)
+            layouts = self._plan(shapes)
             self._jitted.clear()
             self.ready.clear()
-        buffers = StateBuffers(scope, self._layouts, values, self.where, self.pieces, beside=bool(held))
+        buffers = StateBuffers(scope, layouts, values, self.where, self.pieces, beside=bool(held))
         self.buffers, self._copied = buffers, held
         return buffers
+
+    def _plan(self, shapes: Mapping[str, Any]) -> tuple[StateLayout, StateLayout]:
+        """Decide how state of these shapes and dtypes travels: what the step writes, and what it only reads."""
+        mutable = {n: shapes[n] for n in self.written if n in shapes}
+        constant = {n: v for n, v in shapes.items() if n not in mutable}
+        self._layouts = plan(mutable, self.own), plan(constant, self.own)
+        return self._layouts
+
+    def lower(self, state: Mapping[str, jax.ShapeDtypeStruct], feed: Mapping[str, jax.ShapeDtypeStruct]) -> jax.stages.Lowered:
+        """The step on one device, traced for values of these types: nothing is bound, compiled or run."""
+        groups = [layout.types(state) for layout in self._plan(state)]
+        with jax.enable_x64(True), jax.default_device(self.where.device):
+            return self.function().lower(*groups, dict(feed), 0, 0)
 
     def _collect(self, scope: Scope, keep: bool = False) -> tuple[dict[str, Any], Any]:
         """Values of what the step reads, out of other buffers (keep: these go on); and their types, which the layout depends on."""

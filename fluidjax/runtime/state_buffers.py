@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -75,6 +76,11 @@ class StateLayout:
     def own(self) -> list[bool]:
         """Of each travelling array, whether every rank has its own."""
         return [p.own for p in self.packs] + [n in self.owned for n in self.singles]
+
+    def types(self, values: Mapping[str, jax.ShapeDtypeStruct]) -> list[jax.ShapeDtypeStruct]:
+        """The types of the travelling arrays of one rank."""
+        packs = [jax.ShapeDtypeStruct((p.size,), values[p.names[0]].dtype) for p in self.packs]
+        return packs + [values[n] for n in self.singles]
 
     def unpack(self, arrays: Sequence[Any], row: int = 0) -> dict[str, Any]:
         """Name -> array of one rank, inside the compiled step."""
