@@ -1,5 +1,7 @@
 """fluidjax: PaddlePaddle Fluid's static-graph programs on JAX. ``import fluidjax as fluid`` ports a script."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from . import ops as ops  # isort: skip  # first: fills the op registry
 from . import backward as backward
 from . import clip as clip
@@ -22,6 +24,7 @@ from . import memory as _memory
 from . import metrics as metrics
 from . import nets as nets
 from . import optimizer as optimizer
+from . import parallel_executor as parallel_executor
 from . import param_attr as param_attr
 from . import passes as passes
 from . import place as place
@@ -33,6 +36,7 @@ from . import transpiler as transpiler
 from . import unique_name as unique_name
 from .backward import append_backward as append_backward
 from .backward import gradients as gradients
+from .base.absent import reporter as _reporter
 from .base.flags import get_flags as get_flags
 from .base.flags import set_flags as set_flags
 from .compiler import BuildStrategy as BuildStrategy
@@ -41,8 +45,8 @@ from .compiler import ExecutionStrategy as ExecutionStrategy
 from .compiler import ParallelExecutor as ParallelExecutor
 from .data_feeder import DataFeeder as DataFeeder
 from .errors import FluidError as FluidError
-from .errors import near as _near
 from .executor import Executor as Executor
+from .framework import in_dygraph_mode as in_dygraph_mode
 from .functional import init_fn as init_fn
 from .functional import read_state as read_state
 from .functional import step_fn as step_fn
@@ -88,8 +92,5 @@ Tensor = LoDTensor
 
 _memory.install()
 
-
-def __getattr__(name: str) -> object:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    raise AttributeError(f"fluidjax has no {name!r}{_near(name, (n for n in globals() if not n.startswith('_')))}")
+if not _TYPE_CHECKING:
+    __getattr__ = _reporter("fluid", dir())

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from .base.absent import reporter
 from .base.dtypes import VarType
 from .base.roles import OpRole
 from .errors import EnforceNotMet as EnforceNotMet
@@ -52,3 +55,6 @@ def grad_var_suffix() -> str:
 def empty_var_name() -> str:
     """The name that means no variable."""
     return "@EMPTY@"
+
+if not TYPE_CHECKING:
+    __getattr__ = reporter("fluid.core", dir())

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .base.dtypes import name_of
 from .errors import FeedError, FluidTypeError, FluidValueError
 from .graph.program import Program, default_main_program
 from .graph.variable import Variable
@@ -211,4 +212,34 @@ def _reshaped(rule: FeedRule, array: np.ndarray, count: int) -> np.ndarray:
         ) from None
 
 
-__all__ = ["DataFeeder"]
+def convert_dtype(dtype: Any) -> str:
+    """The name of a dtype ("float32"), from any of its forms. Raises FluidTypeError where it is none."""
+    return name_of(dtype)
+
+
+def check_type(input: Any, input_name: str, expected_type: Any, op_name: str, extra_message: str = "") -> None:
+    """Raises FluidTypeError unless an argument of a layer is of one of these types."""
+    if not isinstance(input, expected_type):
+        kinds = expected_type if isinstance(expected_type, tuple) else (expected_type,)
+        told = " or ".join(k.__name__ for k in kinds)
+        raise FluidTypeError(f"{op_name}'s {input_name} is a {told}, not a {type(input).__name__} {extra_message}".rstrip())
+
+
+def check_dtype(input_dtype: Any, input_name: str, expected_dtype: Any, op_name: str, extra_message: str = "") -> None:
+    """Raises FluidTypeError unless the dtype of a layer's argument is one of these."""
+    known = [expected_dtype] if isinstance(expected_dtype, str) else list(expected_dtype)
+    if name_of(input_dtype) not in known:
+        raise FluidTypeError(
+            f"{op_name}'s {input_name} is of dtype {', '.join(known)}, not {name_of(input_dtype)} {extra_message}".rstrip()
+        )
+
+
+def check_variable_and_dtype(
+    input: Any, input_name: str, expected_dtype: Any, op_name: str, extra_message: str = ""
+) -> None:
+    """Raises FluidTypeError unless a layer's argument is a variable of one of these dtypes."""
+    check_type(input, input_name, Variable, op_name, extra_message)
+    check_dtype(input.dtype, input_name, expected_dtype, op_name, extra_message)
+
+
+__all__ = ["DataFeeder", "check_dtype", "check_type", "check_variable_and_dtype", "convert_dtype"]

@@ -81,11 +81,14 @@ class MixesRows(UnsupportedError):
     """An op would see padded rows of a ragged value and not leave them out; it needs exact sizes (docs/lod.md)."""
 
 
-def near(name: str, known: object) -> str:
-    """``" (did you mean 'a' or 'b'?)"``, or an empty string when nothing in `known` resembles `name`."""
+def near(name: str, known: object, cutoff: float = 0.6) -> str:
+    """``" (did you mean 'a' or 'b'?)"``, or an empty string when nothing in `known` resembles `name`.
+
+    cutoff: how alike they must be, from 0 to 1.
+    """
     import difflib
 
-    found = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)  # type: ignore[call-overload]
+    found = difflib.get_close_matches(name, list(known), n=3, cutoff=cutoff)  # type: ignore[call-overload]
     return f" (did you mean {' or '.join(map(repr, found))}?)" if found else ""
 
 

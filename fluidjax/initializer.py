@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from . import unique_name
+from .base.absent import reporter
 from .errors import FluidTypeError, FluidValueError
 from .graph.block import Block
 from .graph.operator import Operator
@@ -303,3 +304,6 @@ __all__ = [
     "force_init_on_cpu",
     "init_on_cpu",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = reporter("fluid.initializer", __all__)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from .base.absent import reporter
 from .checkpoint import Checkpoint
 from .checkpoint.functions import (
     clean_checkpoint,
@@ -86,3 +89,6 @@ __all__ = [
     "wait_checkpoint",
     "xmap_readers",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = reporter("fluid.io", __all__)

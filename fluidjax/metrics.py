@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .base.absent import reporter
 from .errors import FluidValueError, UnsupportedError
 
 
@@ -259,3 +260,6 @@ def number(metric: MetricBase, what: str, value: Any, matrix: bool = False) -> N
 
 
 __all__ = ["Accuracy", "Auc", "ChunkEvaluator", "CompositeMetric", "EditDistance", "MetricBase", "Precision", "Recall"]
+
+if not TYPE_CHECKING:
+    __getattr__ = reporter("fluid.metrics", __all__)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import layers
-from .errors import FluidTypeError, near
+from .base.absent import reporter
+from .errors import FluidTypeError
 from .graph.variable import Variable
 from .layers._build import require, typed, variable
 
@@ -146,12 +147,5 @@ def _join_heads(x: Variable, heads: int) -> Variable:
 
 __all__ = ["glu", "img_conv_group", "scaled_dot_product_attention", "simple_img_conv_pool"]
 
-
-def __getattr__(name: str) -> Any:
-    from .layers.missing import Missing
-
-    if name == "sequence_conv_pool":
-        raise Missing(
-            "fluid.nets.sequence_conv_pool needs ragged sequences, which are not there; use simple_img_conv_pool"
-        )
-    raise AttributeError(f"fluid.nets has no {name!r}{near(name, __all__)}")
+if not TYPE_CHECKING:
+    __getattr__ = reporter("fluid.nets", __all__)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from .base.absent import reporter
 from .optimizers.adam import AdamaxOptimizer, AdamOptimizer, LambOptimizer
 from .optimizers.adaptive import (
     AdadeltaOptimizer,
@@ -35,3 +38,6 @@ __all__ = [
     "LarsMomentumOptimizer", "ModelAverage", "Momentum", "MomentumOptimizer", "Optax", "Optimizer", "RMSProp",
     "RMSPropOptimizer", "SGDOptimizer",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:
+    __getattr__ = reporter("fluid.optimizer", __all__)

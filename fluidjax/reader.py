@@ -1,5 +1,8 @@
-"""Readers and their decorators, as paddle.reader has them; loaders/decorators.py has them."""
+"""paddle.reader's decorators of readers and fluid.reader's DataLoader, under one module name; loaders/ has them."""
 
+from typing import TYPE_CHECKING
+
+from .base.absent import reporter
 from .loaders.decorators import (
     ComposeNotAligned,
     batch,
@@ -13,9 +16,12 @@ from .loaders.decorators import (
     shuffle,
     xmap_readers,
 )
+from .loaders.loader import DataLoader, PyReader
 
 __all__ = [
     "ComposeNotAligned",
+    "DataLoader",
+    "PyReader",
     "batch",
     "buffered",
     "cache",
@@ -27,3 +33,6 @@ __all__ = [
     "shuffle",
     "xmap_readers",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = reporter("fluid.reader", __all__)

@@ -6,8 +6,10 @@ and type checkers see every name.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
+from .. import core as core
+from ..base.absent import reporter as _reporter
 from . import (
     activation,
     control_flow,
@@ -30,8 +32,10 @@ from . import (
     tensor,
     vision,
 )
+from . import device as device
 from . import nn as nn
 from . import ops as ops
+from . import utils as utils
 from .activation import *  # noqa: F403
 from .control_flow import *  # noqa: F403
 from .conv import *  # noqa: F403
@@ -42,7 +46,7 @@ from .learning_rate_scheduler import *  # noqa: F403
 from .loss import *  # noqa: F403
 from .manip import *  # noqa: F403
 from .metric_op import *  # noqa: F403
-from .missing import missing as _missing
+from .missing import HINTS as _HINTS
 from .nn_dense import *  # noqa: F403
 from .norm import *  # noqa: F403
 from .pads import *  # noqa: F403
@@ -76,8 +80,5 @@ __all__ += sequence.__all__
 __all__ += tensor.__all__
 __all__ += vision.__all__
 
-
-def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    raise _missing(name, __all__)
+if not TYPE_CHECKING:  # a type checker shall see what is missing
+    __getattr__ = _reporter("fluid.layers", __all__, _HINTS)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..base.absent import reporter
 from ..base.dtypes import VarType
 from ..base.loc import located
 from ..errors import FluidTypeError, FluidValueError
@@ -16,6 +17,7 @@ from ..layer_helper import LayerHelper
 from ._build import BOOL, FLOATS, INTS, append, typed, variable
 from .compare import equal, greater_equal, greater_than, less_equal, less_than, not_equal
 from .elementwise import logical_and, logical_not
+from .missing import HINTS
 
 
 @located
@@ -177,3 +179,6 @@ __all__ = [
     "Switch", "autoincreased_step_counter", "equal", "greater_equal", "greater_than", "increment", "is_empty",
     "less_equal", "less_than", "not_equal",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:
+    __getattr__ = reporter("fluid.layers.control_flow", __all__, HINTS)

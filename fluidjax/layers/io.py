@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..base.absent import reporter
 from ..base.dtypes import VarType
 from ..base.loc import located
 from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
 from ._build import typed
+from .missing import HINTS
 
 
 @located
@@ -39,3 +41,6 @@ def data(
 
 
 __all__ = ["data"]
+
+if not TYPE_CHECKING:
+    __getattr__ = reporter("fluid.layers.io", __all__, HINTS)

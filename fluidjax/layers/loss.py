@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..base.absent import reporter
 from ..base.loc import located
 from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
 from ._build import FLOATS, HALF, append, one_of, require, typed, variable
+from .missing import HINTS
 
 IGNORE = -100  # a label that no class has: rows with it cost nothing
 
@@ -287,3 +289,6 @@ __all__ = [
     "square_error_cost",
     "teacher_student_sigmoid_loss",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = reporter("fluid.layers.loss", __all__, HINTS)

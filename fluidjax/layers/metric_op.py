@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..base.absent import reporter
 from ..base.loc import located
 from ..graph.variable import Variable
 from ..initializer import ConstantInitializer
 from ..layer_helper import LayerHelper
 from ._build import FLOATS, HALF, INTS, append, typed, variable
+from .missing import HINTS
 from .reduce import topk
 
 
@@ -74,3 +76,6 @@ def mean_iou(input: Variable, label: Variable, num_classes: int) -> tuple[Variab
 
 
 __all__ = ["accuracy", "auc", "mean_iou"]
+
+if not TYPE_CHECKING:
+    __getattr__ = reporter("fluid.layers.metric_op", __all__, HINTS)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from ..errors import UnsupportedError, near
-
 _GROUPS: tuple[tuple[str, str], ...] = (
     (
         "is control flow over arrays and loops, which is not there; use Switch, or a Python loop while building",
@@ -11,11 +9,11 @@ _GROUPS: tuple[tuple[str, str], ...] = (
         "tensor_array_to_tensor while_loop reorder_lod_tensor_by_rank",
     ),
     (
-        "works on ragged sequences (LoD) in a way that is not there; the nearest are sequence_pool, sequence_pad, "
-        "sequence_expand, dynamic_gru and linear_chain_crf",
-        "sequence_conv sequence_enumerate sequence_reshape sequence_scatter sequence_slice sequence_unpad im2sequence "
+        "is a sequence layer that is not there",
+        "sequence_conv sequence_enumerate sequence_reshape sequence_scatter sequence_slice sequence_unpad "
         "ctc_greedy_decoder edit_distance warpctc chunk_eval row_conv filter_by_instag",
     ),
+    ("is not there; unfold cuts the same windows of images of one size", "im2sequence"),
     (
         "is a recurrent layer or a decoder, which are not there; use dynamic_gru or dynamic_lstm, or unroll the "
         "steps with fc and the elementwise layers",
@@ -24,7 +22,7 @@ _GROUPS: tuple[tuple[str, str], ...] = (
         "dynamic_lstmp gru_unit lstm lstm_unit rnn",
     ),
     (
-        "belongs to object detection, which is not there; the nearest are unfold, space_to_depth, pool2d",
+        "belongs to object detection, which is not there",
         "anchor_generator bipartite_match box_clip box_coder box_decoder_and_assign collect_fpn_proposals "
         "deformable_conv deformable_roi_pooling density_prior_box detection_output distribute_fpn_proposals "
         "generate_mask_labels generate_proposal_labels generate_proposals iou_similarity locality_aware_nms matrix_nms "
@@ -59,14 +57,3 @@ _GROUPS: tuple[tuple[str, str], ...] = (
     ),
 )
 HINTS = {name: hint for hint, names in _GROUPS for name in names.split()}
-
-
-class Missing(UnsupportedError, AttributeError):
-    """A name of Fluid's that fluidjax lacks; an AttributeError too, so that hasattr() says False."""
-
-
-def missing(name: str, known: list[str]) -> AttributeError:
-    """What to raise for ``layers.<name>``: Missing if Fluid had it, else AttributeError."""
-    if name in HINTS:
-        return Missing(f"fluid.layers.{name} {HINTS[name]}{near(name, known)}")
-    return AttributeError(f"fluid.layers has no {name!r}{near(name, known)}")

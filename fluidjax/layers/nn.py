@@ -1,5 +1,8 @@
 """Fluid's module name for most layers: ``fluid.layers.nn.relu`` is ``fluid.layers.relu``."""
 
+from typing import TYPE_CHECKING
+
+from ..base.absent import reporter
 from . import (
     activation,
     conv,
@@ -23,6 +26,8 @@ from .elementwise import *  # noqa: F403
 from .index import *  # noqa: F403
 from .loss import *  # noqa: F403
 from .manip import *  # noqa: F403
+from .metric_op import mean_iou
+from .missing import HINTS
 from .nn_dense import *  # noqa: F403
 from .norm import *  # noqa: F403
 from .pads import *  # noqa: F403
@@ -30,9 +35,13 @@ from .pool import *  # noqa: F403
 from .random import *  # noqa: F403
 from .reduce import *  # noqa: F403
 from .resize import *  # noqa: F403
+from .sequence import crf_decoding, linear_chain_crf, lod_append, lod_reset
+from .tensor import diag_embed
 from .vision import *  # noqa: F403
 
-__all__ = ["autoincreased_step_counter"]
+__all__ = [
+    "autoincreased_step_counter", "crf_decoding", "diag_embed", "linear_chain_crf", "lod_append", "lod_reset", "mean_iou",
+]  # fmt: skip
 __all__ += activation.__all__
 __all__ += conv.__all__
 __all__ += elementwise.__all__
@@ -47,3 +56,6 @@ __all__ += random.__all__
 __all__ += reduce.__all__
 __all__ += resize.__all__
 __all__ += vision.__all__
+
+if not TYPE_CHECKING:
+    __getattr__ = reporter("fluid.layers.nn", __all__, HINTS)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.absent import reporter
 from ..base.dtypes import enum_of, name_of
 from ..base.loc import located
 from ..errors import FluidTypeError
@@ -15,7 +16,10 @@ from ..initializer import ConstantInitializer
 from ..layer_helper import LayerHelper
 from ..param_attr import ParamAttr
 from ._build import FLOATS, HALF, INTS, append, dtype_in, require, typed, variable
+from .elementwise import has_inf, has_nan, isfinite, kron, sums
 from .manip import stack
+from .missing import HINTS
+from .reduce import argmax, argmin, argsort
 
 _FILLABLE = ("bool", "float16", "float32", "float64", "int32", "int64")
 
@@ -378,7 +382,11 @@ def reverse(x: Variable, axis: Any) -> Variable:
 
 
 __all__ = [
-    "arange", "assign", "cast", "concat", "create_global_var", "create_parameter", "create_tensor", "diag",
-    "diag_embed", "eye", "fill_constant", "fill_constant_batch_size_like", "full", "full_like", "linspace", "ones",
-    "ones_like", "range", "reverse", "trace", "tril", "triu", "zeros", "zeros_like",
+    "arange", "argmax", "argmin", "argsort", "assign", "cast", "concat", "create_global_var", "create_parameter",
+    "create_tensor", "diag", "diag_embed", "eye", "fill_constant", "fill_constant_batch_size_like", "full",
+    "full_like", "has_inf", "has_nan", "isfinite", "kron", "linspace", "ones", "ones_like", "range", "reverse",
+    "sums", "trace", "tril", "triu", "zeros", "zeros_like",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:
+    __getattr__ = reporter("fluid.layers.tensor", __all__, HINTS)

@@ -6,7 +6,6 @@ MOVED. A module that scripts import is a face of the real one: same attributes, 
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,16 +15,17 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from ..errors import FluidError, UnsupportedError
+from ..base.absent import NAMES, MissingModule, MissingName, subject
+from ..errors import FluidError, near
 from ..layers.missing import HINTS as LAYER_HINTS
 
 MOVED = {
+    "paddle.batch": "fluidjax.reader",
     "paddle.reader": "fluidjax.reader",
     "paddle.reader.decorator": "fluidjax.reader",
     "paddle.dataset": "fluidjax.dataset",
-    "paddle.fluid.reader": "fluidjax.dataloader",
-    "paddle.fluid.param_attr": "fluidjax.param_attr",
-    "paddle.fluid.parallel_executor": "fluidjax.compiler",
+    "paddle.fluid.data": "fluidjax.input",
+    "paddle.fluid.layers.core": "fluidjax.core",
 }
 # where to look for a name that another module lacks
 _PLACES = (
@@ -40,18 +40,9 @@ HINTS = {
     "Conv2D": "layers of dynamic mode are not there; use paddle.static.nn.conv2d",
     "BatchNorm2D": "layers of dynamic mode are not there; use paddle.static.nn.batch_norm",
     "Model": "the high-level API is not there; use paddle.static.Executor",
-    "dygraph": "dynamic mode is not there; build static programs",
     "lr": "schedulers with step() are not there; give the optimizer a schedule such as paddle.fluid.layers.piecewise_decay(...)",
     "AdamW": "use paddle.optimizer.Adam with weight_decay, or paddle.fluid.optimizer.Optax(optax.adamw(...))",
 }
-
-
-class MissingName(UnsupportedError, AttributeError):
-    """A name of Paddle's that fluidjax lacks."""
-
-
-class MissingModule(FluidError, ModuleNotFoundError):
-    """A module of Paddle's, or a name imported from one, that fluidjax lacks."""
 
 
 def real_name(name: str) -> str:
@@ -73,22 +64,23 @@ def _exists(real: str) -> bool:
         return False
 
 
+def _is_module(name: str) -> bool:
+    """Whether there is a module behind a name of Paddle's; fluid.dataset is none, though fluidjax.dataset is."""
+    return subject(name.removeprefix("paddle.")) is None and _exists(real_name(name))
+
+
 def sentence(module: str, name: str) -> str:
     """What is said about ``module.name``, which is not there: a hint, and the nearest name that is."""
     text = f"fluidjax has no {module}.{name}"
-    if name in HINTS:
-        return f"{text}: {HINTS[name]}"
-    if name in LAYER_HINTS:
-        return f"{text}, which {LAYER_HINTS[name]}"
+    told = subject(f"{module}.{name}".removeprefix("paddle."))
+    if told or name in HINTS:
+        return f"{text}: {told or HINTS[name]}"
+    if name in LAYER_HINTS or name in NAMES:
+        return f"{text}, which {LAYER_HINTS.get(name) or NAMES[name]}"
     elsewhere = [f"{place}.{name}" for place in _PLACES if place != module and _has(place, name)]
     if elsewhere:
         return f"{text}; there is {elsewhere[0]}"
-    known = public_names(importlib.import_module(real_name(module)))
-    close = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
-    if close:
-        return f"{text} (did you mean {' or '.join(repr(n) for n in close)}?)"
-    far = difflib.get_close_matches(name, known, n=1, cutoff=0.0)
-    return f"{text}; the nearest there is {far[0]!r}" if far else text
+    return text + near(name, public_names(importlib.import_module(real_name(module))), _CLOSE)
 
 
 def _has(place: str, name: str) -> bool:
@@ -102,6 +94,13 @@ def public_names(module: ModuleType) -> list[str]:
     )
 
 
+_CLOSE = 0.75  # how alike names are of which one may be meant by the other
+
+
+def _is_plain(value: Any) -> bool:
+    return value is not None and not isinstance(value, ModuleType)
+
+
 class Face(ModuleType):
     """A module under Paddle's name: the attributes are those of the real module behind it."""
 
@@ -111,10 +110,10 @@ class Face(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         value = vars(self._real).get(name)
-        if value is not None and not isinstance(value, ModuleType):
+        if _is_plain(value):
             return value
         full = f"{self.__name__}.{name}"
-        if full in MOVED or (not name.startswith("_") and _exists(real_name(full))):
+        if full in MOVED or (not name.startswith("_") and _is_module(full)):
             return importlib.import_module(full)
         if name == "__all__":
             return public_names(self._real)
@@ -126,6 +125,8 @@ class Face(ModuleType):
             raise MissingName(sentence(self.__name__, name)) from None
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, Face) and _is_plain(vars(self._real).get(name)):
+            return  # paddle.fluid.data stays the function when the module of that name is imported
         if name.startswith("__") or isinstance(value, Face):
             super().__setattr__(name, value)
         else:
@@ -149,7 +150,7 @@ class _Finder(MetaPathFinder):
     ) -> ModuleSpec | None:
         if fullname.split(".")[0] != "paddle":
             return None
-        if not _exists(real_name(fullname)):
+        if not _is_module(fullname):
             parent, _, name = fullname.rpartition(".")
             raise MissingModule(_import_sentence(parent, name), name=parent)
         return ModuleSpec(fullname, _FaceLoader(), is_package=True)

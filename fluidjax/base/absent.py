@@ -1,0 +1,142 @@
+"""Fluid's names that fluidjax lacks: what is said about them, by subject, when they are used.
+
+A name that Fluid has is said to be missing, with what serves instead where something does. Only a name that Fluid lacks
+too may be a slip of the pen, and then near ones are told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NoReturn
+
+from ..errors import FluidError, UnsupportedError, near
+
+_CLOSE = 0.8  # how alike two names are that one may be taken for the other
+
+# Modules of Paddle below "paddle." whose subject is not there, and those within them.
+MODULES: dict[str, str] = {
+    "fluid.dygraph": "dynamic mode is not there; build static programs",
+    "fluid.dygraph_utils": "dynamic mode is not there; build static programs",
+    "fluid.contrib": "contrib is not there",
+    "fluid.incubate": "fleet and the other parts of incubate are not there; use fluid.DistributeTranspiler, or "
+    "CompiledProgram.with_data_parallel",
+    "fluid.distributed": "Downpour is not there; use fluid.DistributeTranspiler",
+    "fluid.profiler": "its profiler is not there; use jax.profiler.trace around the runs",
+    "fluid.dataset": "DatasetFactory is not there; use fluid.io.DataLoader",
+    "fluid.data_feed_desc": "DataFeedDesc is not there; use fluid.io.DataLoader",
+    "fluid.device_worker": "train_from_dataset is not there; use fluid.io.DataLoader and Executor.run",
+    "fluid.trainer_desc": "train_from_dataset is not there; use fluid.io.DataLoader and Executor.run",
+    "fluid.trainer_factory": "train_from_dataset is not there; use fluid.io.DataLoader and Executor.run",
+    "fluid.communicator": "there is no Communicator to start: asynchronous jobs run without one",
+    "fluid.distribute_lookup_table": "it is a part of Paddle's own transpiler",
+    "fluid.transpiler.details": "it is a part of Paddle's own transpiler; print(program) shows a program",
+    "fluid.evaluator": "evaluators are not there; use fluid.metrics",
+    "fluid.average": "WeightedAverage is not there; use numpy.average",
+    "fluid.debugger": "it draws programs, which is not there; print(program) shows one",
+    "fluid.graphviz": "it draws programs, which is not there; print(program) shows one",
+    "fluid.net_drawer": "it draws programs, which is not there; print(program) shows one",
+    "fluid.default_scope_funcs": "a stack of scopes is not there; use fluid.scope_guard",
+    "fluid.op": "operators outside of programs are not there; use fluid.layers",
+    "fluid.core_avx": "Paddle's C++ library is not there; fluid.core has the names that scripts use",
+    "fluid.core_noavx": "Paddle's C++ library is not there; fluid.core has the names that scripts use",
+    "fluid.proto": "Paddle's protobuf modules are not there; fluidjax.ir.proto reads and writes programs",
+    "fluid.install_check": "there is nothing of Paddle to check",
+    "fluid.annotations": "it is a tool of Paddle's own sources",
+    "fluid.log_helper": "it is a tool of Paddle's own sources",
+    "fluid.multiprocess_utils": "it is a tool of Paddle's own sources",
+    "fluid.wrapped_decorator": "it is a tool of Paddle's own sources; contextlib has contextmanager",
+    "fluid.layers.collective": "collective layers are not there; use fluid.transpiler.collective or data parallelism",
+    "fluid.layers.detection": "object detection is not there",
+    "fluid.layers.distributions": "probability distributions are not there",
+    "fluid.layers.layer_function_generator": "it is a tool of Paddle's own sources",
+    "fluid.layers.math_op_patch": "variables have their operators from the start",
+    "fluid.dataloader.batch_sampler": "data sets with indices are not there; use DataLoader.from_generator",
+    "fluid.dataloader.dataloader_iter": "data sets with indices are not there; use DataLoader.from_generator",
+    "fluid.dataloader.dataset": "data sets with indices are not there; use DataLoader.from_generator",
+    "version": "the version is paddle.__version__",
+    "check_import_scipy": "it is a tool of Paddle's own sources",
+    "common_ops_import": "it is a tool of Paddle's own sources",
+    "compat": "there is nothing of Python 2 to bridge",
+    "complex": "complex numbers are not there",
+    "device": "devices are places: paddle.CPUPlace, paddle.CUDAPlace",
+    "distributed": "start the processes by python -m fluidjax launch",
+    "distribution": "probability distributions are not there",
+    "incubate": "the high-level API is not there; use paddle.static.Executor",
+    "sysconfig": "Paddle's C++ library is not there",
+    "utils": "Paddle's image and plot tools are not there",
+    **{f"dataset.{n}": "this data set is not there; paddle.dataset has mnist and uci_housing" for n in (
+        "cifar", "conll05", "flowers", "image", "imdb", "imikolov", "movielens", "mq2007", "sentiment", "voc2012", "wmt14",
+        "wmt16")},
+}  # fmt: skip
+NAMES: dict[str, str] = {
+    "DGCMomentumOptimizer": "sends sparse gradients, which is not there; use Momentum",
+    "LookaheadOptimizer": "is not there",
+    "PipelineOptimizer": "splits a program over devices, which is not there; use CompiledProgram.with_data_parallel",
+    "RecomputeOptimizer": "is not there",
+    "DetectionMAP": "belongs to object detection, which is not there",
+    "DatasetFactory": "is not there; use fluid.io.DataLoader",
+    "InMemoryDataset": "is not there; use fluid.io.DataLoader",
+    "QueueDataset": "is not there; use fluid.io.DataLoader",
+    "DataFeedDesc": "is not there; use fluid.io.DataLoader",
+    "LoDTensorArray": "is not there; use a list of LoDTensor",
+    "ComplexVariable": "belongs to complex numbers, which are not there",
+    "device_guard": "places ops one by one, which is not there: a step runs on one device, or on a mesh",
+    "get_places": "is not there; use fluid.cpu_places or fluid.cuda_places",
+    "load_op_library": "loads C++ ops, which is not there; write an op in Python (fluidjax.ops.registry.op)",
+    "Place": "is not there; use CPUPlace or CUDAPlace",
+    "cross_entropy2": "is not there; cross_entropy appends it for hard labels",
+    **dict.fromkeys(
+        "BCELoss BatchNorm BilinearTensorProduct Conv2D Conv2DTranspose Conv3D Conv3DTranspose Dropout Embedding GRUUnit "
+        "GroupNorm InstanceNorm L1Loss Layer LayerNorm Linear MSELoss NCE NLLLoss PRelu Pool2D SpectralNorm TreeConv".split(),
+        "is a layer of dynamic mode, which is not there; use the functions of fluid.layers",
+    ),
+    **dict.fromkeys(
+        "DataLoaderBase DatasetLoader TEMP_VAR_NAME ZERO_VAR_SUFFIX feature_range is_compiled_with_brpc is_compiled_with_dist "
+        "is_compiled_with_mkldnn loaded_var_suffix".split(),
+        "is not there",
+    ),
+    "sequence_conv_pool": "needs the layer sequence_conv, which is not there",
+}
+
+
+class MissingName(UnsupportedError, AttributeError):
+    """A name of Fluid's that fluidjax lacks; an AttributeError too, so that hasattr() says False."""
+
+
+class MissingModule(FluidError, ModuleNotFoundError):
+    """A module of Paddle's, or a name imported from one, that fluidjax lacks."""
+
+
+def subject(path: str) -> str | None:
+    """What is said about a module of Paddle whose subject is not there; None for any other path below "paddle."."""
+    parts = path.split(".")
+    heads = (".".join(parts[:n]) for n in range(len(parts), 0, -1))
+    return next((MODULES[head] for head in heads if head in MODULES), None)
+
+
+def sentence(module: str, name: str, known: Iterable[str], hints: Mapping[str, str] = NAMES) -> str | None:
+    """What is said about ``module.name`` ("fluid.layers"), which is not there; None where nothing is known of it."""
+    told = subject(f"{module}.{name}")
+    if told:
+        return f"{module}.{name}: {told}"
+    if name in hints or name in NAMES:
+        return f"{module}.{name} {hints.get(name) or NAMES[name]}"
+    slip = near(name, [n for n in known if not n.startswith("_")], _CLOSE)
+    return f"{module} has no {name!r}{slip}" if slip else None
+
+
+def reporter(module: str, known: Iterable[str], hints: Mapping[str, str] = NAMES) -> Callable[[str], NoReturn]:
+    """A module's ``__getattr__``: raises MissingName for a name of Fluid's, else AttributeError.
+
+    module: Fluid's name for it ("fluid.optimizer"); known: the names that are there.
+    """
+
+    def report(name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        told = sentence(module, name, known, hints)
+        if told is None or " has no " in told:
+            raise AttributeError(told or f"{module} has no {name!r}")
+        raise MissingName(told)
+
+    return report

@@ -1,0 +1,13 @@
+"""Fluid's module name for recurrent layers (``fluid.layers.rnn`` is this module once it is imported)."""
+
+from typing import TYPE_CHECKING
+
+from ..base.absent import reporter
+from .index import gather_tree
+from .missing import HINTS
+from .sequence import dynamic_gru, dynamic_lstm
+
+__all__ = ["dynamic_gru", "dynamic_lstm", "gather_tree"]
+
+if not TYPE_CHECKING:
+    __getattr__ = reporter("fluid.layers.rnn", __all__, HINTS)

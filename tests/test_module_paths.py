@@ -1,0 +1,145 @@
+"""Fluid's module paths are modules: 1.8.5's own list of them, recorded, each imported or said to be missing."""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import fluidjax
+import fluidjax.paddle
+from fluidjax.base.absent import MODULES, subject
+from fluidjax.errors import FluidError
+from fluidjax.layers import utils
+
+RECORDED = json.loads(gzip.decompress((Path(__file__).parent / "data" / "modules_1.8.5.json.gz").read_bytes()))
+THERE = {m for m in RECORDED if m == "paddle" or subject(m.removeprefix("paddle.")) is None}
+
+# Modules of 1.8.5 that exist here under the same path, directly and for scripts.
+FLUID = """
+backward clip compiler core data data_feeder dataloader executor framework initializer input io layer_helper
+layer_helper_base layers layers.control_flow layers.device layers.io layers.learning_rate_scheduler layers.loss
+layers.metric_op layers.nn layers.ops layers.rnn layers.sequence_lod layers.tensor layers.utils lod_tensor metrics nets
+optimizer parallel_executor param_attr reader regularizer transpiler transpiler.collective
+transpiler.distribute_transpiler transpiler.geo_sgd_transpiler transpiler.memory_optimization_transpiler
+transpiler.ps_dispatcher unique_name
+""".split()
+ROOT = (
+    "paddle paddle.batch paddle.dataset paddle.dataset.common paddle.dataset.mnist paddle.dataset.uci_housing".split()
+)
+OTHER = ["paddle.fluid", "paddle.reader", "paddle.reader.decorator", "paddle.regularizer"]
+
+
+@pytest.fixture(scope="module")
+def shim():
+    fluidjax.paddle.install()
+    try:
+        yield
+    finally:
+        fluidjax.paddle.uninstall()
+        assert not [n for n in sys.modules if n.split(".")[0] == "paddle"]
+
+
+def test_every_module_is_there_or_said_to_be_missing():
+    assert THERE == {*ROOT, *OTHER, *(f"paddle.fluid.{n}" for n in FLUID)}
+
+
+def test_what_is_said_to_be_missing_is_one_of_paddles():
+    assert not [m for m in MODULES if not any(r == f"paddle.{m}" or r.startswith(f"paddle.{m}.") for r in RECORDED)
+                and m not in NOT_WALKED]  # fmt: skip
+
+
+NOT_WALKED = {"fluid.core_noavx"}  # a module of 1.8.5 that its own Python cannot import
+
+
+@pytest.mark.parametrize("module", sorted(THERE))
+def test_imports(shim, module):
+    """By import, by attribute, by from; whatever it lacks is said when that is used, in a sentence."""
+    loaded = importlib.import_module(module)
+    parent, _, name = module.rpartition(".")
+    scope = {}
+    exec(f"import {module}" + (f"\nfrom {parent} import {name}" if parent else ""), scope)
+    if module not in ("paddle.batch", "paddle.fluid.data", "paddle.fluid.layers.rnn"):  # also functions of the parent
+        assert not parent or scope[name] is loaded is getattr(importlib.import_module(parent), name)
+    lacking = [n for n in (*RECORDED[module][0], *RECORDED[module][1]) if not hasattr(loaded, n)]
+    for missing in lacking:
+        with pytest.raises(AttributeError) as caught:
+            getattr(loaded, missing)
+        assert (
+            isinstance(caught.value, FluidError)
+            and missing in str(caught.value)
+            and "did you mean" not in str(caught.value)
+        )
+        with pytest.raises(ImportError, match=missing):
+            exec(f"from {module} import {missing}", {})
+
+
+@pytest.mark.parametrize("module", FLUID)
+def test_imports_directly(module):
+    if module == "data":
+        assert callable(fluidjax.data)  # the function has the name; its module is input
+        return
+    loaded = importlib.import_module(f"fluidjax.{module}")
+    assert loaded.__doc__
+    parent, _, name = f"fluidjax.{module}".rpartition(".")
+    assert getattr(importlib.import_module(parent), name) is loaded
+
+
+def test_absent_subjects_say_so(shim):
+    for module in sorted(set(RECORDED) - THERE):
+        with pytest.raises(ImportError) as caught:
+            importlib.import_module(module)
+        told = subject(module.removeprefix("paddle."))
+        assert str(caught.value).endswith(told) and "fluid" in str(caught.value)
+
+
+def test_layers_of_a_module_are_those_of_layers():
+    for module in (n for n in FLUID if n.startswith("layers.")):
+        loaded = importlib.import_module(f"fluidjax.{module}")
+        for name in getattr(loaded, "__all__", ()):
+            if name in fluidjax.layers.__all__ and module != "layers.utils":
+                assert getattr(loaded, name) is getattr(fluidjax.layers, name)
+
+
+def test_function_and_module_of_one_name(shim):
+    import paddle.batch
+    import paddle.fluid as fluid
+    import paddle.fluid.data
+
+    assert fluid.data is fluidjax.data and callable(paddle.batch)
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: fluidjax.profiler, "fluid.profiler: its profiler is not there; use jax.profiler.trace"),
+        (lambda: fluidjax.layers.sequence_conv, "fluid.layers.sequence_conv is a sequence layer that is not there"),
+        (lambda: fluidjax.nets.sequence_conv_pool, "needs the layer sequence_conv, which is not there"),
+        (lambda: fluidjax.optimizer.RecomputeOptimizer, "fluid.optimizer.RecomputeOptimizer is not there"),
+        (lambda: fluidjax.layers.softmaxx, r"fluid.layers has no 'softmaxx' \(did you mean 'softmax'\?\)"),
+        (lambda: fluidjax.layers.nothing_like_it, "fluid.layers has no 'nothing_like_it'$"),
+    ],
+)
+def test_suggestions_could_serve(call, told):
+    with pytest.raises(AttributeError, match=told):
+        call()
+
+
+def test_nested_structures():
+    nest = {"b": [1, (2, 3)], "a": 4}
+    assert utils.flatten(nest) == [4, 1, 2, 3] and utils.flatten("ab") == ["ab"]
+    assert utils.map_structure(lambda x, y: x + y, nest, nest) == {"b": [2, (4, 6)], "a": 8}
+    assert utils.pack_sequence_as(nest, [1, 2, 3, 4]) == {"b": [2, (3, 4)], "a": 1}
+    utils.assert_same_structure(nest, {"a": 0, "b": [0, (0, 0)]})
+    for other in ({"a": 0, "b": [0, 0, 0]}, {"a": 0, "c": [0, (0, 0)]}, {"a": 0, "b": (0, (0, 0))}, 3):
+        with pytest.raises((ValueError, TypeError)):
+            utils.assert_same_structure(nest, other)
+    assert utils.convert_to_list(2, 3, "size") == [2, 2, 2] and utils.convert_to_list((1, 2), 2, "size") == [1, 2]
+    with pytest.raises(ValueError, match="size is a int or a list of 2, not"):
+        utils.convert_to_list([1, 2, 3], 2, "size")
+    with pytest.raises(ValueError, match="the structure has 4 leaves, but 1 were given"):
+        utils.pack_sequence_as(nest, [1])
