@@ -268,7 +268,8 @@ class Block:
             desc = self._var_recursive(name).desc
             if desc.shape is None or desc.dtype is None:
                 return None
-            specs.append(Spec(desc.shape, desc.dtype))
+            shape = desc.shape if min(desc.shape, default=0) >= -1 else tuple(max(n, -1) for n in desc.shape)
+            specs.append(Spec(shape, desc.dtype))
         return tuple(specs) if slot in definition._many_inputs else specs[0]
 
     def _settle(self, var: Variable, spec: Spec) -> None:

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from .block import Block
 
 
-def as_shape(shape: Any) -> tuple[int, ...]:
-    """A shape tuple from Fluid's forms: ints, None for unknown."""
+def as_shape(shape: Any, negative: bool = False) -> tuple[int, ...]:
+    """A shape tuple from Fluid's forms: ints, None for unknown; any negative one too, if `negative`."""
     if isinstance(shape, int):
         shape = (shape,)
     if shape is None or isinstance(shape, str):
         raise FluidTypeError(f"a shape is a list of ints (-1 or None where unknown), not {shape!r}")
     result = tuple(-1 if n is None else int(n) for n in shape)
-    if any(n < -1 for n in result):
+    if not negative and any(n < -1 for n in result):
         raise FluidValueError(f"shape {list(result)} has a negative dimension other than -1")
     return result
 
@@ -176,7 +176,8 @@ def var_desc(
         raise FluidTypeError(f"a variable's name is a non-empty string, not {name!r}")
     return VarDesc(
         name,
-        None if shape is None else as_shape(shape),
+        # layers.data takes any negative dimension, and keeps it; it counts as unknown
+        None if shape is None else as_shape(shape, negative=is_data and not need_check_feed),
         None if dtype is None else name_of(dtype),
         VarType(type).name if isinstance(type, int) else str(type),
         int(lod_level or 0),

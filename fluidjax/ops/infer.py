@@ -1,7 +1,8 @@
 """Shapes and dtypes of an op's outputs, before anything runs.
 
 The default rule runs the op's function under jax.eval_shape twice, every -1 filled with another size: a dimension that
-comes out different is unknown (-1). Results are memoised. An op whose output depends on more than its inputs' shapes,
+comes out different is unknown (-1). Where the op does not take one size for all of them, open_sizes.py finds sizes that
+fit. Results are memoised. An op whose output depends on more than its inputs' shapes,
 or which must accept unknown dimensions that clash, has a rule of its own (``@op(infer=...)``): a function of the same
 signature over :class:`Spec` values.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 import jax
@@ -19,6 +20,7 @@ import jax.numpy as jnp
 from ..base.dtypes import numpy_dtype
 from ..errors import FluidError, ShapeError
 from ..ir.desc import FrozenMap
+from .open_sizes import Place, Sizes, aligned, fitting, unknown
 from .registry import OpDef
 
 FILL = (5040, 7560)  # sizes for an unknown dimension: divisible by most things that a reshape divides by
@@ -65,15 +67,62 @@ def _show(spec: Any) -> str:
 
 @lru_cache(maxsize=8192)
 def _infer(kind: str, definition: OpDef, inputs: FrozenMap, attrs: FrozenMap) -> dict[str, Any]:
-    if definition.infer is not None:
-        given = {s.name: inputs.get(s.name) for s in definition.inputs}
-        result = definition.infer(**given, **definition.arguments(attrs))
-        results = (result,) if len(definition.outputs) == 1 else result
-        return {s.name: _plain(spec) for s, spec in zip(definition.outputs, results, strict=True)}
-    first = _evaluate(definition, inputs, attrs, FILL[0])
-    unknown = any(-1 in s.shape for spec in inputs.values() for s in (spec if isinstance(spec, tuple) else (spec,)))
-    second = _evaluate(definition, inputs, attrs, FILL[1]) if unknown else first
-    return {slot: _merge(first[slot], second[slot]) for slot in first}
+    rule = _by_rule if definition.infer is not None else _by_running
+    try:
+        return rule(definition, inputs, attrs)
+    except Exception as exc:
+        refusal = exc
+    return _with_sizes_that_fit(definition, inputs, attrs, refusal)
+
+
+def _by_rule(definition: OpDef, inputs: Mapping[str, Any], attrs: FrozenMap) -> dict[str, Any]:
+    """What the op's own rule says."""
+    assert definition.infer is not None
+    given = {s.name: inputs.get(s.name) for s in definition.inputs}
+    result = definition.infer(**given, **definition.arguments(attrs))
+    results = (result,) if len(definition.outputs) == 1 else result
+    return {s.name: _plain(spec) for s, spec in zip(definition.outputs, results, strict=True)}
+
+
+def _by_running(definition: OpDef, inputs: Mapping[str, Any], attrs: FrozenMap) -> dict[str, Any]:
+    """What the op's function gives, for two sizes of what is unknown."""
+    places = unknown(_shapes(inputs))
+    return _merged([_evaluate(definition, _sized(inputs, dict.fromkeys(places, n)), attrs) for n in (FILL if places else FILL[:1])])
+
+
+def _with_sizes_that_fit(definition: OpDef, inputs: FrozenMap, attrs: FrozenMap, refusal: Exception) -> dict[str, Any]:
+    """The outputs for guessed sizes of what is unknown; raises, for sizes that somebody wrote, if none fits."""
+    shapes = _shapes(inputs)
+    if not unknown(shapes):
+        raise refusal
+
+    def run(sizes: Sizes) -> dict[str, Any]:
+        closed = _sized(inputs, sizes)
+        return _by_rule(definition, closed, attrs) if definition.infer else _merged([_evaluate(definition, closed, attrs)])
+
+    found = fitting(run, shapes, attrs, FILL[0])
+    if found:
+        return _merged(found)
+    if definition.infer is None:
+        run(aligned(shapes, otherwise=1))
+    raise refusal
+
+
+def _shapes(inputs: Mapping[str, Any]) -> dict[str, tuple[tuple[int, ...], ...]]:
+    return {slot: tuple(s.shape for s in (spec if isinstance(spec, tuple) else (spec,))) for slot, spec in inputs.items()}
+
+
+def _sized(inputs: Mapping[str, Any], sizes: Sizes) -> dict[str, Any]:
+    """The inputs with these sizes in place of -1."""
+
+    def closed(slot: str, index: int, spec: Spec) -> Spec:
+        dims = tuple(sizes[Place(slot, index, d)] if n < 0 else n for d, n in enumerate(spec.shape))
+        return Spec(dims, spec.dtype)
+
+    return {
+        slot: tuple(closed(slot, i, s) for i, s in enumerate(spec)) if isinstance(spec, tuple) else closed(slot, 0, spec)
+        for slot, spec in inputs.items()
+    }
 
 
 def _plain(spec: Any) -> Any:
@@ -85,19 +134,34 @@ def _plain(spec: Any) -> Any:
     return Spec(tuple(map(int, spec.shape)), spec.dtype)
 
 
+def _merged(results: list[dict[str, Any]]) -> dict[str, Any]:
+    """Outputs with -1 where results differ."""
+    return {slot: reduce(_merge, [r[slot] for r in results[1:]], _as_spec(first)) for slot, first in results[0].items()}
+
+
+def _as_spec(value: Any) -> Any:
+    if value is None:
+        return None
+    if isinstance(value, list | tuple):
+        return tuple(map(_as_spec, value))
+    return Spec(tuple(value.shape), value.dtype if isinstance(value.dtype, str) else value.dtype.name)
+
+
 def _merge(a: Any, b: Any) -> Any:
     if a is None:
         return None
-    if isinstance(a, list | tuple):
+    if isinstance(a, tuple):
         return tuple(_merge(x, y) for x, y in zip(a, b, strict=True))
-    return Spec(tuple(m if m == n else -1 for m, n in zip(a.shape, b.shape, strict=True)), a.dtype.name)
+    return Spec(tuple(m if m == n else -1 for m, n in zip(a.shape, b.shape, strict=True)), a.dtype)
 
 
-def _evaluate(definition: OpDef, inputs: FrozenMap, attrs: FrozenMap, fill: int) -> dict[str, Any]:
+def _evaluate(definition: OpDef, inputs: Mapping[str, Any], attrs: FrozenMap) -> dict[str, Any]:
+    """The outputs' shapes and dtypes for inputs of known shapes."""
+
     def array(spec: Any) -> Any:
         if isinstance(spec, tuple):
             return [array(s) for s in spec]
-        return jax.ShapeDtypeStruct(tuple(fill if n < 0 else n for n in spec.shape), numpy_dtype(spec.dtype))
+        return jax.ShapeDtypeStruct(spec.shape, numpy_dtype(spec.dtype))
 
     def run(values: dict[str, Any]) -> dict[str, Any]:
         key = jax.random.key(0) if definition.random else None
