@@ -20,7 +20,7 @@ from jax import lax
 from ..errors import ShapeError
 from .registry import Array, Ints, grad_of, op
 from .traits import row_wise
-from .window import channel_last, paddings_of, spatial_axes
+from .window import Pads, channel_last, paddings_of, spatial_axes, window_count
 
 _LETTERS = {2: "HW", 3: "DHW"}
 _MAX_TAPS = 49  # a depthwise filter up to 7x7 is unrolled
@@ -47,7 +47,7 @@ def _convolve(
     pads = paddings_of(padding_algorithm, paddings, sizes, window, strides)
     if padding_algorithm == "SAME":
         dilations = (1,) * rank  # Paddle's SAME takes no dilation
-    _check_fits(sizes, window, pads, dilations)
+    pads = _completed(sizes, window, strides, pads, dilations)
     plain = partial(
         lax.conv_general_dilated, window_strides=strides, padding=pads, rhs_dilation=dilations,
         feature_group_count=groups, dimension_numbers=(layout, f"OI{_LETTERS[rank]}", layout),
@@ -102,10 +102,15 @@ def _depthwise(x: Array, w: Array, *, strides, pads, dilations, layout: str) -> 
     return reduce(operator.add, map(term, np.ndindex(*window)))
 
 
-def _check_fits(sizes: Sequence[int], window: Sequence[int], pads: Any, dilations: Sequence[int]) -> None:
-    for n, k, (lo, hi), d in zip(sizes, window, pads, dilations, strict=True):
-        if n + lo + hi < d * (k - 1) + 1:
+def _completed(sizes: Sequence[int], window: Sequence[int], strides: Sequence[int], pads: Pads, dilations: Sequence[int]) -> Pads:
+    """The paddings with as many zeros behind as a filter lacks that reaches over the end (see window_count)."""
+    found = []
+    for n, k, s, (lo, hi), d in zip(sizes, window, strides, pads, dilations, strict=True):
+        reach = d * (k - 1) + 1
+        if window_count(n + lo + hi, reach, s) < 1:
             raise ShapeError(f"a filter of {k} cells dilated by {d} does not fit in {n} cells padded by {lo} and {hi}")
+        found.append((lo, hi + max(reach - n - lo - hi, 0)))
+    return tuple(found)
 
 
 def _with_extras(out: jax.Array, bias: Array | None, residual: Array | None, data_format: str) -> jax.Array:
@@ -218,6 +223,8 @@ def _transpose_of(
     shape[axis] = w.shape[1] * groups
     for a, n in zip(axes, _outer_sizes(output_size, sizes, w.shape[2:], strides, pads, dilations), strict=True):
         shape[a] = n
+    if any(shape[a] < 1 for a in axes):
+        raise ShapeError(f"paddings {list(pads)} take away all of the output {shape}")
     conv = partial(
         _convolve, strides=strides, paddings=[p for pair in pads for p in pair], padding_algorithm="EXPLICIT",
         dilations=dilations, groups=groups, data_format=data_format,

@@ -1,13 +1,15 @@
 """Resizing of images and volumes: nearest, linear, bilinear, trilinear and bicubic interpolation.
 
 Every axis is resized by itself: output position k lies at input position p, and the result is a sum over a few inputs
-around p (its taps) with weights that do not depend on the data. Positions are computed in float32, as Paddle does.
+around p (its taps) with weights that do not depend on the data. Positions and weights are rounded to float32 where Paddle
+does so. Integers are resized along all axes at once, in float32, and cut off after the point.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import jax
@@ -24,10 +26,11 @@ Taps = list[tuple[np.ndarray, np.ndarray]]  # (input index, weight) of each outp
 CUBIC = np.float32(-0.75)  # Keys' parameter
 
 
-def _positions(size: int, out: int, ratio: np.float32, corners: bool, centred: bool) -> np.ndarray:
-    """Where each output position lies in the input; `centred` counts from the middles of the cells."""
-    k = np.arange(out, dtype=np.float32)
-    return ratio * (k + np.float32(0.5)) - np.float32(0.5) if centred and not corners else ratio * k
+def _positions(out: int, ratio: np.float32, centred: bool) -> np.ndarray:
+    """Where each output position lies in the input, float64; `centred` counts from the middles of the cells."""
+    if centred:
+        return np.float64(ratio) * (np.arange(out) + 0.5) - 0.5
+    return (ratio * np.arange(out, dtype=np.float32)).astype(np.float64)
 
 
 def _ratio(size: int, out: int, corners: bool, scale: float, single: bool) -> np.float32:
@@ -39,22 +42,22 @@ def _ratio(size: int, out: int, corners: bool, scale: float, single: bool) -> np
     return np.float32(1.0) / np.float32(scale) if scale > 0 else np.float32(size) / np.float32(out)
 
 
-def _nearest(size: int, out: int, ratio: np.float32, corners: bool, mode: int) -> Taps:
-    at = _positions(size, out, ratio, corners, False) + np.float32(0.5 if corners else 0)
+def _nearest(size: int, out: int, ratio: np.float32, corners: bool, mode: int, dtype: np.dtype) -> Taps:
+    at = _positions(out, ratio, False) + (0.5 if corners else 0)
     return [(np.minimum(at.astype(np.int64), size - 1), np.ones(out, np.float32))]
 
 
-def _linear(size: int, out: int, ratio: np.float32, corners: bool, mode: int) -> Taps:
-    at = np.maximum(_positions(size, out, ratio, corners, mode == 0), np.float32(0))
+def _linear(size: int, out: int, ratio: np.float32, corners: bool, mode: int, dtype: np.dtype) -> Taps:
+    at = np.maximum(_positions(out, ratio, mode == 0 and not corners), 0)
     low = np.minimum(at.astype(np.int64), size - 1)
-    share = at - low.astype(np.float32)
+    share = at.astype(np.float32) - low.astype(np.float32)
     return [(low, np.float32(1) - share), (np.minimum(low + 1, size - 1), share)]
 
 
-def _cubic(size: int, out: int, ratio: np.float32, corners: bool, mode: int) -> Taps:
-    at = _positions(size, out, ratio, corners, True)
+def _cubic(size: int, out: int, ratio: np.float32, corners: bool, mode: int, dtype: np.dtype) -> Taps:
+    at = _positions(out, ratio, not corners).astype(dtype)
     low = np.floor(at)
-    t = (at - low).astype(np.float32)
+    t = at - low
 
     def near(x: np.ndarray) -> np.ndarray:
         return ((CUBIC + 2) * x - (CUBIC + 3)) * x * x + 1
@@ -64,7 +67,7 @@ def _cubic(size: int, out: int, ratio: np.float32, corners: bool, mode: int) -> 
 
     weights = (far(t + 1), near(t), near(1 - t), far(2 - t))
     index = low.astype(np.int64)
-    return [(np.clip(index + i - 1, 0, size - 1), w.astype(np.float32)) for i, w in enumerate(weights)]
+    return [(np.clip(index + i - 1, 0, size - 1), w.astype(dtype)) for i, w in enumerate(weights)]
 
 
 _TAPS: dict[str, Callable[..., Taps]] = {"nearest": _nearest, "linear": _linear, "cubic": _cubic}
@@ -84,6 +87,26 @@ def _resize_axis(x: Any, axis: int, taps: Taps) -> jax.Array:
     for part in parts[1:]:
         total = total + part
     return total
+
+
+def _resize_integers(x: Any, axes: Sequence[int], taps: Sequence[Taps]) -> jax.Array:
+    """All axes at once and in Paddle's order, because the cut after the point shows how a sum was rounded.
+
+    The last of three axes varies fastest, the first of two.
+    """
+    total: Any = 0
+    orders = product(*taps) if len(taps) == 3 else (each[::-1] for each in product(*taps[::-1]))
+    for chosen in orders:
+        term = x
+        for axis, (index, _) in zip(axes, chosen, strict=True):
+            term = jnp.take(term, index, axis=axis)
+        term = term.astype(jnp.float32)
+        for axis, (_, weight) in zip(axes, chosen, strict=True):
+            shape = [1] * x.ndim
+            shape[axis] = len(weight)
+            term = term * weight.reshape(shape)
+        total = total + term
+    return total.astype(x.dtype)
 
 
 @dataclass(frozen=True)
@@ -149,9 +172,15 @@ class Resize:
         # 2.x steps by the scale, also where OutSize gives the size; 1.8.5 by the ratio of the sizes
         steps = scales if self.later and scales else [0.0] * len(inner)
         single = self.later and len(inner) != 2
+        exact = np.dtype(np.float64 if X.dtype == np.float64 and not self.later else np.float32)
+        taps = []
         for axis, n, step in zip(where, out, steps, strict=True):
             ratio = _ratio(X.shape[axis], n, align_corners, step, single)
-            X = _resize_axis(X, axis, _TAPS[self.method](X.shape[axis], n, ratio, align_corners, align_mode))
+            taps.append(_TAPS[self.method](X.shape[axis], n, ratio, align_corners, align_mode, exact))
+        if self.method != "nearest" and jnp.issubdtype(X.dtype, jnp.integer):
+            return _resize_integers(X, where, taps)
+        for axis, each in zip(where, taps, strict=True):
+            X = _resize_axis(X, axis, each)
         return X
 
     def declare(self) -> None:

@@ -10,6 +10,7 @@ from ..errors import ShapeError
 from .conditions import inner_axes
 from .registry import Array, Int64, Ints, Longs, grad_of, op
 from .traits import mixes, row_wise
+from .window import window_count
 
 
 @op(outs="Out", rows=row_wise("X", when=inner_axes("axis"), lod=None))
@@ -116,10 +117,13 @@ def unfold(X: Array, *, kernel_sizes: Ints, strides: Ints, paddings: Ints, dilat
     (kh, kw), (sh, sw), (dh, dw) = kernel_sizes, strides, dilations
     up, left, down, right = paddings
     X = lax.pad(X, np.zeros((), X.dtype), [(0, 0, 0), (0, 0, 0), (up, down, 0), (left, right, 0)])
-    rows = (X.shape[2] - dh * (kh - 1) - 1) // sh + 1
-    columns = (X.shape[3] - dw * (kw - 1) - 1) // sw + 1
+    high, wide = dh * (kh - 1) + 1, dw * (kw - 1) + 1
+    rows, columns = window_count(X.shape[2], high, sh), window_count(X.shape[3], wide, sw)
     if rows <= 0 or columns <= 0:
         raise ShapeError(f"unfold: a window of {list(kernel_sizes)} does not fit in the padded {list(X.shape)}")
+    more = max(high - X.shape[2], 0), max(wide - X.shape[3], 0)  # a window that reaches over the end sees zeros there
+    if any(more):
+        X = lax.pad(X, np.zeros((), X.dtype), [(0, 0, 0), (0, 0, 0), (0, more[0], 0), (0, more[1], 0)])
     taps = [
         lax.slice(X, (0, 0, i, j), (n, c, i + (rows - 1) * sh + 1, j + (columns - 1) * sw + 1), (1, 1, sh, sw))
         for i in range(0, kh * dh, dh)

@@ -17,26 +17,34 @@ from .window import even, gathered, uneven, windows_of
 
 
 def _max_and_place(x: Array, tables: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[jax.Array, jax.Array]:
-    """The maximum of each window of [N, C, ...] and the place of the first one in its plane, int32."""
+    """The maximum of each window of [N, C, ...] and the place of the first one in its plane, int32.
+
+    As in Paddle the search starts from the least float32, at place -1, and passes over NaN.
+    """
+    least = np.asarray(np.finfo(np.float32).min, x.dtype)
     values, places, valid = gathered(x, tables)
-    values = jnp.where(valid, values, -jnp.inf)
+    values = jnp.where(valid & (values > least), values, least)
     which = lax.argmax(values, values.ndim - 1, np.int32)[..., None]
-    mask = jnp.take_along_axis(jnp.broadcast_to(places.astype(np.int32), values.shape), which, -1)
-    return jnp.take_along_axis(values, which, -1)[..., 0], mask[..., 0]
+    found = jnp.take_along_axis(values, which, -1)[..., 0]
+    mask = jnp.take_along_axis(jnp.broadcast_to(places.astype(np.int32), values.shape), which, -1)[..., 0]
+    return found, jnp.where(found > least, mask, -1)
 
 
 def _put(d_out: Array, mask: Array, like: Array, add: bool = True) -> jax.Array:
     """Zeros like [N, C, ...] with d_out added (or written) at the places `mask` of each plane."""
     planes = like.shape[0] * like.shape[1]
-    rows = np.arange(planes)[:, None]
-    target = jnp.zeros((planes, math.prod(like.shape[2:])), d_out.dtype).at[rows, mask.reshape(planes, -1)]
+    rows, cells = np.arange(planes)[:, None], math.prod(like.shape[2:])
+    places = mask.reshape(planes, -1)
+    places = jnp.where(places < 0, cells, places)  # a window without a maximum
+    target = jnp.zeros((planes, cells), d_out.dtype).at[rows, places]
     values = d_out.reshape(planes, -1)
-    return (target.add(values) if add else target.set(values)).reshape(like.shape)
+    return (target.add(values, mode="drop") if add else target.set(values, mode="drop")).reshape(like.shape)
 
 
 def _tables(x: Array, ksize, strides, paddings, global_pooling, adaptive) -> list[tuple[np.ndarray, np.ndarray]]:
-    if adaptive and not global_pooling:
-        return [uneven(n, o) for n, o in zip(x.shape[2:], ksize, strict=True)]
+    if adaptive:  # as in Paddle also beside global_pooling, which then asks for as many windows as there are cells
+        outs = x.shape[2:] if global_pooling else ksize
+        return [uneven(n, o) for n, o in zip(x.shape[2:], outs, strict=True)]
     win = windows_of(x, ksize, strides, paddings, "NCHW", global_pooling)
     return [even(*each) for each in zip(win.cells, win.outs, win.sizes, win.strides, win.before, strict=True)]
 

@@ -50,6 +50,15 @@ def paddings_of(
     raise ShapeError(f"paddings has {len(paddings)} numbers; {len(sizes)} or {2 * len(sizes)} are needed")
 
 
+def window_count(cells: int, size: int, stride: int) -> int:
+    """How many windows of `size` cells fit in `cells` at a stride, at least 0.
+
+    As in Paddle the quotient is rounded toward zero, so up to stride - 1 cells may lack: one window, which is cut short.
+    """
+    room = cells - size
+    return max((room // stride if room >= 0 else -(-room // stride)) + 1, 0)
+
+
 @dataclass(frozen=True)
 class Windows:
     """The windows of a pool over the axes `axes`: position o of axis i covers cells o * stride - before ... + size."""
@@ -124,7 +133,7 @@ def windows_of(
         raise ShapeError(f"ksize {list(ksize)} and strides {list(strides)} must have {len(axes)} numbers each")
     pads = paddings_of(padding_algorithm, paddings, cells, ksize, strides)
     outs = tuple(
-        (n - k + lo + hi + (s - 1 if ceil_mode else 0)) // s + 1
+        window_count(n + lo + hi + (s - 1 if ceil_mode else 0), k, s)
         for n, k, s, (lo, hi) in zip(cells, ksize, strides, pads, strict=True)
     )
     if min(outs) < 1:
