@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from ..errors import ShapeError
 from .concrete import concrete, integers
@@ -89,6 +90,11 @@ def _resize_axis(x: Any, axis: int, taps: Taps) -> jax.Array:
     return total
 
 
+def _to_float32(x: Any) -> jax.Array:
+    """float64 rounded to float32's digits. In float32 itself XLA would join a product and a sum, and round only once."""
+    return lax.reduce_precision(x, 8, 23)
+
+
 def _resize_integers(x: Any, axes: Sequence[int], taps: Sequence[Taps]) -> jax.Array:
     """All axes at once and in Paddle's order, because the cut after the point shows how a sum was rounded.
 
@@ -100,12 +106,12 @@ def _resize_integers(x: Any, axes: Sequence[int], taps: Sequence[Taps]) -> jax.A
         term = x
         for axis, (index, _) in zip(axes, chosen, strict=True):
             term = jnp.take(term, index, axis=axis)
-        term = term.astype(jnp.float32)
+        term = term.astype(jnp.float64)
         for axis, (_, weight) in zip(axes, chosen, strict=True):
             shape = [1] * x.ndim
             shape[axis] = len(weight)
-            term = term * weight.reshape(shape)
-        total = total + term
+            term = _to_float32(term * weight.astype(np.float64).reshape(shape))
+        total = _to_float32(total + term)
     return total.astype(x.dtype)
 
 

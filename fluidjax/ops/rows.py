@@ -6,12 +6,13 @@ An op without the trait mixes rows, so it must be given exact ones, and passes o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
+from ..errors import EnforceNotMet
 from .ragged import Ragged, filled
 from .registry import OpDef
 from .traits import Attrs, Mixing, Reduction, RowWise, Sequences
@@ -117,6 +118,28 @@ def lead(definition: OpDef) -> str | None:
 def may_share(definition: OpDef, inputs: Mapping[str, Any], attrs: Attrs) -> bool:
     """Whether the outputs have rows at all: not those of a reduction over the first axis."""
     return not isinstance(definition.traits.rows, Reduction) or _keeps_rows(attrs, inputs)
+
+
+def joined(values: Sequence[Any]) -> Ragged | None:
+    """The sequences of all values of exact sizes, one after another; None unless every one has a LoD.
+
+    Its rows are a stand-in with the right number of them. Raises EnforceNotMet where the numbers of levels differ.
+    """
+    found = [v for v in values if isinstance(v, Ragged) and not v.bare]
+    if not found or len(found) < len(values):
+        return None
+    if len({len(v.offsets) for v in found}) > 1:
+        raise EnforceNotMet(f"concat takes LoDs of equally many levels, not of {[len(v.offsets) for v in found]}")
+    offsets = []
+    for levels in zip(*(v.offsets for v in found), strict=True):
+        starts, end = [jnp.zeros((1,), jnp.int32)], 0
+        for level in levels:
+            starts.append(level[1:] + end)
+            end = starts[-1][-1] if level.shape[0] > 1 else end
+        offsets.append(jnp.concatenate(starts))
+    longest = tuple(max(v.longest[i] for v in found) for i in range(len(offsets)))
+    total = np.broadcast_to(np.int8(0), (sum(v.capacity for v in found),))
+    return Ragged(total, tuple(offsets), longest, ("joined", *(v.key for v in found)))
 
 
 def shares(definition: OpDef, slot: str) -> bool:

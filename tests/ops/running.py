@@ -14,6 +14,7 @@ import numpy as np
 from fluidjax.base.dtypes import VarType
 from fluidjax.errors import EnforceNotMet, UnsupportedError
 from fluidjax.lod_tensor import create_lod_tensor
+from fluidjax.lower.rows import is_ragged, treat
 from fluidjax.ops.ragged import Ragged, rows_of
 from fluidjax.ops.registry import GRAD, OpDef, Reuse, canonical, lookup
 from fluidjax.runtime.bucketing import bucketed
@@ -93,7 +94,12 @@ class Run:
     def execute(self, inputs: Mapping[str, Any]) -> Results:
         """Outputs by slot, and gradients by input slot if the sample asks for any."""
         key = jax.random.key(7) if self.definition.random else None
-        outputs = tree(jnp.asarray, self.definition(inputs, self.attrs, key))
+        if is_ragged(inputs) and not any(s.ragged for s in self.definition.inputs):  # as a step runs such an op
+            treated = treat(self.definition, inputs, self.definition.arguments(self.attrs))
+            outputs = tree(jnp.asarray, treated.shown(self.definition(treated.inputs, self.attrs, key)))
+            inputs = treated.inputs
+        else:
+            outputs = tree(jnp.asarray, self.definition(inputs, self.attrs, key))
         return outputs, Gradient(self, inputs, outputs).by_slot() if self.sample.grad else {}
 
     @cached_property

@@ -89,3 +89,14 @@ def more():
 
 
 SAMPLES = [*conv2d(), *depthwise(), *transpose(), *volumes(), *more()]
+
+
+def cut_short():
+    """Sizes are divided toward zero: a filter that lacks fewer cells than a stride has one output, beyond the end zeros."""
+    yield conv("conv2d", (1, 2, 6, 6), (2, 2, 7, 7), strides=[7, 7])
+    yield conv("conv2d", (1, 1, 4, 4), (1, 1, 3, 3), strides=[7, 7], paddings=[1, 1], dilations=[3, 3])
+    yield conv("depthwise_conv2d", (1, 2, 3, 6), (2, 1, 4, 4), strides=[2, 2], groups=2)
+    yield conv("conv3d", (1, 1, 2, 3, 3), (1, 1, 3, 3, 3), strides=[2, 2, 2])
+
+
+SAMPLES += [*cut_short()]

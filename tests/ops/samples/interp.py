@@ -1,7 +1,7 @@
 """Resizing: every method, layout and rule for positions; sizes by attributes, by scale and by tensors."""
 import numpy as np
 
-from ..sample import LATER, Sample, f32, f64
+from ..sample import LATER, Sample, f32, f64, ints
 
 
 class Kind(object):
@@ -76,3 +76,28 @@ LATE = [Kind("linear", 3, True), Kind("nearest", 5, True)] + [Kind(k.method, k.a
 
 SAMPLES = [s for kind in EARLY + LATE for s in every(kind)]
 SAMPLES += [EARLY[0].sample({"out_h": 1, "out_w": 1}, f64(1, 1, 2, 2)), EARLY[1].sample({"out_h": 3, "out_w": 5}, f64(1, 1, 2, 2))]
+
+
+def integers():
+    """Of uint8 the cut after the point shows how a sum was rounded."""
+    for corners, mode in ((True, 1), (False, 0), (False, 1)):
+        for kind, shape, sizes in (
+            ("nearest", (1, 1, 3, 4), {"out_h": 5, "out_w": 7}),
+            ("bilinear", (1, 2, 3, 4), {"out_h": 7, "out_w": 9}),
+            ("trilinear", (1, 1, 2, 3, 4), {"out_d": 3, "out_h": 5, "out_w": 7}),
+        ):
+            attrs = dict(sizes, interp_method=kind, align_corners=corners, align_mode=mode)
+            for x in (ints(*shape, high=256, dtype="uint8"), np.full(shape, 255, "uint8")):
+                yield Sample(kind + "_interp", {"X": x}, attrs, ["Out"])
+
+
+def positions():
+    """float64: positions and weights are float32 or float64 as in the kernels."""
+    for kind in ("bilinear", "bicubic"):
+        yield Sample(kind + "_interp", {"X": f64(1, 1, 3, 4)}, {"out_h": 7, "out_w": 9, "interp_method": kind,
+                     "align_corners": False, "align_mode": 0}, ["Out"], grad=["X"], tol=1e-12, grad_tol=1e-12)
+    yield Sample("trilinear_interp", {"X": f64(1, 1, 2, 3, 4)}, {"out_d": 3, "out_h": 5, "out_w": 7, "interp_method": "trilinear",
+                 "align_corners": False, "align_mode": 0}, ["Out"], grad=["X"], tol=1e-12, grad_tol=1e-12)
+
+
+SAMPLES += [*integers(), *positions()]

@@ -154,3 +154,18 @@ SAMPLES += [
     Sample("squeeze2", {"X": f32(3, 1, 2)}, {"axes": [-2]}, ["Out"], grad=["X"]),
     Sample("expand", {"X": f32(3, 2)}, {"expand_times": [1, 2]}, ["Out"], grad=["X"]),
 ]
+
+
+def with_lod(first, second, axis, **more):
+    """LoDs are joined on axis 0; on others the first one's is Out's."""
+    rows = [sum(lod[-1]) for lod in (first, second)]
+    return Sample("concat", {"X": [f32(rows[0], 2), f32(rows[1], 2)]}, {"axis": axis}, ["Out"], grad=["X"],
+                  lod={"X": [first, second]}, **more)
+
+
+SAMPLES += [
+    with_lod([[1, 2]], [[2, 0, 2]], 0),
+    with_lod([[2], [1, 2]], [[1, 1], [2, 2]], 0),
+    with_lod([[1, 2]], [[2, 2]], -2),
+    with_lod([[1, 2]], [[1, 2]], 1),
+]

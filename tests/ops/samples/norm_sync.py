@@ -11,3 +11,4 @@ def sync(shape, c, grad=True, **attrs):
 
 SAMPLES = [sync((4, 3, 2, 5), 3), sync((4, 2, 3), 3, data_layout="NHWC"), sync((6, 4), 4, momentum=0.7, epsilon=0.001),
            sync((6, 4), 4, grad=False, is_test=True), sync((6, 4), 4, use_global_stats=True, grad=False)]
+SAMPLES += [sync((4, 3, 2, 5), 3, is_test=True, trainable_statistics=True)]

@@ -110,3 +110,25 @@ def unpool():
 
 
 SAMPLES = [*planes("max"), *planes("avg"), *volumes("max"), *volumes("avg"), *ties(), *with_index(), *unpool()]
+
+
+def cut_short():
+    """Sizes are divided toward zero: a window that lacks fewer cells than a stride has one output, of what there is."""
+    for pooling in ("max", "avg"):
+        for n, k, s, p, ceil in ((6, 7, 7, 0, False), (4, 7, 3, 1, False), (2, 4, 2, 0, True)):
+            for exclusive in (True, False)[: 1 + (pooling == "avg")]:
+                yield Sample("pool2d", {"X": distinct(1, 2, n, n)}, {"pooling_type": pooling, "ksize": [k, k], "strides": [s, s],
+                             "paddings": [p, p], "ceil_mode": ceil, "exclusive": exclusive}, ["Out"], grad=["X"])
+        yield Sample("pool3d", {"X": distinct(1, 1, 2, 3, 3)}, {"pooling_type": pooling, "ksize": [3, 4, 4],
+                     "strides": [2, 2, 2]}, ["Out"], grad=["X"])
+    yield Sample("max_pool2d_with_index", {"X": distinct(1, 2, 6, 6)}, {"ksize": [7, 7], "strides": [7, 7]}, ["Out", "Mask"],
+                 grad=["X"], of=["Out"])
+    yield Sample("max_pool2d_with_index", {"X": distinct(1, 2, 3, 4)}, {"ksize": [2, 2], "adaptive": True,
+                 "global_pooling": True}, ["Out", "Mask"], grad=["X"], of=["Out"], note="adaptive wins: every cell is a window",
+                 skip={"unknown": "as many outputs as cells"})
+    nothing = f32(1, 1, 4, 4)
+    nothing[..., :2, :2], nothing[..., 2:, 2:], nothing[..., 0, 3] = np.nan, -np.inf, np.nan
+    yield Sample("max_pool2d_with_index", {"X": nothing}, {"ksize": [2, 2], "strides": [2, 2]}, ["Out", "Mask"])
+
+
+SAMPLES += [*cut_short()]

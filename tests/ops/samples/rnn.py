@@ -1,5 +1,5 @@
 """Recurrences over ragged sequences."""
-from ..sample import Sample, f32
+from ..sample import Sample, f32, f64
 
 LODS = ([[3, 1, 4]], [[0, 5, 0, 3]], [[1, 1, 2, 4]])
 STATES = ["BatchGate", "BatchResetHiddenPrev", "BatchHidden", "Hidden"]
@@ -41,4 +41,25 @@ SAMPLES = [
     lstm(LODS[2], use_peepholes=False, states=True, gate_activation="relu", cell_activation="identity",
          candidate_activation="sigmoid"),
     lstm(LODS[2], is_reverse=True),
+]
+
+
+def saturated(kind, make, low, high, note="gates are held within [-40, 13]", **attrs):
+    """Gates far beyond their bounds; their slope there is y * (1 - y), which is no derivative."""
+    wide = 9 if kind == "gru" else 12
+    inputs = {"Input": make(5, wide, lo=low, hi=high), "Weight": make(3, wide)}
+    if kind == "lstm":
+        inputs["Bias"] = make(1, 21)
+    outputs = ["Hidden"] if kind == "gru" else ["Hidden", "Cell"]
+    return Sample(kind, inputs, attrs, outputs, sorted(inputs), lod={"Input": [[2, 3]]}, of=["Hidden"], note=note,
+                  tol=1e-10 if make is f64 else None, grad_tol=1e-10 if make is f64 else None,
+                  skip={"numeric": "beyond the bounds Paddle's gradient is not the derivative"})
+
+
+SAMPLES += [
+    saturated("gru", f64, -30, 30),
+    saturated("gru", f64, -1000, 1000, activation="relu"),
+    saturated("gru", f32, -100, 100),
+    saturated("lstm", f64, -30, 30),
+    saturated("lstm", f32, -1000, 1000),
 ]
