@@ -1,4 +1,4 @@
-"""Networks that several layers make up. (sequence_conv_pool needs ragged sequences, which are not there.)"""
+"""Networks that several layers make up."""
 
 from __future__ import annotations
 

@@ -133,3 +133,17 @@ def test_a_comparison_in_a_condition_warns_once_with_the_line():
     assert all(line.startswith("tests/layers/test_expressions.py:") for line in lines) and len(set(lines)) == len(lines) == 2
     assert "the result of greater_than, is used as a Python condition" in str(caught[0].message)
     assert caught[0].filename == __file__
+
+
+def test_an_index_stands_in_the_block_of_its_variable():
+    """Within a Switch, slices of a variable of block 0 go before the conditional block, as in 1.8.5."""
+    main = fluid.Program()
+    with fluid.unique_name.guard(), fluid.program_guard(main, fluid.Program()):
+        x, zero = fluid.data("x", [3], "float32"), fluid.layers.fill_constant([1], "float32", 0.0)
+        out = fluid.layers.fill_constant([1], "float32", 0.0)
+        with fluid.layers.Switch() as switch, switch.case(x[0] > zero):
+            fluid.layers.assign(x[1] * 2 + x[2], out)
+    wanted = "fill_constant fill_constant slice greater_than logical_not slice slice conditional_block"
+    assert [[op.type for op in block.ops] for block in main.blocks] == [wanted.split(), ["scale", "elementwise_add", "assign"]]
+    fed = {"x": np.array([1, 2, 3], "float32")}
+    assert fluid.Executor().run(main, feed=fed, fetch_list=[out])[0] == 7
