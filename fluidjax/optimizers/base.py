@@ -20,6 +20,7 @@ from ..graph.name_scope import name_scope
 from ..graph.operator import Operator
 from ..graph.program import Program, default_main_program, default_startup_program, program_guard
 from ..graph.variable import Parameter, Variable
+from ..ir import text
 from ..regularizer import Pair, append_regularization_ops
 from ..runtime.scope import global_scope
 from .state import persistable
@@ -339,10 +340,15 @@ def _refuse_namesake(loss: Variable, guarded: Program) -> None:
     own = loss.block.program
     if guarded._number > own._number and guarded.global_block().has_var(loss.name):
         raise FluidValueError(
-            f"the loss {loss.name!r} is a variable of {own!r}, which this would train; the program guard in force is that of "
-            f"another program, {guarded!r}, which was made later and has a variable of the same name; take the "
-            f"loss from there, program.global_block().var({loss.name!r}), or leave the guard"
+            f"the loss {loss.name!r} is a variable of the program that has {_size(own)}, which this would train; the program "
+            f"guard in force is of another program, made later, that has {_size(guarded)} and a variable of the same name; take "
+            f"the loss from there, program.global_block().var({loss.name!r}), or leave the guard"
         )
+
+
+def _size(program: Program) -> str:
+    """``1 block, 4 ops, 7 variables, ...``: what a program's printed form begins with."""
+    return text.summary(program.desc).splitlines()[0]
 
 
 def _distributed_table(program: Program) -> str | None:
