@@ -11,6 +11,8 @@ import pytest
 import fluidjax as fluid
 from fluidjax.data_feeder import DataFeeder
 from fluidjax.errors import FeedError, FluidTypeError, FluidValueError
+from fluidjax.ir.desc import VarDesc
+from fluidjax.runtime.feeding import rule_for
 
 RECORDED = json.loads((Path(__file__).parent / "data" / "feeding_1.8.5.json").read_text())["feeds"]
 VARS = {
@@ -132,3 +134,42 @@ def test_decorate_reader(made):
     assert [[f["y"].item() for f in g] for g in groups()] == [[0, 1], [2, 3]]
     with pytest.raises(FluidValueError, match="1 batches remain for 2 devices"):
         list(feeder.decorate_reader(batches, True, 2, drop_last=False)())
+
+
+class Exporter:
+    """No array, but has one: as a DataFrame or a tensor of another library."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array
+
+
+DTYPES = ["bool", "uint8", "int32", "int64", "float16", "float32", "float64"]
+FED = json.loads((Path(__file__).parent / "data" / "feeding_1.8.5.json").read_text())["fed"]
+
+
+def taken(make, declared):
+    """The dtypes of arrays that a feed rule takes in this form."""
+    rule, found = rule_for(VarDesc("x", (-1, 2), declared)), []
+    for dtype in DTYPES:
+        try:
+            got = np.asarray(rule(make(np.array([[0, 1], [1, 0]], dtype))))
+        except FeedError as error:
+            assert f", but the program declares {declared}; convert it with .astype" in str(error)
+            continue
+        assert got.dtype == declared and got.tolist() == [[0, 1], [1, 0]]
+        found.append(dtype)
+    return found
+
+
+@pytest.mark.parametrize("declared", ["float32", "float64", "int32", "int64"])
+def test_what_brings_a_dtype_brings_the_declared_one(declared):
+    assert taken(lambda a: a, declared) == FED["array"][declared] == [declared]
+    assert taken(Exporter, declared) == FED["exporter"][declared]
+    # 1.8.5 takes no lists. Here one of arrays is like an array, and one of numbers takes the declared dtype.
+    assert FED["list"][declared] == FED["list of arrays"][declared] == []
+    assert taken(list, declared) == [declared]
+    whole = ["bool", "uint8", "int32", "int64"]
+    assert taken(lambda a: a.tolist(), declared) == (whole if declared.startswith("int") else DTYPES)

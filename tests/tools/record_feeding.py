@@ -146,8 +146,42 @@ def housing():
     }
 
 
+class Exporter:
+    """No array, but has one: as a DataFrame or a tensor of another library."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __array__(self, dtype=None):
+        return self.array if dtype is None else self.array.astype(dtype)
+
+
+FORMS = {"array": lambda a: a, "exporter": Exporter, "list": lambda a: a.tolist(), "list of arrays": list}
+DTYPES = ["bool", "uint8", "int32", "int64", "float16", "float32", "float64"]
+
+
+def fed():
+    """{form: {declared dtype: the dtypes of what is fed that Executor.run takes}}."""
+    exe, result = fluid.Executor(fluid.CPUPlace()), {}
+    for form, make in FORMS.items():
+        result[form] = {}
+        for declared in ("float32", "float64", "int32", "int64"):
+            with fluid.program_guard(fluid.Program(), fluid.Program()):
+                out = fluid.layers.assign(fluid.data("x", [None, 2], declared))
+                taken = result[form][declared] = []
+                for dtype in DTYPES:
+                    try:
+                        got = exe.run(feed={"x": make(np.array([[0, 1], [1, 0]], dtype))}, fetch_list=[out])[0]
+                    except (TypeError, ValueError, RuntimeError):
+                        continue
+                    assert str(got.dtype) == declared and got.tolist() == [[0, 1], [1, 0]]
+                    taken.append(dtype)
+    return result
+
+
 if __name__ == "__main__":
     recorded = {
+        "fed": fed(),
         "feeds": feeds(),
         "readers": readers(),
         "metrics": metrics(),
