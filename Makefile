@@ -32,13 +32,13 @@ demo: $(VENV)/.with-demo
 	$(VENV)/bin/python -m fluidjax demo $(ARGS)
 
 test: $(VENV)/.with-test models
-	$(VENV)/bin/python -m pytest -q -n $(JOBS) $(ARGS)
+	$(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal $(ARGS)
 
 test-fast: $(VENV)/.with-test models
-	$(VENV)/bin/python -m pytest -q -n $(JOBS) -m 'not slow' $(ARGS)
+	$(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal -m 'not slow' $(ARGS)
 
 search: $(VENV)/.with-test
-	$(VENV)/bin/python -m pytest -q -n $(JOBS) -m hypothesis --hypothesis-profile=search $(ARGS)
+	$(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal -m hypothesis --hypothesis-profile=search $(ARGS)
 
 # Real models that some tests and benchmarks run; without a network those are skipped.
 models: $(VENV)/.with-test

@@ -4,6 +4,9 @@ How hard XLA tries (docs/testing.md): most of the suite's time would go to code 
 sub-processes as well; where the tests are about what the compiler makes, @pytest.mark.optimized brings the ordinary effort
 back. With XLA_FLAGS in the environment, even if empty, these count, and everything is compiled with them.
 
+Each process of the run keeps what it compiled, so that tests which build the same program compile it once. The cache is its
+own: JAX writes one without locking, and sub-processes that are killed would leave halves of files to others.
+
 And which examples property tests run. A change is judged by the same ones wherever its tests run, so that none fails by
 chance; new ones are searched for apart (`make search`), and what a search finds becomes an `@example` or a test of its own.
 """
@@ -11,6 +14,7 @@ chance; new ones are searched for apart (`make search`), and what a search finds
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -32,6 +36,7 @@ EFFORT = {
 if jaxlib.__version__.startswith("0.10."):
     os.environ.setdefault("XLA_FLAGS", " ".join(f"--{name}={little}" for name, (little, _) in EFFORT.items()))
 ORDINARY = {name: ordinary for name, (_, ordinary) in EFFORT.items()}
+WORTH_KEEPING = 0.04  # seconds: what is compiled sooner is not looked up sooner
 _jit = jax.jit
 
 
@@ -39,6 +44,12 @@ def ordinary_jit(fun: Callable[..., Any], *, compiler_options: dict[str, Any] | 
     """jax.jit that compiles as it does where nothing is said."""
     return _jit(fun, compiler_options={**ORDINARY, **(compiler_options or {})}, **options)
 
+
+if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+    _cache = tempfile.TemporaryDirectory(prefix="fluidjax-tests-")
+    jax.config.update("jax_compilation_cache_dir", _cache.name)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", WORTH_KEEPING)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 ANY_SPEED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None, print_blob=True)
 settings.register_profile("fixed", ANY_SPEED, derandomize=True, max_examples=100)
@@ -57,7 +68,11 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         if item.get_closest_marker("optimized") is not None and os.environ.get("XLA_FLAGS"):
             patch.setattr(jax, "jit", ordinary_jit)
             patch.delenv("XLA_FLAGS")
-        return (yield)
+            jax.config.update("jax_enable_compilation_cache", False)
+        try:
+            return (yield)
+        finally:
+            jax.config.update("jax_enable_compilation_cache", True)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from fluidjax.checkpoint.record import from_json, to_json
 from fluidjax.checkpoint.seal import checksum
 from fluidjax.checkpoint.snapshot import take
 from fluidjax.errors import EnforceNotMet, FluidError, FluidTypeError, FluidValueError, LoadError, ParseError
-from fluidjax.runtime.placement import rows
+from fluidjax.runtime.placement import per_rank
 
 from .model import Job
 
@@ -240,7 +240,7 @@ def test_parse_error_is_what_damage_raises(copied: Path) -> None:
 def test_rows_that_other_processes_have_are_not_made_up() -> None:
     """What a process keeps of the trainers' own values when it writes to the scope of a job is its own rows alone."""
     scope = fluid.Scope()
-    kept = rows(np.zeros((2, 2), np.float32))
+    kept = per_rank(np.zeros((2, 2), np.float32))
     kept.partial = True
     scope.var("w").value = kept
     with pytest.raises(EnforceNotMet, match=r"each trainer has its own value of 'w', .* run a step before you save"):
