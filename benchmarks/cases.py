@@ -47,7 +47,7 @@ CASES = (
 
 def cost(exe: fluid.Executor, program: fluid.Program, scope: fluid.Scope, feed: dict[str, Any]) -> dict[str, float]:
     """flops and bytes accessed, as XLA counts them, of the one step that `exe` has compiled for `program`."""
-    (compiled,) = exe._compiled[program].values()
+    (compiled,) = exe.compiled_steps(program)
     with jax.enable_x64(True):
         args = (*compiled.bind(scope).arrays, compiled.check_feed(feed), 0, 0)
         return compiled.function().lower(*args).compile().cost_analysis()

@@ -12,6 +12,7 @@ import numpy as np
 
 import fluidjax as fluid
 from fluidjax.dist.spmd.pserver import PserverJob, startup_on_mesh
+from fluidjax.dist.spmd.runnable import Runnable
 from fluidjax.runtime.placement import Mesh
 from fluidjax.runtime.state_buffers import in_force
 
@@ -50,7 +51,7 @@ class Training:
 
     def copies(self) -> int:
         """Copies of something as large as the table in the compiled step."""
-        (compiled,) = self.exe._compiled[self.main].values()
+        (compiled,) = self.exe.compiled_steps(self.main)
         with jax.enable_x64(True):
             lowered = compiled.function().lower(*compiled.bind(self.scope).arrays, self.feeds[0], 0, 0)
         text = lowered.compile().as_text()
@@ -96,9 +97,9 @@ class MeshTraining:
         where = Mesh(tuple(jax.devices()[:DEVICES]))
         self.exe, self.scope = fluid.Executor(), fluid.Scope()
         first = fluid.Program.from_desc(t.plan.startup)
-        first._pserver_plan = t.plan
-        self.exe.run(OnRanks(first, startup_on_mesh(first, where)), scope=self.scope)
-        self.main = OnRanks(fluid.Program.from_desc(t.plan.main), PserverJob(where, t.plan))
+        first.update_info(pserver_plan=t.plan)
+        self.exe.run(Runnable(first, startup_on_mesh(first, where)), scope=self.scope)
+        self.main = Runnable(fluid.Program.from_desc(t.plan.main), PserverJob(where, t.plan))
         rng = np.random.default_rng(0)
         self.feeds = [{"ids": rng.integers(0, height, (BATCH, 1))} for _ in range(8)]
         self.calls = 0
@@ -108,13 +109,6 @@ class MeshTraining:
         self.calls += 1
         self.exe.run(self.main, self.feeds[self.calls % 8], scope=self.scope, return_numpy=False)
         return in_force(self.scope)[0].arrays
-
-
-class OnRanks:
-    """A program and the ranks that it runs on, as Executor.run takes them."""
-
-    def __init__(self, program: fluid.Program, parallel: Any) -> None:
-        self._program, self._parallel = program, parallel
 
 
 def on_mesh() -> None:

@@ -50,7 +50,7 @@ class Running:
 
     def __init__(self, network: Network, optimizers: Optimizers, feed: dict[str, Any], memory_optimized: bool) -> None:
         self.main, startup, self.loss = fluid_models.build(network, optimizers()[0])
-        self.main._memory_optimized = memory_optimized  # what memory_optimize sets, without its renamed variables
+        self.main.update_info(memory_optimized=memory_optimized)  # what memory_optimize sets, without its renamed variables
         self.feed, self.scope, self.exe = feed, fluid.Scope(), fluid.Executor()
         self.exe.run(startup, scope=self.scope)
 

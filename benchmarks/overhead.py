@@ -54,7 +54,7 @@ def _against_bare(main: Any, startup: Any, loss: Any, feed: Any) -> Paired:
         return exe.run(main, feed=feed, fetch_list=[loss], scope=scope, return_numpy=False)[0]
 
     ours()
-    (compiled,) = exe._compiled[main].values()
+    (compiled,) = exe.compiled_steps(main)
     step = compiled.function()
     bank = compiled.bind(scope)
 

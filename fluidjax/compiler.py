@@ -13,6 +13,7 @@ from .dist.spmd.data_parallel import DataParallel
 from .dist.spmd.multiprocess import check_trainers, places_across
 from .dist.spmd.parallel import Parallel
 from .dist.spmd.places import ranks_on
+from .dist.spmd.runnable import Runnable
 from .dist.spmd.shard_optimizer import ShardOptimizer
 from .errors import FluidTypeError, FluidValueError
 from .executor import Executor
@@ -92,9 +93,14 @@ class CompiledProgram:
     def _trains(self) -> bool:
         return any(edit.role(op.desc) & edit.BACKWARD for op in self._program.global_block().ops)
 
-    @property
-    def _parallel(self) -> Parallel | None:
-        """What makes it run on several ranks; None on one. Executor.run asks for it, so it counts as the first run."""
+    def runnable(self) -> Runnable:
+        """The program and what makes it run on several ranks. Executor.run asks for it, so it counts as the first run."""
+        strategy = self._exec_strategy
+        times = 1 if strategy is None else max(strategy.num_iteration_per_run, 1)
+        return Runnable(self._program, self._ranks(), times)
+
+    def _ranks(self) -> Parallel | None:
+        """What makes it run on several ranks; None on one."""
         if self._given_places is None:
             return None
         if self._shared is not None and not self._shared._ran:
@@ -109,15 +115,10 @@ class CompiledProgram:
                 self._made = self._several(trainers)
         return self._made
 
-    @property
-    def _iterations(self) -> int:
-        """How many steps one run takes."""
-        return max(self._exec_strategy.num_iteration_per_run, 1) if self._exec_strategy is not None else 1
-
     def _trainers(self) -> int:
         """How many trainers the program is for. Raises FluidValueError unless this process is one of such a job."""
         strategy = self._build_strategy or BuildStrategy()
-        listed, asked = len(self._program._trainers_endpoints), max(strategy.num_trainers, 1)
+        listed, asked = len(self._program.info.trainers_endpoints), max(strategy.num_trainers, 1)
         if listed > 1 and asked > 1 and listed != asked:
             raise FluidValueError(f"num_trainers is {asked}, but the program was transpiled for {listed} trainers")
         if max(listed, asked) > 1:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import jax
@@ -15,8 +16,8 @@ from .base.flags import flag
 from .base.interrupts import uninterrupted
 from .dist.jobs.process import current_job, served
 from .dist.spmd.multiprocess import before_step, job_seed, whole_job
-from .dist.spmd.parallel import Parallel
 from .dist.spmd.pserver import own_startup
+from .dist.spmd.runnable import Alone, MakesRunnable, Ranks, Runnable, single
 from .errors import FeedError, FluidTypeError, FluidValueError, MixesRows, UnsupportedError
 from .graph.fetches import fetch_names
 from .graph.program import Program, default_main_program
@@ -30,10 +31,30 @@ from .runtime.placement import OneDevice
 from .runtime.scope import Scope, global_scope
 from .runtime.state_buffers import StateBuffers
 
-if TYPE_CHECKING:
-    from .compiler import CompiledProgram
-
 _PROCESS_SEED = int.from_bytes(os.urandom(4), "little")  # for programs whose random_seed is 0
+
+
+@dataclass(eq=False)
+class _Steps:
+    """The compiled steps of one program on certain ranks, by version and fetches."""
+
+    compiled: dict[Any, Compiled] = field(default_factory=dict)
+    recompiles: Recompiles = field(default_factory=Recompiles)
+
+
+@dataclass(eq=False)
+class _Record:
+    """What an executor remembers of a program. runs: how many steps it has taken, which its random numbers depend on.
+
+    seed: of a restored program whose random_seed is 0. job: how it runs with a job's other processes, and in which version
+    of the program that was found. startup: a job's startup program as it was before transpile.
+    """
+
+    runs: int = 0
+    seed: int | None = None
+    job: tuple[int, Ranks | None] | None = None
+    startup: Program | None = None
+    steps: WeakKeyDictionary[Ranks, _Steps] = field(default_factory=WeakKeyDictionary)
 
 
 class Executor:
@@ -46,18 +67,14 @@ class Executor:
         self.place = as_place(place)
         self._device = self.place.device()
         self._elsewhere = self._device != jax.local_devices()[0]
-        self._where = OneDevice(self._device)
-        self._compiled: WeakKeyDictionary[Program | Parallel, dict[Any, Compiled]] = WeakKeyDictionary()
-        self._recompiles: WeakKeyDictionary[Program | Parallel, Recompiles] = WeakKeyDictionary()
-        self._runs: WeakKeyDictionary[Program, int] = WeakKeyDictionary()
-        self._seeds: WeakKeyDictionary[Program, int] = WeakKeyDictionary()  # of restored programs whose random_seed is 0
-        self._jobs: WeakKeyDictionary[Program, tuple[Any, Parallel | None]] = WeakKeyDictionary()
+        self._alone = Alone(OneDevice(self._device))
+        self._records: WeakKeyDictionary[Program, _Record] = WeakKeyDictionary()
         self._several = jax.process_count() > 1
         self._closed = False
 
     def run(
         self,
-        program: Program | CompiledProgram | None = None,
+        program: Program | Runnable | MakesRunnable | None = None,
         feed: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
         fetch_list: Sequence[Variable | str] | Variable | str | None = None,
         feed_var_name: str = "feed",
@@ -85,17 +102,19 @@ class Executor:
         Raises FeedError, FetchError (names, dtypes, shapes, ranges), EnforceNotMet (startup program not run). A run
         that raises leaves the scope as it was.
         """
-        times = getattr(program, "_iterations", 1)
-        parallel = getattr(program, "_parallel", None)
-        program = self._in_job(self._program(program))
-        parallel = parallel or self._whole_job(program)
+        this = self._runnable(program)
+        program, ranks = this.program, this.ranks or self._alone
         if served(program.desc):  # a pserver of a job: this lasts as long as the job
             return []
         scope = global_scope() if scope is None else scope
-        compiled = self._compile(program, fetch_names(fetch_list), parallel)
-        values = self._fed(program, compiled, feed, parallel)
-        if parallel is not None and not compiled.in_force(scope):
-            parallel.prepare(scope)
+        compiled = self._compile(program, fetch_names(fetch_list), ranks)
+        if program.info.readers:  # what is read wins over what is fed, as in Fluid
+            feed = dict(single(feed))
+            for reader in program.info.readers:
+                feed.update(reader.next_feed())
+        values = ranks.split(feed or {}, compiled.check_feed)
+        if not compiled.in_force(scope):
+            ranks.prepare(scope)
         if not (return_numpy and compiled.fetches):
             # Nobody waits for the results, so the step may still read a fed array after the caller has filled it anew.
             values = jax.tree.map(lambda v: v.copy() if isinstance(v, np.ndarray) else v, values)
@@ -107,25 +126,13 @@ class Executor:
             fetched = self._execute(compiled, program, scope, compiled.packed(values), numpy=return_numpy)
         except Exception as error:
             raise explained(error, compiled.rules, values)  # noqa: B904 - mostly the exception itself goes on
-        for _ in range(times - 1):  # ExecutionStrategy.num_iteration_per_run
+        for _ in range(this.iterations - 1):
             fetched = self._execute(compiled, program, scope, compiled.packed(values), numpy=return_numpy)
-        if parallel is not None:
-            return _merged(parallel, fetched, return_merged, return_numpy)
-        return _results(compiled, fetched, return_numpy)
-
-    def _fed(self, program: Program, compiled: Compiled, feed: Any, parallel: Parallel | None) -> Any:
-        """The checked feed: a dict, or for ranks with different ones a tuple of dicts."""
-        if program._readers:  # what is read wins over what is fed, as in Fluid
-            feed = dict(_single(feed) if isinstance(feed, list | tuple) else feed or {})
-            for reader in program._readers:
-                feed.update(reader._next_feed())
-        if parallel is not None:
-            return parallel.split(feed or {}, compiled.check_feed)
-        return compiled.check_feed((_single(feed) if isinstance(feed, list | tuple) else feed) or {})
+        return _shown(compiled, ranks.merge(fetched, return_merged), return_numpy)
 
     def run_steps(
         self,
-        program: Program | CompiledProgram | None = None,
+        program: Program | Runnable | MakesRunnable | None = None,
         feeds: Sequence[Mapping[str, Any]] | Mapping[str, Any] | None = None,
         fetch_list: Sequence[Variable | str] | None = None,
         scope: Scope | None = None,
@@ -137,72 +144,98 @@ class Executor:
         Equal to K calls of run, random numbers included. Raises as run does, and UnsupportedError for a LoDTensor with
         sequences; then no step has taken place.
         """
-        parallel = getattr(program, "_parallel", None)
-        program = self._in_job(self._program(program))
-        parallel = parallel or self._whole_job(program)
+        this = self._runnable(program)
+        program, ranks = this.program, this.ranks or self._alone
         scope = global_scope() if scope is None else scope
-        compiled = self._compile(program, fetch_names(fetch_list), parallel)
+        compiled = self._compile(program, fetch_names(fetch_list), ranks)
         stacked, count = _stack(compiled, feeds)
-        if parallel is not None:
-            parallel.check_steps(stacked)
-            if not compiled.in_force(scope):
-                parallel.prepare(scope)
+        ranks.check_steps(stacked)
+        if not compiled.in_force(scope):
+            ranks.prepare(scope)
         try:
             fetched = self._execute(compiled, program, scope, stacked, count)
         except Exception as error:
             raise explained(error, compiled.rules, {n: v[0] for n, v in stacked.items()})  # noqa: B904 - as above
-        return _results(compiled, fetched, return_numpy)
+        return _shown(compiled, fetched, return_numpy)
+
+    def compiled_steps(self, program: Program | Runnable | MakesRunnable | None = None) -> list[Compiled]:
+        """The steps that this executor has compiled of a program as it stands, one for each fetch list."""
+        this = self._runnable(program)
+        steps = self._record(this.program).steps.get(this.ranks or self._alone)
+        return [] if steps is None else [c for (version, _), c in steps.compiled.items() if version == this.program.version]
+
+    def random_state(self, program: Program) -> tuple[int, int]:
+        """The seed that a program's random numbers depend on, and the number of steps it has taken: the whole random state."""
+        record = self._record(program)
+        return _seed(program, record), record.runs
+
+    def set_random_state(self, program: Program, seed: int, runs: int) -> None:
+        """Have a program draw on from here. seed: for a program whose random_seed is 0."""
+        record = self._record(program)
+        record.runs = runs
+        if not program.random_seed:
+            record.seed = seed
+
+    def rank_count(self, program: Program | Runnable | MakesRunnable | None) -> int:
+        """On how many ranks a program runs."""
+        return (self._runnable(program).ranks or self._alone).where.count
 
     def close(self) -> None:
         """Forget compiled programs; the executor cannot run any more."""
-        self._compiled.clear()
+        self._records.clear()
         self._closed = True
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
-    def _program(self, program: Any) -> Program:
+    def _record(self, program: Program) -> _Record:
+        record = self._records.get(program)
+        if record is None:
+            record = self._records[program] = _Record()
+        return record
+
+    def _runnable(self, program: Any) -> Runnable:
+        """What is to run: the program, and on what ranks."""
         if self._closed:
             raise FluidValueError("the executor was closed; make a new one")
         if program is None:
-            return default_main_program()
-        program = getattr(program, "_program", program)  # a CompiledProgram holds its program
+            program = default_main_program()
         if isinstance(program, Program):
-            return program
-        raise FluidTypeError(f"Executor.run takes a Program, not {type(program).__name__}")
+            this = Runnable(program)
+        elif isinstance(program, Runnable):
+            this = program
+        elif isinstance(program, MakesRunnable):
+            this = program.runnable()
+        else:
+            raise FluidTypeError(f"Executor.run takes a Program, not {type(program).__name__}")
+        joined = self._several or (this.program.info.pserver_plan is not None and current_job() is not None)
+        return self._in_job(this) if joined else this
 
-    def _seed(self, program: Program) -> int:
-        """The seed that a program's random numbers hang on; with the number of the step, `_runs`, the whole random state."""
-        return program._seed or self._seeds.get(program) or job_seed() or _PROCESS_SEED
+    def _in_job(self, this: Runnable) -> Runnable:
+        """As it runs with the other processes of a job: a trainer's startup program as it was, collective ops on all."""
+        program, ranks = this.program, this.ranks
+        if program.info.pserver_plan is not None and current_job() is not None:
+            record = self._record(program)
+            record.startup = program = record.startup or own_startup(program)
+        if ranks is None:
+            record = self._record(program)
+            if record.job is None or record.job[0] != program.version:
+                record.job = program.version, whole_job(program, self._device)
+            ranks = record.job[1]
+        return Runnable(program, ranks, this.iterations)
 
-    def _in_job(self, program: Program) -> Program:
-        """The program itself, but for a trainer's startup program in a job."""
-        return program if program._pserver_plan is None or current_job() is None else own_startup(program)
-
-    def _whole_job(self, program: Program) -> Parallel | None:
-        """What makes a program with collective ops run with the other processes of a job."""
-        if not self._several and (program._pserver_plan is None or current_job() is None):
-            return None
-        found = self._jobs.get(program)
-        if found is None or found[0] != program._version:
-            found = self._jobs[program] = program._version, whole_job(program, self._device)
-        return found[1]
-
-    def _compile(self, program: Program, fetches: tuple[str, ...], parallel: Parallel | None = None) -> Compiled:
-        owner = program if parallel is None else parallel
-        cache = self._compiled.get(owner)
-        if cache is None:
-            cache = self._compiled[owner] = {}
-            self._recompiles[owner] = Recompiles()
-        found = cache.get((program._version, fetches))
+    def _compile(self, program: Program, fetches: tuple[str, ...], ranks: Ranks) -> Compiled:
+        record = self._record(program)
+        steps = record.steps.get(ranks)
+        if steps is None:
+            steps = record.steps[ranks] = _Steps()
+        found = steps.compiled.get((program.version, fetches))
         if found is None:
-            program._refuse_reused(fetches)
-            for key in [k for k in cache if k[0] != program._version]:
-                del cache[key]
-            desc, where = (program.desc, self._where) if parallel is None else (parallel.desc(program), parallel.where)
-            small = program._memory_optimized or (parallel is not None and parallel.memory_optimized)
-            pieces = {} if parallel is None else parallel.pieces(program)
-            found = Compiled(desc, fetches, where, self._recompiles[owner], small, pieces)
-            cache[program._version, fetches] = found
+            program.info.refuse_lost(fetches)
+            for key in [k for k in steps.compiled if k[0] != program.version]:
+                del steps.compiled[key]
+            small = program.info.memory_optimized or ranks.memory_optimized
+            found = Compiled(ranks.desc(program), fetches, ranks.where, steps.recompiles, small, ranks.pieces(program))
+            steps.compiled[program.version, fetches] = found
         return found
 
     def _execute(
@@ -210,14 +243,15 @@ class Executor:
     ) -> list[Any]:
         """One call of the jitted step; its result becomes the scope's state. numpy: refuse fetches that have a LoD."""
         seed, step = 0, 0
+        record = self._record(program)
         if compiled.shared:
             signature = compiled.signature(count, feed)
-            random = f"seed {program._seed or self._seeds.get(program)}, step {self._runs.get(program, 0)}"
+            random = f"seed {program.random_seed or record.seed}, step {record.runs}"
             before_step(compiled, scope, feed, signature, random, _PROCESS_SEED)
         if compiled.random:
-            seed = self._seed(program)
-            # A seeded startup program starts afresh whenever it is run: the same parameters again.
-            step = 0 if compiled.initialises and program._seed else self._runs.get(program, 0)
+            seed, step = _seed(program, record), record.runs
+            if compiled.initialises and program.random_seed:
+                step = 0  # a seeded startup program starts afresh whenever it is run: the same parameters again
         device = compiled.where.device
         kind = "many" if count else "turns" if isinstance(feed, tuple) else "one"
         with _context(device if self._elsewhere or device.platform != self._device.platform else None):
@@ -236,8 +270,12 @@ class Executor:
         del buffers.cell[:-1]
         compiled.where.launched(result[0])
         if compiled.random:
-            self._runs[program] = step + (count or 1)
+            record.runs = step + (count or 1)
         return result[2]
+
+
+def _seed(program: Program, record: _Record) -> int:
+    return program.random_seed or record.seed or job_seed() or _PROCESS_SEED
 
 
 def _advance(compiled: Compiled, fn: Any, buffers: StateBuffers, scope: Scope, args: tuple[Any, ...], numpy: bool) -> None:
@@ -289,25 +327,13 @@ def _context(device: Any) -> Iterator[None]:
                 yield
 
 
-def _single(feed: Sequence[Any]) -> Mapping[str, Any]:
-    if len(feed) == 1 and isinstance(feed[0], Mapping):
-        return feed[0]
-    raise FeedError("on one device a feed is a dict of names and arrays (or a list of one such dict)")
-
-
-def _results(compiled: Compiled, fetched: list[Any], return_numpy: bool) -> list[Any]:
-    if return_numpy:
-        return [to_numpy(v) for v in fetched]
-    for i in compiled.persistable_fetches:  # what the caller holds must not be donated by a later step
-        fetched[i] = jax.tree.map(lambda a: a.copy(), fetched[i])
-    return [to_tensor(v) for v in fetched]
-
-
-def _merged(parallel: Parallel, fetched: list[Any], merged: bool, return_numpy: bool) -> list[Any]:
-    """The fetches of all ranks together."""
+def _shown(compiled: Compiled, fetched: list[Any], return_numpy: bool) -> list[Any]:
+    """Fetched values as the caller gets them."""
+    if not return_numpy and compiled.where.count == 1:
+        for i in compiled.persistable_fetches:  # what the caller holds must not be donated by a later step
+            fetched[i] = jax.tree.map(lambda a: a.copy(), fetched[i])
     show = to_numpy if return_numpy else to_tensor
-    together = parallel.merge(fetched, merged)
-    return [[show(one) for one in v] if isinstance(v, list) else show(v) for v in together]
+    return [[show(one) for one in v] if isinstance(v, list) else show(v) for v in fetched]
 
 
 def _stack(compiled: Compiled, feeds: Any) -> tuple[dict[str, Any], int]:

@@ -262,7 +262,7 @@ def sentences(rng, count, longest):
 
 
 def compiled(exe):
-    return len(exe._recompiles[fluid.default_main_program()].seen)
+    return len(exe.compiled_steps()[0].recompiles.seen)
 
 
 @pytest.mark.slow

@@ -29,9 +29,9 @@ class Differentiation:
     """
 
     def __init__(self, program: Program) -> None:
-        program._grad_calls += 1
+        program.update_info(grad_calls=program.info.grad_calls + 1)
         self.program = program
-        self.order = program._grad_calls
+        self.order = program.info.grad_calls
         self.grad_to_var: dict[str, str] = {}
 
     def drafts(self, block: Block, path: Sequence[OpDesc], no_grad: set[str], seeds: set[str]) -> list[Draft]:

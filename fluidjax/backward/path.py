@@ -70,7 +70,7 @@ def refuse_blocks(path: Sequence[OpDesc]) -> None:
 
 def refuse_shared(program: Program) -> None:
     """Gradients go by name, so every name must mean one value."""
-    if program._reused:
+    if program.info.reused:
         raise FluidValueError(
             "memory_optimize let variables of this program share names, so it cannot be differentiated any more; "
             "call minimize or append_backward before memory_optimize"

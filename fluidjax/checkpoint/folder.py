@@ -107,7 +107,7 @@ class Checkpoint:
             raise FluidValueError("the program has no persistable variables, so there is nothing to save")
         empty = {n: (v.dtype.name, tuple(v.shape)) for n, v in snapshot.alike.items() if v.size == 0}
         runner = _executor(executor)
-        random = Random(program.random_seed, runner._seed(program), runner._runs.get(program, 0))
+        random = Random(program.random_seed, *runner.random_state(program))
         args = checked_args(dict(trainer_args or {}))
         record = Record(step, lines(meant(program)), random, _position(reader), args, empty, snapshot.placed, snapshot.lods)
         self._write(step, snapshot, record)
@@ -290,14 +290,11 @@ def _install(
     record: Record, loaded: Snapshot, runner: Executor, program: Program, scope: Scope, reader: Any, given: Any, result: Restored
 ) -> Restored:
     """Everything is there and fits: make it so."""
-    parallel = getattr(given, "_parallel", None) or runner._whole_job(program)
     names = wanted(program)
     empty = {n: np.zeros(shape, dtype) for n, (dtype, shape) in record.empty.items() if n in names}
     lods = {n: lod for n, lod in record.lods.items() if n in names}
-    put(replace(loaded, alike={**loaded.alike, **empty}, lods=lods), scope, 1 if parallel is None else parallel.where.count)
-    runner._runs[program] = record.random.runs
-    if not program.random_seed:
-        runner._seeds[program] = record.random.seed
+    put(replace(loaded, alike={**loaded.alike, **empty}, lods=lods), scope, runner.rank_count(given))
+    runner.set_random_state(program, record.random.seed, record.random.runs)
     if reader is not None and record.position is not None:
         reader.resume(record.position)
     return result

@@ -40,7 +40,7 @@ class Restored:
 
 def meant(program: Program) -> ProgramDesc:
     """The program that a checkpoint is of: that of a parameter-server job is the one before transpile, whatever the job's size."""
-    plan = program._pserver_plan
+    plan = program.info.pserver_plan
     return program.desc if plan is None else plan.main
 
 
@@ -52,7 +52,7 @@ def wanted(program: Program) -> dict[str, VarDesc]:
 
 def besides(program: Program) -> dict[str, VarDesc]:
     """What a geo job remembers besides. It is saved if it is there, and loaded if it was saved."""
-    plan = program._pserver_plan
+    plan = program.info.pserver_plan
     return geo.remembered(plan) if plan is not None and plan.mode == "geo" else {}
 
 

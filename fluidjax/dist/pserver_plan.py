@@ -1,6 +1,6 @@
 """What DistributeTranspiler decided, as one frozen value: the runtimes read it, no program has to be taken apart.
 
-A trainer's and a pserver's Program carry it as ``program._pserver_plan``, a transpiler as ``transpiler.plan``:
+A trainer's and a pserver's Program carry it as ``program.info.pserver_plan``, a transpiler as ``transpiler.plan``:
 
     plan.endpoints           ('127.0.0.1:6174', '127.0.0.1:6175')
     plan.params[1].blocks    fc_w.block0 on 6175 (rows 0..499), fc_w.block1 on 6174 (rows 500..999)

@@ -91,7 +91,7 @@ class Block:
         The generator only knows the names that it made, and a name met by chance would silently be the other variable.
         """
         name = generate()
-        while self.program._loaded and self._find_var_recursive(name) is not None:
+        while self.program.info.loaded and self._find_var_recursive(name) is not None:
             name = generate()
         return name
 
@@ -203,8 +203,7 @@ class Block:
             outs = _slots(definition, "output", definition._output_names, outputs)
             desc = OpDesc(self.program._next_uid(), kind, ins, outs, self._attrs(definition, attrs), loc)
             _check_required(definition, desc)
-            if self.program._reused:
-                self.program._refuse_reused(desc.reads)
+            self.program.info.refuse_lost(desc.reads)
             self._infer(definition, desc)
         except FluidError as exc:
             name_line(exc, loc)

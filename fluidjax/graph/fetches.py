@@ -17,7 +17,7 @@ def fetch_names(fetch_list: Any) -> tuple[str, ...]:
 def kept_names(program: Program, targets: Any, what: str = "fetch_list") -> tuple[str, ...]:
     """As fetch_names. Raises FetchError for a variable that lost its memory to others (see memory_optimize)."""
     names = () if targets is None else names_of(targets, what)
-    program._refuse_reused(names)
+    program.info.refuse_lost(names)
     return names
 
 

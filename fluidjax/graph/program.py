@@ -9,14 +9,16 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..base.roles import OpRole
-from ..errors import FetchError, FluidTypeError, FluidValueError, UnsupportedError
+from ..errors import FluidTypeError, FluidValueError, UnsupportedError
 from ..ir import edit, proto, show, text
 from ..ir.desc import EMPTY, ProgramDesc
 from ..ops.registry import attr_type
 from .block import Block
+from .info import ProgramInfo
 from .operator import Operator
 from .variable import Parameter, Variable, names_of
 
@@ -42,20 +44,21 @@ class Program:
         self._op_role_var: list[str] = []
         self._uid = 0
         self._version = 0
-        self._grad_calls = 0  # how often the program was differentiated: names of higher gradients depend on it
-        self._loaded = False  # it came from a file, so names in it may be those that are generated next
+        self.info = ProgramInfo()
         self._desc: ProgramDesc | None = None
-        self._readers: list[Any] = []  # loaders that feed every run (DataLoader with iterable=False)
-        self._reused: dict[str, str] = {}  # variables that share a name since memory_optimize, and that name
-        self._memory_optimized = False  # compile it with the scheduler that saves memory
-        self._trainers_endpoints: list[str] = []  # nccl2 mode: where the trainers are, in order of their numbers
-        self._nccl_comm_num, self._use_hierarchical_allreduce, self._hierarchical_allreduce_inter_nranks = 1, False, 0
-        self._before: Program | None = None  # of a trainer's startup program in a job: as it was before transpile
-        self._pserver_plan: Any = None  # of a job's program: the dist.pserver_plan.PserverPlan that it belongs to
 
     def _touch(self) -> None:
         self._version += 1
         self._desc = None
+
+    @property
+    def version(self) -> int:
+        """A number that changes with every edit of the program."""
+        return self._version
+
+    def update_info(self, **changes: Any) -> None:
+        """Replace fields of `info`, the ProgramInfo that goes with the program and its copies."""
+        self.info = replace(self.info, **changes)
 
     def _next_uid(self) -> int:
         self._uid += 1
@@ -162,25 +165,9 @@ class Program:
         copy = Program.from_desc(desc, like=self)
         copy._uid = max(copy._uid, self._uid)
         copy.current_block_idx = min(self.current_block_idx, len(copy.blocks) - 1)
-        copy._grad_calls, copy._readers = self._grad_calls, list(self._readers)
-        copy._loaded = self._loaded
+        copy.info = self.info
         copy._op_role, copy._op_role_var = self._op_role, list(self._op_role_var)
-        copy._reused, copy._memory_optimized = dict(self._reused), self._memory_optimized
-        copy._pserver_plan, copy._trainers_endpoints = self._pserver_plan, list(self._trainers_endpoints)
-        copy._nccl_comm_num, copy._use_hierarchical_allreduce = self._nccl_comm_num, self._use_hierarchical_allreduce
-        copy._hierarchical_allreduce_inter_nranks = self._hierarchical_allreduce_inter_nranks
         return copy
-
-    def _refuse_reused(self, names: Iterable[str]) -> None:
-        """Raises FetchError for a variable whose value is lost, since it shares its memory with others."""
-        for name in names if self._reused else ():
-            if name in self._reused:
-                now = self._reused[name]
-                how = "other variables took its memory" if now == name else f"it was merged into {now!r}"
-                raise FetchError(
-                    f"variable {name!r} does not keep its value: {how} in memory_optimize; "
-                    "name it in skip_opt_set there"
-                )
 
     def _prune(self, targets: Any) -> Program:
         """The ops that `targets` (variables, ops, names) need, as a new program."""
@@ -198,7 +185,7 @@ class Program:
                 raise FluidValueError(
                     f"All targets of Program._prune_with_input() can only be Variable or Operator, but received {type(t)}."
                 )
-        self._refuse_reused(names)
+        self.info.refuse_lost(names)
         for name in [*names, *feeded_var_names]:
             self.global_block()._var_recursive(name)
         return self._copy(edit.prune(self.desc, names, tuple(feeded_var_names)))
@@ -223,7 +210,7 @@ class Program:
     def parse_from_string(data: bytes) -> Program:
         """The program in Paddle's ProgramDesc protobuf. Raises ParseError, and nothing else, for bytes that hold none."""
         program = Program.from_desc(proto.from_bytes(data))
-        program._loaded = True
+        program.update_info(loaded=True)
         return program
 
     @contextlib.contextmanager

@@ -67,7 +67,7 @@ class GeneratorLoader(Positioned):
         self._iterator: Iterator[Any] | None = None
         self._pass = ReaderPass(0)
         if not iterable:
-            vars(self._program).setdefault("_readers", []).append(self)  # Executor.run asks them for the feed
+            self._program.update_info(readers=(*self._program.info.readers, self))  # Executor.run asks them for the feed
 
     @property
     def iterable(self) -> bool:
@@ -226,7 +226,7 @@ class GeneratorLoader(Positioned):
                 f"{what}() cannot be called when the DataLoader is iterable; make it with iterable=False"
             )
 
-    def _next_feed(self) -> Feed:
+    def next_feed(self) -> Feed:
         """The next batch of a started loader, for the executor. Raises EOFException at the end."""
         if self._running is None:
             raise FluidValueError(

@@ -69,5 +69,5 @@ def memory_report(
         points,
         peak,
         figures,
-        choices[-1] if program._memory_optimized else "default",
+        choices[-1] if program.info.memory_optimized else "default",
     )

@@ -10,6 +10,7 @@ from ..errors import FluidTypeError
 from ..graph.fetches import kept_names
 from ..graph.program import Program
 from ..graph.variable import Variable
+from ..ir.desc import FrozenMap
 from ..passes import MemoryPlan, Pass, PassResult
 from ..runtime.scope import Scope, global_scope
 
@@ -85,9 +86,8 @@ def remember(program: Program, result: PassResult) -> None:
     """Note on a program what memory_optimize did: which names share memory, and that it is to be compiled for memory."""
     for plan in result.certificates:
         if isinstance(plan, MemoryPlan):
-            now = {old: plan.reused.get(name, name) for old, name in program._reused.items()}
-            program._reused = {**now, **plan.reused}
-            program._memory_optimized = True
+            now = {old: plan.reused.get(name, name) for old, name in program.info.reused.items()}
+            program.update_info(reused=FrozenMap({**now, **plan.reused}), memory_optimized=True)
             program._touch()
 
 

@@ -72,7 +72,8 @@ class TranspiledJob:
     def pserver(self, endpoint: str) -> tuple[Program, Program]:
         """New handles on a pserver's programs."""
         main, startup = map(Program.from_desc, self.plan.pserver(endpoint))
-        main._pserver_plan = startup._pserver_plan = self.plan
+        for program in (main, startup):
+            program.update_info(pserver_plan=self.plan)
         return main, startup
 
     def begin(self, main: Program, startup: Program) -> None:
@@ -80,7 +81,8 @@ class TranspiledJob:
         new_main, new_startup = self.mode.sending(self.layout, self.layout.request.trainer_id)
         main._set_desc(new_main)
         startup._set_desc(new_startup)
-        main._pserver_plan = startup._pserver_plan = self.plan
+        for program in (main, startup):
+            program.update_info(pserver_plan=self.plan)
 
     def finish(self, main: Program, startup: Program) -> None:
         """Rewrite them as get_trainer_program does; a second time changes nothing."""

@@ -35,10 +35,12 @@ def transpile_nccl2(
     new = join_trainers(startup.desc, config, rank_of(trainer_id, len(endpoints)), endpoints)
     if trainer_id == 0 and config.wait_port:
         wait_for(e for e in endpoints if e != current)
-    main._trainers_endpoints, main._nccl_comm_num = list(endpoints), config.nccl_comm_num
-    main._use_hierarchical_allreduce = bool(config.use_hierarchical_allreduce)
-    main._hierarchical_allreduce_inter_nranks = groups if config.use_hierarchical_allreduce else 0
-    main._touch()
+    main.update_info(
+        trainers_endpoints=tuple(endpoints),
+        nccl_comm_num=config.nccl_comm_num,
+        use_hierarchical_allreduce=bool(config.use_hierarchical_allreduce),
+        hierarchical_allreduce_inter_nranks=groups if config.use_hierarchical_allreduce else 0,
+    )
     startup._set_desc(new)
 
 

@@ -156,7 +156,7 @@ def refused(folder: Path) -> str:
         job.load(str(folder))
     except FluidError as error:
         assert isinstance(error, FluidValueError)
-        assert job.state() == before and job.reader.position == position and not job.exe._runs.get(job.main)
+        assert job.state() == before and job.reader.position == position and not job.exe.random_state(job.main)[1]
         return str(error)
     _fresh.cache_clear()
     return ""

@@ -66,7 +66,8 @@ def test_the_random_state_is_what_makes_it_so(tmp_path: Path) -> None:
     job = Job()
     job.train(6, str(tmp_path), save_at=[3])
     job.load(str(tmp_path))
-    job.exe._runs[job.main] += 1
+    seed, runs = job.exe.random_state(job.main)
+    job.exe.set_random_state(job.main, seed, runs + 1)
     again, job.losses = job.losses, []
     job.train(6)
     assert job.losses != again[3:]

@@ -283,7 +283,7 @@ def test_taking_turns_equals_running_at_once(monkeypatch):
     at_once = nets[0].parallel(4)
     monkeypatch.setattr("fluidjax.dist.spmd.places.cpu_devices", lambda _: jax.local_devices(backend="cpu")[:1])
     with pytest.warns(RuntimeWarning, match=r"4 places share 1 cpu device\(s\), so they run one after another; set CPU_NUM=4"):
-        in_turn = nets[1].parallel(4)._parallel and nets[1].parallel(4)
+        in_turn = nets[1].parallel(4).runnable().ranks and nets[1].parallel(4)
         for step in range(3):
             got = [n.run(p, feed_of(8 - step, step))[0] for n, p in zip(nets, (at_once, in_turn), strict=True)]
             np.testing.assert_allclose(*got, rtol=1e-5)
@@ -303,8 +303,8 @@ def test_devices_that_jax_has_without_cpu_num(monkeypatch):
     monkeypatch.setenv("CPU_NUM", "1")
     monkeypatch.delenv("CPU_NUM")
     with pytest.warns(RuntimeWarning, match="runs on one CPU device, though JAX has 4: .*cpu_places\\(4\\)"):
-        assert fluid.CompiledProgram(net.main).with_data_parallel(net.loss.name)._parallel is None
-    assert fluid.CompiledProgram(net.main).with_data_parallel(net.loss.name)._parallel is None  # told once
+        assert fluid.CompiledProgram(net.main).with_data_parallel(net.loss.name).runnable().ranks is None
+    assert fluid.CompiledProgram(net.main).with_data_parallel(net.loss.name).runnable().ranks is None  # told once
 
 
 def test_cpu_num_counts_for_an_executor_without_a_place():

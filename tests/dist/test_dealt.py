@@ -17,12 +17,12 @@ from fluidjax import layers
 from fluidjax.dist import LocalJob
 from fluidjax.dist.spmd.parallel import Parallel
 from fluidjax.dist.spmd.pserver import on_mesh
+from fluidjax.dist.spmd.runnable import Runnable
 from fluidjax.dist.spmd.shard_buckets import OwnedBlock, bins, connected
 from fluidjax.errors import FetchError, UnsupportedError
 from fluidjax.runtime.placement import Mesh
 from fluidjax.runtime.state_buffers import in_force
 from tests.dist.jobs import transpiled
-from tests.dist.test_pserver_mesh import OnMesh
 from tests.dist.test_shard_optimizer import OPTIMIZERS
 from tests.examples import examples
 from tests.nets import fresh
@@ -70,8 +70,8 @@ class Net:
         self.main.random_seed = self.startup.random_seed = 5
         self.ranks, self.first = ranks, self.startup.clone()
         self.plan = transpiled(self.main, self.startup, ranks, pservers, sync, config=config).plan
-        self._program = fluid.Program.from_desc(self.plan.main)
-        self._parallel = Parallel(Mesh(tuple(jax.devices()[:ranks])), on_mesh(self.plan, ranks))
+        self.program = fluid.Program.from_desc(self.plan.main)
+        self.parallel = Parallel(Mesh(tuple(jax.devices()[:ranks])), on_mesh(self.plan, ranks))
         self.scope, self.exe = fluid.Scope(), fluid.Executor(fluid.CPUPlace())
         self.exe.run(self.first, scope=self.scope)
 
@@ -86,7 +86,10 @@ class Net:
             self.exe.run(self, step, [self.loss], scope=self.scope)
 
     def desc(self) -> Any:
-        return self._parallel.desc(self._program)
+        return self.parallel.desc(self.program)
+
+    def runnable(self) -> Runnable:
+        return Runnable(self.program, self.parallel)
 
 
 def one_process(net: Net, first: dict[str, np.ndarray], steps: Any) -> dict[str, np.ndarray]:
@@ -116,7 +119,7 @@ def test_equals_the_local_job_block_by_block(name, ranks, pservers, split):
     alone = one_process(net, first, steps) if name == "lars" else {}  # its pservers take the norms of blocks, the job those of wholes
     for param in job.parameters:
         np.testing.assert_allclose(net.scope.get(param), alone.get(param, job.get(param)), rtol=3e-4, atol=3e-6, err_msg=param)
-    state = net._parallel.pieces(net._program)
+    state = net.parallel.pieces(net.program)
     owner = {p.name: p for p in net.plan.params}
     for variable, placed in state.items():
         shards = net.scope.find_var(variable).storage.shards()
@@ -139,9 +142,9 @@ def test_what_travels_are_the_parameters_and_their_gradients_once():
     net = Net(fluid.optimizer.Adam(0.05), 4, 4, wide=256)
     (step,) = net.batches(1)
     net.train([step])
-    compiled = next(iter(net.exe._compiled[net._parallel].values()))
+    compiled = net.exe.compiled_steps(net)[0]
     (fn,) = compiled._jitted.values()
-    feed = net._parallel.split(step, compiled.check_feed)
+    feed = net.parallel.split(step, compiled.check_feed)
     lowered = fn.lower(*in_force(net.scope)[0].arrays, feed, 0, 0).compile().as_text()
     moved = {kind: 0 for kind in ("all-reduce", "reduce-scatter", "all-gather", "all-to-all", "collective-permute")}
     for shape, kind in re.findall(r"= f32\[([\d,]*)\]\S* (all-reduce|reduce-scatter|all-gather|all-to-all|collective-permute)\(", lowered):
@@ -171,7 +174,7 @@ def test_the_scope_shows_whole_variables_and_takes_them():
     steps = nets[0].batches(4)
     one, other = nets
     one.train(steps[:2])
-    state = {v.name: one.scope.get(v.name) for v in one._program.list_vars() if v.persistable}
+    state = {v.name: one.scope.get(v.name) for v in one.program.list_vars() if v.persistable}
     for name, value in state.items():
         other.scope.find_var(name).get_tensor().set(value, fluid.CPUPlace())
     for net in nets:
@@ -186,7 +189,7 @@ def test_the_scope_shows_whole_variables_and_takes_them():
 
 def test_state_on_the_ranks_cannot_be_fetched():
     net = Net(fluid.optimizer.Adam(0.05), 2, 2)
-    (moment,) = [n for n in net._program.desc.blocks[0].vars if n.startswith("fc_0.w_0_moment1")]
+    (moment,) = [n for n in net.program.desc.blocks[0].vars if n.startswith("fc_0.w_0_moment1")]
     with pytest.raises(FetchError, match="lies in parts on the ranks; read it from the scope"):
         net.exe.run(net, net.batches(1)[0], [moment], scope=net.scope)
 
@@ -202,7 +205,7 @@ def test_two_optimizers():
         fluid.optimizer.SGD(0.1).minimize(layers.scale(right, -1.0), parameter_list=["make"])
     first = startup.clone()
     plan = transpiled(main, startup, 2, 2).plan
-    program = OnMesh(fluid.Program.from_desc(plan.main), Parallel(Mesh(tuple(jax.devices()[:2])), on_mesh(plan, 2)))
+    program = Runnable(fluid.Program.from_desc(plan.main), Parallel(Mesh(tuple(jax.devices()[:2])), on_mesh(plan, 2)))
     exe, scope, job = fluid.Executor(fluid.CPUPlace()), fluid.Scope(), LocalJob.of(plan)
     exe.run(first, scope=scope)
     job.start({n: scope.get(n) for n in job.parameters})
@@ -241,7 +244,7 @@ def test_random_programs_are_the_same_however_they_are_spread(recipe, ranks, pse
     programs = {
         "one": net.main,
         "data parallel": fluid.CompiledProgram(net.main).with_data_parallel(net.loss.name, places=places),
-        "pservers": OnMesh(fluid.Program.from_desc(plan.main), Parallel(Mesh(tuple(jax.devices()[:ranks])), on_mesh(plan, ranks))),
+        "pservers": Runnable(fluid.Program.from_desc(plan.main), Parallel(Mesh(tuple(jax.devices()[:ranks])), on_mesh(plan, ranks))),
         "pieces": fluid.transpiler.shard_optimizer(net.main, net.loss, places),
     }
     rng = np.random.default_rng(3)

@@ -13,11 +13,11 @@ import fluidjax as fluid
 from fluidjax import layers
 from fluidjax.dist.spmd.parallel import Parallel
 from fluidjax.dist.spmd.pserver import on_mesh
+from fluidjax.dist.spmd.runnable import Runnable
 from fluidjax.errors import UnsupportedError
 from fluidjax.runtime.placement import Mesh
 from tests.dist.jobs import transpiled
 from tests.dist.test_local_digits import digits, network, share
-from tests.dist.test_pserver_mesh import OnMesh
 from tests.nets import fresh
 
 MODES: dict[str, dict[str, Any]] = {
@@ -27,10 +27,10 @@ MODES: dict[str, dict[str, Any]] = {
 }
 
 
-def on_ranks(main: fluid.Program, startup: fluid.Program, ranks: int, **config: Any) -> OnMesh:
+def on_ranks(main: fluid.Program, startup: fluid.Program, ranks: int, **config: Any) -> Runnable:
     plan = transpiled(main, startup, ranks, 2, False, config={"sync_mode": False, **config}).plan
     parallel = Parallel(Mesh(tuple(jax.devices()[:ranks])), on_mesh(plan, ranks))
-    return OnMesh(fluid.Program.from_desc(plan.main), parallel)
+    return Runnable(fluid.Program.from_desc(plan.main), parallel)
 
 
 class Sgd:
@@ -172,7 +172,7 @@ def test_what_cannot_be_updated_block_by_block_is_refused() -> None:
         fluid.optimizer.Lamb(0.1).minimize(loss)
     program = on_ranks(main, startup, 2)
     with pytest.raises(UnsupportedError, match=r"asynchronously in a job of processes, since op 'lamb' needs whole arrays"):
-        program._parallel.desc(program._program)
+        program.ranks.desc(program.program)
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ import fluidjax as fluid
 from fluidjax import cli
 from fluidjax.dist import LocalJob
 from fluidjax.dist.spmd.pserver import PserverJob, trains
+from fluidjax.dist.spmd.runnable import Runnable
 from fluidjax.ir import text
 from fluidjax.runtime.placement import Mesh
 from tests.dist.jobs import line_grads, transpiled
@@ -24,15 +25,12 @@ RATE, W, B = np.float32(0.1), "fc_0.w_0", "fc_0.b_0"
 FIRST = {W: np.linspace(-0.3, 0.3, 13, dtype="float32")[:, None], B: np.full(1, 0.1, "float32")}
 
 
-class OnMesh:
-    """A trainer's program as Executor.run takes it: with the ranks that it runs on."""
-
-    def __init__(self, program: fluid.Program, ranks: int) -> None:
-        self._program = program
-        self._parallel = PserverJob(Mesh(tuple(jax.devices()[:ranks])), program._pserver_plan)
+def on_mesh(program: fluid.Program, ranks: int) -> Runnable:
+    """A trainer's program on the ranks that it runs on."""
+    return Runnable(program, PserverJob(Mesh(tuple(jax.devices()[:ranks])), program.info.pserver_plan))
 
 
-def fit(ranks: int, every: int) -> tuple[OnMesh, fluid.Program, Any]:
+def fit(ranks: int, every: int) -> tuple[Runnable, fluid.Program, Any]:
     """A line that is fitted: the trainer's program on a mesh, the startup program as it was, the loss."""
     with fresh() as (main, startup):
         x, y = fluid.data("x", [None, 13]), fluid.data("y", [None, 1])
@@ -40,7 +38,7 @@ def fit(ranks: int, every: int) -> tuple[OnMesh, fluid.Program, Any]:
         fluid.optimizer.SGD(float(RATE)).minimize(loss)
     first = startup.clone()
     t = transpiled(main, startup, ranks, 2, False, {"sync_mode": False, "geo_sgd_mode": True, "geo_sgd_need_push_nums": every})
-    return OnMesh(t.get_trainer_program(), ranks), first, loss
+    return on_mesh(t.get_trainer_program(), ranks), first, loss
 
 
 def batches(ranks: int, steps: int) -> list[list[dict[str, np.ndarray]]]:
@@ -100,12 +98,12 @@ def test_every_rank_trains_alone_and_takes_in_what_the_others_moved(ranks: int, 
 def test_nothing_is_sent_in_steps_that_do_not_exchange() -> None:
     """The only all-reduce of the compiled step stands in a branch of its conditional."""
     program, startup, loss = fit(2, 4)
-    assert "conditional_block" in text.to_text(program._parallel.desc(program._program))
+    assert "conditional_block" in text.to_text(program.ranks.desc(program.program))
     exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
     exe.run(startup, scope=scope)
     (feeds,) = batches(2, 1)
     exe.run(program, feeds, [loss], scope=scope)
-    (compiled,) = exe._compiled[program._parallel].values()
+    (compiled,) = exe.compiled_steps(program)
     assert compiled.own == {W, B}  # snapshots and the counter are alike on all ranks
     feed = {n: np.concatenate([f[n] for f in feeds]) for n in feeds[0]}
     with jax.enable_x64(True):
@@ -118,7 +116,7 @@ def test_nothing_is_sent_in_steps_that_do_not_exchange() -> None:
     assert not re.search(r" (all-gather|reduce-scatter|all-to-all|collective-permute)", hlo)
 
 
-def started(program: OnMesh, startup: fluid.Program, **values: np.ndarray) -> tuple[fluid.Executor, fluid.Scope]:
+def started(program: Runnable, startup: fluid.Program, **values: np.ndarray) -> tuple[fluid.Executor, fluid.Scope]:
     exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
     exe.run(startup, scope=scope)
     for name, value in values.items():
@@ -130,7 +128,7 @@ def test_the_first_exchange_gives_what_pservers_hold_in_a_local_job() -> None:
     """Later ones do not: there trainers exchange in turn, and the first to come has not seen the last one's delta."""
     program, startup, _ = fit(2, 3)
     exe, scope = started(program, startup, **FIRST)
-    job = LocalJob.of(program._program, seed=1)
+    job = LocalJob.of(program.program, seed=1)
     job.start(FIRST)
     for feeds in batches(2, 3):
         exe.run(program, feeds, scope=scope)
@@ -156,7 +154,7 @@ def test_ranks_are_programs_that_run_by_themselves_but_for_the_exchange(at_once:
     main, startup = words()
     plain, first = main.clone(), startup.clone()
     t = transpiled(main, startup, 2, 2, False, {"sync_mode": False, "geo_sgd_mode": True, "geo_sgd_need_push_nums": 3})
-    program = OnMesh(t.get_trainer_program(), 2)
+    program = on_mesh(t.get_trainer_program(), 2)
     r = np.random.RandomState(3)
     steps = [{"word": r.randint(0, 9, (6, 1)) + np.repeat([[0], [9]], 3, 0), "y": r.randn(6, 1).astype("f4")} for _ in range(7)]
     exe, scope = started(program, first)
@@ -197,7 +195,7 @@ def test_looking_at_the_test_program_in_between_changes_nothing() -> None:
         fluid.optimizer.Momentum(0.1, 0.9).minimize(loss)
     first = startup.clone()
     t = transpiled(main, startup, 2, 2, False, {"sync_mode": False, "geo_sgd_mode": True, "geo_sgd_need_push_nums": 3})
-    program, names = OnMesh(t.get_trainer_program(), 2), sorted(v.name for v in test.list_vars() if v.persistable)
+    program, names = on_mesh(t.get_trainer_program(), 2), sorted(v.name for v in test.list_vars() if v.persistable)
     exe, scope = started(program, first)
     other, begun = fluid.Scope(), {v.name: scope.get(v.name) for v in t.get_trainer_program().list_vars() if v.persistable}
     for name, value in begun.items():
@@ -229,7 +227,7 @@ def test_a_checkpoint_goes_to_other_jobs_and_to_one_device(tmp_path: Path) -> No
     exe, scope = started(program, startup, **FIRST)
     for feeds in batches(2, 4):
         exe.run(program, feeds, scope=scope)
-    fluid.io.save_checkpoint(exe, str(tmp_path), program._program, scope=scope)
+    fluid.io.save_checkpoint(exe, str(tmp_path), program.program, scope=scope)
     first = {n: scope.get(n) for n in (W, B)}
     assert not np.allclose(first[W], scope.get(W + "@SNAPSHOT"), atol=1e-4)
     with fresh() as (main, _):
@@ -240,7 +238,7 @@ def test_a_checkpoint_goes_to_other_jobs_and_to_one_device(tmp_path: Path) -> No
     fluid.io.load_checkpoint(exe, str(tmp_path), main, scope=plain)
     four, _, _ = fit(4, 3)
     more, wanted = fluid.Scope(), Simulated(4, 3, first)
-    fluid.io.load_checkpoint(exe, str(tmp_path), four._program, scope=more)
+    fluid.io.load_checkpoint(exe, str(tmp_path), four.program, scope=more)
     wanted.count = 1
     for feeds in batches(4, 3):
         wanted.step(feeds)
@@ -257,7 +255,7 @@ def test_digits(ranks: int) -> None:
     main, startup, test, guess = network()
     first = startup.clone()
     t = transpiled(main, startup, ranks, 2, False, {"sync_mode": False, "geo_sgd_mode": True, "geo_sgd_need_push_nums": 4})
-    program = OnMesh(t.get_trainer_program(), ranks)
+    program = on_mesh(t.get_trainer_program(), ranks)
     exe, scope = started(program, first)
     image, label = digits()
     names = [p.name for p in main.all_parameters()]

@@ -13,26 +13,20 @@ import fluidjax as fluid
 from fluidjax import cli
 from fluidjax.dist.spmd.parallel import Parallel
 from fluidjax.dist.spmd.pserver import on_mesh
+from fluidjax.dist.spmd.runnable import Runnable
 from fluidjax.runtime.placement import Mesh
 from tests.dist.jobs import feeds, final, initial, kept, local, recorded, transpiled
 
 SYNC = [name for name, r in recorded().items() if r.get("losses") and r["losses"][0] and not name.startswith("async")]
 
 
-class OnMesh:
-    """A program as Executor.run takes it: with the ranks that it runs on."""
-
-    def __init__(self, program: fluid.Program, parallel: Parallel) -> None:
-        self._program, self._parallel = program, parallel
-
-
-def mesh_job(job: dict[str, Any]) -> tuple[OnMesh, fluid.Program, str]:
+def mesh_job(job: dict[str, Any]) -> tuple[Runnable, fluid.Program, str]:
     main, startup, loss = local(job)
     first = startup.clone()
     t = transpiled(main, startup, job["n_trainers"], job["n_pservers"], job["sync_mode"], job["config"])
     ranks = job["n_trainers"]
     parallel = Parallel(Mesh(tuple(jax.devices()[:ranks])), on_mesh(t.plan, ranks))
-    return OnMesh(fluid.Program.from_desc(t.plan.main), parallel), first, loss.name
+    return Runnable(fluid.Program.from_desc(t.plan.main), parallel), first, loss.name
 
 
 @pytest.mark.slow
@@ -91,7 +85,7 @@ def test_an_asynchronous_script_runs_as_a_job(tmp_path: Path) -> None:
     script = Path(__file__).with_name("pserver_script.py")
     assert cli.main(["launch", "--nproc", "2", "--pservers", "2", str(script), str(tmp_path), "async"]) == 0
     program, startup, loss = mesh_job(job)
-    program._program.random_seed = 4
+    program.program.random_seed = 4
     exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
     exe.run(startup, scope=scope)
     for name, value in initial(job).items():

@@ -79,7 +79,7 @@ def test_each_device_holds_its_share(name):
     net = Net(OPTIMIZERS[name]())
     program = fluid.transpiler.shard_optimizer(net.main, net.loss, [CPU] * 4)
     net.train(program)
-    pieces = program._parallel.pieces(net.main)
+    pieces = program.runnable().ranks.pieces(net.main)
     state = [v for v in pieces if v not in {p.name for p in net.main.all_parameters()}]
     assert len(state) >= 3 * (1 if name == "momentum" else 2)
     (buffers,) = in_force(net.scope)
@@ -130,7 +130,7 @@ def test_collective_bytes_are_those_of_the_parameters():
     net = Net(OPTIMIZERS["adam"](), bias=False)
     program = fluid.transpiler.shard_optimizer(net.main, net.loss, [CPU] * 4)
     net.train(program, 1)
-    (compiled,) = net.exe._compiled[program._parallel].values()
+    (compiled,) = net.exe.compiled_steps(program)
     with jax.enable_x64(True):
         feed = {"x": np.zeros((8, 7), "float32"), "y": np.zeros((8, 1), "float32")}
         text = compiled.function().lower(*compiled.bind(net.scope).arrays, feed, 0, 0).compile().as_text()

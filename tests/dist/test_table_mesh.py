@@ -16,13 +16,13 @@ from fluidjax.checkpoint import snapshot
 from fluidjax.dist import LocalJob
 from fluidjax.dist.spmd.parallel import Parallel
 from fluidjax.dist.spmd.pserver import on_mesh, startup_on_mesh
+from fluidjax.dist.spmd.runnable import Runnable
 from fluidjax.dist.spmd.tables import making
 from fluidjax.errors import FeedError, UnsupportedError
 from fluidjax.passes.base import run
 from fluidjax.runtime.placement import Mesh
 from tests.dist import table_script
 from tests.dist.jobs import transpiled
-from tests.dist.test_pserver_mesh import OnMesh
 from tests.nets import fresh
 
 
@@ -52,10 +52,10 @@ class MeshJob:
     def __init__(self, t: fluid.DistributeTranspiler, ranks: int) -> None:
         where = Mesh(tuple(jax.devices()[:ranks]))
         self.exe, self.scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
-        self.main = OnMesh(fluid.Program.from_desc(t.plan.main), Parallel(where, on_mesh(t.plan, ranks)))
+        self.main = Runnable(fluid.Program.from_desc(t.plan.main), Parallel(where, on_mesh(t.plan, ranks)))
         startup = fluid.Program.from_desc(t.plan.startup)
-        startup._pserver_plan = t.plan
-        self.startup = OnMesh(startup, startup_on_mesh(startup, where))
+        startup.update_info(pserver_plan=t.plan)
+        self.startup = Runnable(startup, startup_on_mesh(startup, where))
 
     def start(self, first: dict[str, Any] | None = None) -> None:
         self.exe.run(self.startup, scope=self.scope)
@@ -67,7 +67,7 @@ class MeshJob:
 
     def compiled(self, feed: dict[str, Any]) -> Any:
         """The step for feeds of all ranks together, after it has run."""
-        (step,) = self.exe._compiled[self.main._parallel].values()
+        (step,) = self.exe.compiled_steps(self.main)
         with jax.enable_x64(True):
             return step.function().lower(*step.bind(self.scope).arrays, feed, 0, 0).compile()
 
@@ -119,7 +119,7 @@ def test_other_optimizers_and_a_padding_idx(name: str) -> None:
 
 
 def kinds(mesh: MeshJob) -> list[str]:
-    return [op.type for op in mesh.main._parallel.desc(mesh.main._program).blocks[0].ops]
+    return [op.type for op in mesh.main.runnable().ranks.desc(mesh.main.runnable().program).blocks[0].ops]
 
 
 HEIGHT, WIDTH, RANKS = 40_003, 16, 4

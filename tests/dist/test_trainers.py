@@ -155,7 +155,7 @@ def test_a_job_of_one_process_is_told_how_to_start():
     compiled = fluid.CompiledProgram(made[0]).with_data_parallel(made[2].name, trainers.strategy("plain", num_trainers=4))
     with pytest.raises(ValueError, match="for 4 trainers"):
         fluid.Executor(fluid.CPUPlace()).run(compiled, trainers.batches()[0])
-    made[0]._trainers_endpoints = ["a:1", "b:1"]
+    made[0].update_info(trainers_endpoints=("a:1", "b:1"))
     other = fluid.CompiledProgram(made[0]).with_data_parallel(made[2].name, trainers.strategy("plain", num_trainers=3))
     with pytest.raises(ValueError, match="num_trainers is 3, but the program was transpiled for 2 trainers"):
         fluid.Executor(fluid.CPUPlace()).run(other, trainers.batches()[0])

@@ -52,7 +52,7 @@ def test_the_figures_are_those_of_the_step_that_runs(trained):
     exe, scope = fluid.Executor(), fluid.Scope()
     exe.run(startup, scope=scope)
     exe.run(main, feed=feed(), fetch_list=[loss], scope=scope)
-    (compiled,) = exe._compiled[main].values()
+    (compiled,) = exe.compiled_steps(main)
     with jax.enable_x64(True):
         args = (*compiled.bind(scope).arrays, compiled.check_feed(feed()), 0, 0)
         memory = compiled.function().lower(*args).compile().memory_analysis()
@@ -190,7 +190,7 @@ def test_memory_optimize_turns_the_scheduler_on():
         startup.random_seed = 3
         exe.run(startup, scope=scope)
         values[program] = [exe.run(program, feed=feed(), fetch_list=[loss.name], scope=scope)[0] for _ in range(3)]
-        (compiled,) = exe._compiled[program].values()
+        (compiled,) = exe.compiled_steps(program)
         assert compiled.options == (None if program is plain else MEMORY_OPTIMIZED)
     a, b, c = values.values()
     np.testing.assert_array_equal(a, b)
@@ -200,6 +200,6 @@ def test_memory_optimize_turns_the_scheduler_on():
 def test_a_variable_that_lost_its_memory_cannot_be_fetched():
     main, _, loss = training()
     fluid.memory_optimize(main, skip_opt_set={loss.name})
-    gone = next(iter(main._reused))
+    gone = next(iter(main.info.reused))
     with pytest.raises(FetchError, match="does not keep its value"):
         main.memory_report(batch_size=2, fetch_list=[gone])

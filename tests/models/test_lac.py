@@ -60,8 +60,8 @@ def test_varied_sentences_compile_few_programs(lac: Any) -> None:
     """Sentences of 1 to 200 words, one at a time: at most 2 log2(200 / 8) + 2 programs, rounded up."""
     tag, exe, program = lac
     rng = np.random.RandomState(1)
-    before = len(exe._recompiles[program].seen)
+    before = len(exe.compiled_steps(program)[0].recompiles.seen)
     for n in rng.permutation(200)[:60] + 1:
         tags, lod = tag(rng.randint(0, 8224, (n, 1)), [int(n)])
         assert tags.shape == (n, 1) and lod == [[0, int(n)]]
-    assert len(exe._recompiles[program].seen) - before <= 12
+    assert len(exe.compiled_steps(program)[0].recompiles.seen) - before <= 12

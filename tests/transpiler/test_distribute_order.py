@@ -102,7 +102,7 @@ def test_the_plan_holds_the_original_programs_and_follows_the_handles() -> None:
     assert {op.type for op in t.plan.main.blocks[0].ops}.isdisjoint({"send", "recv", "split_byref"})
     assert "adam" in {op.type for op in t.plan.main.blocks[0].ops}
     for program in (main, startup, *t.get_pserver_programs(E0), main.clone(), main.clone(for_test=True)):
-        assert program._pserver_plan is t.plan
+        assert program.info.pserver_plan is t.plan
 
 
 @pytest.mark.parametrize("name", ["mlp_sgd_2ps", "big_exponential_decay_async_rt", "mlp_sgd_3ps"])
@@ -190,7 +190,7 @@ def test_random_programs_transpile_to_well_formed_ones(recipe: Any, name: str, p
 
 def test_other_modes_leave_no_plan() -> None:
     t, main, _ = transpile(case("nccl2_mlp"))
-    assert mode(case("nccl2_mlp")) == "nccl2" and main._pserver_plan is None
+    assert mode(case("nccl2_mlp")) == "nccl2" and main.info.pserver_plan is None
     recorded = programs()["nccl2_comm2_mlp"]["trainers"]["0"]["main_attrs"]
     _, main, _ = transpile(case("nccl2_comm2_mlp"))
     assert {name: getattr(main.clone(), name) for name in recorded} == recorded

@@ -59,4 +59,4 @@ def test_programs_survive_every_form(name: str) -> None:
         again = Program.parse_from_string(ours.serialize_to_string())
         assert [[op.type for op in b.ops] for b in again.blocks] == [[op.type for op in b.ops] for b in ours.blocks], what
         assert again.serialize_to_string() == ours.serialize_to_string(), what
-        assert ours.clone()._pserver_plan is ours._pserver_plan is not None
+        assert ours.clone().info.pserver_plan is ours.info.pserver_plan is not None

@@ -59,7 +59,7 @@ def test_training_goes_on_as_before(level: int, skip_grads: bool) -> None:
     want = plain_losses()
     net = Net()
     assert fluid.memory_optimize(net.main, {net.loss}, level=level, skip_grads=skip_grads) is None
-    assert net.main._memory_optimized and len(net.main._reused) > 4
+    assert net.main.info.memory_optimized and len(net.main.info.reused) > 4
     assert net.losses() == want
     fluid.release_memory(net.main, [net.loss.name])
     assert net.losses() == want
@@ -80,12 +80,12 @@ def test_every_fetch_is_right_or_refused() -> None:
     right = []
     for name in names:
         try:
-            shared.main.clone()._refuse_reused([name])
+            shared.main.clone().info.refuse_lost([name])
             right.append(name)
         except FetchError:
             with pytest.raises(FetchError, match=f"'{name}'.*skip_opt_set"):
                 fluid.Executor().run(shared.main, feed=FEED, fetch_list=[name])
-    assert len(names) - len(right) == len(shared.main._reused) > 4 and len(right) > 4
+    assert len(names) - len(right) == len(shared.main.info.reused) > 4 and len(right) > 4
     for name, want, got in zip(right, plain.run(right), shared.run(right), strict=True):
         assert want.tobytes() == got.tobytes(), name
 
@@ -101,8 +101,8 @@ def test_what_is_skipped_can_be_fetched() -> None:
 def test_both_kinds_of_lost_values_are_explained() -> None:
     net = Net()
     fluid.memory_optimize(net.main, [net.loss])
-    host = next(n for n, now in net.main._reused.items() if n == now)
-    merged = next(n for n, now in net.main._reused.items() if n != now)
+    host = next(n for n, now in net.main.info.reused.items() if n == now)
+    merged = next(n for n, now in net.main.info.reused.items() if n != now)
     with pytest.raises(FetchError, match=f"'{host}' does not keep its value: other variables took its memory.*skip_opt_set"):
         net.run([host])
     with pytest.raises(FetchError, match=f"'{merged}' does not keep its value: it was merged into '.*'.*skip_opt_set"):
@@ -126,7 +126,7 @@ COPIES = {
 def test_copies_remember(copy) -> None:
     net = Net()
     fluid.memory_optimize(net.main, [net.loss])
-    host = next(n for n, now in net.main._reused.items() if n == now)
+    host = next(n for n, now in net.main.info.reused.items() if n == now)
     with pytest.raises(FetchError, match="skip_opt_set"):
         fluid.Executor().run(copy(net.main), feed=FEED, fetch_list=[host])
 
@@ -135,7 +135,7 @@ def test_a_program_built_on_afterwards() -> None:
     """A lost value can neither be read by a new op nor differentiated; what was skipped can be read."""
     net = Net()
     fluid.memory_optimize(net.main, [net.loss, net.b])
-    host = next(n for n, now in net.main._reused.items() if n == now)
+    host = next(n for n, now in net.main.info.reused.items() if n == now)
     with fluid.program_guard(net.main, net.startup), fluid.unique_name.guard("more_"):
         with pytest.raises(FetchError, match="does not keep its value"):
             layers.scale(net.main.global_block().var(host), 2.0)
@@ -155,14 +155,14 @@ def test_twice() -> None:
     assert net.main.desc == first
     fluid.memory_optimize(net.main, [net.loss], level=1)
     assert net.main.desc != first and net.losses() == want
-    assert set(net.main._reused.values()) <= set(net.main.global_block().vars)
+    assert set(net.main.info.reused.values()) <= set(net.main.global_block().vars)
 
 
 def test_the_log(capsys: pytest.CaptureFixture[str]) -> None:
     net = Net()
     fluid.memory_optimize(net.main, [net.loss], print_log=True)
     lines = capsys.readouterr().out.splitlines()
-    merged = {n: now for n, now in net.main._reused.items() if n != now}
+    merged = {n: now for n, now in net.main.info.reused.items() if n != now}
     assert len(lines) == len(merged) > 2
     assert all(line.startswith("Hit Cache !!!! cache pool index is ") for line in lines)
     assert {line.split("var name is ")[1].split(",")[0] for line in lines} == set(merged)
@@ -180,7 +180,7 @@ def test_bad_skip_sets_leave_the_program_alone(call, skip, error, text) -> None:
     before = net.main.desc
     with pytest.raises(error, match=text):
         call(net.main, skip)
-    assert net.main.desc == before and not net.main._reused and not net.main._memory_optimized
+    assert net.main.desc == before and not net.main.info.reused and not net.main.info.memory_optimized
 
 
 @pytest.mark.parametrize("call", [fluid.memory_optimize, fluid.release_memory])
@@ -200,4 +200,4 @@ def test_a_skipped_name_that_is_already_lost() -> None:
     net = Net()
     fluid.memory_optimize(net.main, [net.loss])
     with pytest.raises(FetchError, match="does not keep its value"):
-        fluid.memory_optimize(net.main, [net.loss, next(iter(net.main._reused))], level=1)
+        fluid.memory_optimize(net.main, [net.loss, next(iter(net.main.info.reused))], level=1)

@@ -59,7 +59,7 @@ class LocalTrainer:
     def step(self, feed: Mapping[str, Any], fetches: Sequence[str]) -> Conversation:
         """Run the program once on a checked feed; the generator returns the fetched values."""
         desc = self.program.desc
-        key = (self.program._version, tuple(fetches))
+        key = (self.program.version, tuple(fetches))
         if key not in self._cuts:
             self._cuts = {k: v for k, v in self._cuts.items() if k[0] == key[0]}
             self._cuts[key] = cut(desc, fetches, self._feeds(desc), self._blank, self._alike(desc))
@@ -88,8 +88,8 @@ class LocalTrainer:
     def check_feed(self, feed: Mapping[str, Any]) -> dict[str, Any]:
         """The fed values, checked by name, dtype, shape and range. Raises FeedError, naming the trainer."""
         rules = self._feeds(self.program.desc)
-        for reader in self.program._readers:
-            feed = {**feed, **reader._next_feed()}
+        for reader in self.program.info.readers:
+            feed = {**feed, **reader.next_feed()}
         try:
             for name in feed:
                 if self.program.desc.find_var(name) is None:

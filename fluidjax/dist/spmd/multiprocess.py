@@ -80,11 +80,11 @@ def whole_job(program: Program, device: Any) -> Parallel | None:
     of a job of another size.
     """
     if trains(program) and process.current_job() is not None:
-        plan = program._pserver_plan
+        plan = program.info.pserver_plan
         if (plan.trainers, jax.process_count()) != (1, 1):
             check_trainers(plan.trainers, plan.trainer_id)
         return PserverJob(ranks_across([device]), plan)
-    if program._pserver_plan is not None and jax.process_count() > 1:
+    if program.info.pserver_plan is not None and jax.process_count() > 1:
         starting = startup_on_mesh(program, ranks_across([device]))
         if starting is not None:
             return starting

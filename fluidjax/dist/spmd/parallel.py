@@ -79,8 +79,8 @@ class Parallel:
         """Called before the program begins with the values of a scope: what the rewritten program needs besides."""
 
     def _rewritten(self, program: Program) -> Rewritten:
-        if self._made is None or self._made[0] != program._version:
-            self._made = program._version, *rewritten(program.desc, self.rewrites)
+        if self._made is None or self._made[0] != program.version:
+            self._made = program.version, *rewritten(program.desc, self.rewrites)
         return self._made
 
     def split(self, feed: Any, check: Any) -> Any:

@@ -85,13 +85,13 @@ class PserverJob(Parallel):
 
     def _rewritten(self, program: Program) -> Rewritten:
         if self._made is None:
-            self._made = program._version, *rewritten(self._base, self.rewrites)
+            self._made = program.version, *rewritten(self._base, self.rewrites)
         return self._made
 
 
 def trains(program: Program) -> bool:
     """Whether it is a trainer's program of a parameter-server job: it sends, and is no startup program."""
-    return program._pserver_plan is not None and "send" in _kinds(program) and not _starts(program)
+    return program.info.pserver_plan is not None and "send" in _kinds(program) and not _starts(program)
 
 
 def _kinds(program: Program) -> set[str]:
@@ -101,25 +101,24 @@ def _kinds(program: Program) -> set[str]:
 def _starts(program: Program) -> bool:
     """Whether a job's program is a trainer's startup program: it only receives. A geo trainer's says that it did."""
     kinds = _kinds(program)
-    return "recv" in kinds and ("send" not in kinds or program._pserver_plan.mode == "geo")
+    return "recv" in kinds and ("send" not in kinds or program.info.pserver_plan.mode == "geo")
 
 
 def own_startup(program: Program) -> Program:
-    """A trainer's startup program as it was before transpile; any other program as it is.
+    """A trainer's startup program as it was before transpile, made anew; any other program as it is.
 
     In a job, what the pservers would send is the state that trainer 0 begins with, so each trainer initialises all.
     """
-    if program._pserver_plan is None or not _starts(program):
+    if program.info.pserver_plan is None or not _starts(program):
         return program
-    if program._before is None:
-        program._before = Program.from_desc(program._pserver_plan.startup)
-        program._before._pserver_plan = program._pserver_plan
-    return program._before
+    before = Program.from_desc(program.info.pserver_plan.startup)
+    before.update_info(pserver_plan=program.info.pserver_plan)
+    return before
 
 
 def startup_on_mesh(program: Program, where: Mesh) -> Parallel | None:
     """What makes own_startup's program of a job with tables run on the trainers, each of which makes its rows; else None."""
-    plan = program._pserver_plan
+    plan = program.info.pserver_plan
     if plan is None or plan.mode == "geo" or program.desc != plan.startup:
         return None
     rewrite = making(plan, where.count)

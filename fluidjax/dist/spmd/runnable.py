@@ -1,0 +1,96 @@
+"""Runnable: a program, on what ranks it runs, and how many steps a run takes. What Executor.run makes of what it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from ...errors import FeedError
+from ...graph.program import Program
+from ...ir.desc import ProgramDesc
+from ...runtime.placement import OneDevice, Placement
+from ...runtime.scope import Scope
+from ...runtime.shard_layout import ShardLayout
+
+
+class Ranks(Protocol):
+    """How a program runs on its ranks: Alone, or Parallel (parallel.py)."""
+
+    @property
+    def where(self) -> Placement:
+        """The ranks."""
+
+    @property
+    def memory_optimized(self) -> bool:
+        """Whether XLA orders the step for the least memory."""
+
+    def desc(self, program: Program) -> ProgramDesc:
+        """The program as every rank runs it."""
+
+    def pieces(self, program: Program) -> Mapping[str, ShardLayout]:
+        """The variables of which every rank keeps a part, and where."""
+
+    def prepare(self, scope: Scope) -> None:
+        """Called before the program begins with the values of a scope."""
+
+    def split(self, feed: Any, check: Callable[[Any], Any]) -> Any:
+        """A feed as the step takes it, checked."""
+
+    def check_steps(self, stacked: Mapping[str, Any]) -> None:
+        """Raises UnsupportedError for stacked feeds that cannot be scanned over."""
+
+    def merge(self, fetched: Sequence[Any], merged: bool) -> list[Any]:
+        """The fetches of all ranks together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Alone:
+    """One rank, on one device: a program as it stands, feeds and fetches as they are."""
+
+    where: OneDevice
+    memory_optimized: bool = False
+
+    def desc(self, program: Program) -> ProgramDesc:
+        return program.desc
+
+    def pieces(self, program: Program) -> Mapping[str, ShardLayout]:
+        return MappingProxyType({})
+
+    def prepare(self, scope: Scope) -> None:
+        """There is nothing to prepare."""
+
+    def split(self, feed: Any, check: Callable[[Any], Any]) -> Any:
+        return check(single(feed))
+
+    def check_steps(self, stacked: Mapping[str, Any]) -> None:
+        """One rank takes any."""
+
+    def merge(self, fetched: Sequence[Any], merged: bool) -> list[Any]:
+        return list(fetched)
+
+
+def single(feed: Any) -> Mapping[str, Any]:
+    """The one dict of a feed: itself, or a list that holds it. Raises FeedError for several."""
+    if not isinstance(feed, list | tuple):
+        return feed or {}
+    if len(feed) == 1 and isinstance(feed[0], Mapping):
+        return feed[0]
+    raise FeedError("on one device a feed is a dict of names and arrays (or a list of one such dict)")
+
+
+class Runnable(NamedTuple):
+    """A program; on what ranks it runs (None: as it comes, on the executor's device or with its job); steps a run."""
+
+    program: Program
+    ranks: Ranks | None = None
+    iterations: int = 1
+
+
+@runtime_checkable
+class MakesRunnable(Protocol):
+    """Something that Executor.run takes in place of a program, such as a CompiledProgram."""
+
+    def runnable(self) -> Runnable:
+        """What is to run. Asking for it counts as the first run."""

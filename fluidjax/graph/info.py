@@ -1,0 +1,43 @@
+"""ProgramInfo: what is known of a program besides its ops and variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import FetchError
+from ..ir.desc import FrozenMap
+
+
+@dataclass(frozen=True)
+class ProgramInfo:
+    """A frozen value that a copy of the program shares; whoever learns more replaces it (Program.update_info).
+
+    grad_calls: how often the program was differentiated; names of higher gradients depend on it. loaded: it came from a
+    file, so names in it may be those that are generated next. readers: loaders that feed every run (DataLoader with
+    iterable=False). reused: variables that share a name since memory_optimize, and that name. memory_optimized: XLA
+    orders the step for the least memory. pserver_plan: of a job's program, the dist.pserver_plan.PserverPlan that it
+    belongs to. trainers_endpoints and what follows: what nccl2 mode says of the trainers, in the order of their numbers.
+    """
+
+    grad_calls: int = 0
+    loaded: bool = False
+    readers: tuple[Any, ...] = ()
+    reused: FrozenMap = FrozenMap()
+    memory_optimized: bool = False
+    pserver_plan: Any = None
+    trainers_endpoints: tuple[str, ...] = ()
+    nccl_comm_num: int = 1
+    use_hierarchical_allreduce: bool = False
+    hierarchical_allreduce_inter_nranks: int = 0
+
+    def refuse_lost(self, names: Iterable[str]) -> None:
+        """Raises FetchError for a variable whose value is lost, since it shares its memory with others."""
+        for name in names if self.reused else ():
+            if name in self.reused:
+                now = self.reused[name]
+                how = "other variables took its memory" if now == name else f"it was merged into {now!r}"
+                raise FetchError(
+                    f"variable {name!r} does not keep its value: {how} in memory_optimize; name it in skip_opt_set there"
+                )
