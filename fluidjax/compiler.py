@@ -44,6 +44,11 @@ class CompiledProgram:
         self._made: Parallel | None = None
         self._ran = False
 
+    @property
+    def program(self) -> Program:
+        """The program as it was given."""
+        return self._program
+
     def with_data_parallel(
         self,
         loss_name: str | None = None,

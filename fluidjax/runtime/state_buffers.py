@@ -152,7 +152,7 @@ class StateBuffers:
         # Results of steps are appended (the donating call does it itself, in C); the last one holds the state in force.
         # So an interrupt at any moment sees the old state or the new one, never none.
         self.cell: list[Any] = [(_arrays(layouts[0], values, where),)]
-        self._where = self._index()
+        self._at = self._index()
 
     def _index(self) -> dict[str, tuple[int, int, Pack | None]]:
         where: dict[str, tuple[int, int, Pack | None]] = {}
@@ -177,7 +177,7 @@ class StateBuffers:
         """The value of a variable; a copy if it travels packed. Where every rank has its own, that of the first here."""
         if name in self.pieces:
             return self.pieces[name].joined(self._rows_of)
-        g, i, pack = self._where[name]
+        g, i, pack = self._at[name]
         array = self.arrays[g][i]
         if self.layouts[g].own[i]:
             array = first_row(array)
@@ -188,7 +188,7 @@ class StateBuffers:
 
     def _rows_of(self, name: str) -> Any:
         """All ranks' rows of an array that holds parts of variables, on the host; the last one is remembered."""
-        g, i, pack = self._where[name]
+        g, i, pack = self._at[name]
         array = self.arrays[g][i]
         if self._gathered is None or self._gathered[0] != name or self._gathered[1] is not array:
             self._gathered = name, array, _columns(self.where.everywhere(array), pack, name).reshape(self.where.count, -1)
@@ -196,7 +196,9 @@ class StateBuffers:
 
     def every_rank(self, name: str) -> Any:
         """[ranks, ...] of a variable of which every rank has its own value, as it lies on the devices; None of others."""
-        g, i, pack = self._where[name]
+        if name not in self._at:
+            return None
+        g, i, pack = self._at[name]
         array = self.arrays[g][i]
         if not self.layouts[g].own[i]:
             return None
@@ -210,7 +212,7 @@ class StateBuffers:
             return False
         if name in self.pieces:
             return self._write_parts(self.pieces[name], value)
-        g, i, pack = self._where[name]
+        g, i, pack = self._at[name]
         old, own = self.arrays[g][i], self.layouts[g].own[i]
         shape = old.shape[own:] if pack is None else pack.shapes[pack.names.index(name)]
         if tuple(np.shape(value)) != tuple(shape) or np.asarray(value).dtype != old.dtype:
@@ -229,7 +231,7 @@ class StateBuffers:
 
     def _put(self, name: str, value: Any) -> None:
         """Replace an array for all ranks; by Rows where each has its own."""
-        g, i, pack = self._where[name]
+        g, i, pack = self._at[name]
         old, own = self.arrays[g][i], self.layouts[g].own[i]
         if pack is None:
             new = self.where.put(value.reshape(old.shape) if isinstance(value, PerRank) else value, own)
@@ -298,7 +300,7 @@ class Buffered:
         return self.buffers.write(self.name, value)
 
     def per_rank(self) -> Any:
-        return None if self.name in self.buffers.pieces else self.buffers.every_rank(self.name)
+        return self.buffers.every_rank(self.name)
 
     def shards(self) -> ShardedValue | None:
         layout = self.buffers.pieces.get(self.name)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import numpy_dtype
+from ..compiler import CompiledProgram
 from ..errors import EnforceNotMet, FluidTypeError, FluidValueError, LoadError
 from ..graph.program import Program, default_main_program
 from ..graph.variable import Parameter, Variable
@@ -38,7 +39,7 @@ def as_program(program: Any) -> Program:
     """The program, or the one in a CompiledProgram; None: the default main program. Raises FluidTypeError for others."""
     if program is None:
         return default_main_program()
-    found = getattr(program, "_program", program)
+    found = program.program if isinstance(program, CompiledProgram) else program
     if not isinstance(found, Program):
         raise FluidTypeError(f"main_program is a Program, not {type(program).__name__}")
     return found

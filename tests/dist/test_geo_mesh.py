@@ -107,7 +107,7 @@ def test_nothing_is_sent_in_steps_that_do_not_exchange() -> None:
     assert compiled.own == {W, B}  # snapshots and the counter are alike on all ranks
     feed = {n: np.concatenate([f[n] for f in feeds]) for n in feeds[0]}
     with jax.enable_x64(True):
-        hlo = compiled.function().lower(*compiled.bank.arrays, feed, 0, 0).compile().as_text()
+        hlo = compiled.function().lower(*compiled.buffers.arrays, feed, 0, 0).compile().as_text()
     bodies = re.findall(r"^(?:ENTRY )?(%[\w.\-]+) [^\n]*\{\n(.*?)^\}", hlo, re.M | re.S)
     talking = {name for name, body in bodies if " all-reduce(" in body}
     choices = [line for line in hlo.splitlines() if " conditional(" in line]

@@ -97,7 +97,10 @@ class LocalJob:
         plan: a DistributeTranspiler after transpile, a program that it gave, or its plan. The rest is as in the constructor.
         Raises FluidTypeError for anything else.
         """
-        found = plan.plan if hasattr(type(plan), "plan") else getattr(plan, "_pserver_plan", plan)
+        if isinstance(plan, Program):
+            found = plan.info.pserver_plan
+        else:
+            found = plan.plan if hasattr(type(plan), "plan") else plan
         if not isinstance(found, PserverPlan):
             raise FluidTypeError(
                 "LocalJob.of takes a DistributeTranspiler in pserver mode after transpile, or a program that it gave, not "
