@@ -87,7 +87,8 @@ def _lead(definition: OpDef, inputs: Slots) -> Ragged | None:
 
 def _shared(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any], out: Slots) -> Slots:
     """Exact rows: the outputs that take the leading input's LoD."""
-    template = rows.joined(inputs["X"]) if definition.type == "concat" and _on_rows(inputs, attrs) else _lead(definition, inputs)
+    values = rows.joins(definition, inputs, attrs)
+    template = _lead(definition, inputs) if values is None else rows.joined(definition.type, values)
     if template is None or not rows.may_share(definition, inputs, attrs):
         return out
     put = lambda v: template.with_rows(v) if _fits(v, template) else v  # noqa: E731
@@ -95,11 +96,6 @@ def _shared(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any], out: Slo
     if "XShape" in shown:  # has no elements; it tells the gradient op the shape of X, and so its LoD
         shown["XShape"] = template.with_rows(shown["XShape"], bare=True)
     return shown
-
-
-def _on_rows(inputs: Slots, attrs: Mapping[str, Any]) -> bool:
-    """Whether a concat puts rows behind rows."""
-    return inputs.get("AxisTensor") is None and attrs.get("axis", 0) in (0, -len(rows.shapes_of(inputs)["X"][0]))
 
 
 def _same_rows(definition: OpDef, rule: rows.RowWise, inputs: Slots, out: Slots) -> Slots:

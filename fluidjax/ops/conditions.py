@@ -20,6 +20,16 @@ def inner_axis(attr: str, slot: str = "X", more: int = 0) -> When:
     return holds
 
 
+def first_axis(attr: str, slot: str = "X") -> When:
+    """Attribute `attr` names the first axis of the slot's (first) variable."""
+
+    def holds(attrs: Attrs, shapes: Shapes) -> bool:
+        shape = shapes[slot][0] if isinstance(shapes[slot], list) else shapes[slot]
+        return attrs[attr] in (0, -len(shape))
+
+    return holds
+
+
 def inner_axes(attr: str, slot: str = "X") -> When:
     """None of the axes in attribute `attr` is the first; there is at least one."""
     return lambda attrs, shapes: bool(attrs[attr]) and all(a % len(shapes[slot]) for a in attrs[attr])

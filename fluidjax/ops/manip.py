@@ -14,7 +14,7 @@ from jax import lax
 from ..base.dtypes import name_of, numpy_dtype
 from ..errors import ShapeError
 from .concrete import integers
-from .conditions import absent, attribute, both, inner_axes, inner_axis
+from .conditions import absent, attribute, both, first_axis, inner_axes, inner_axis
 from .infer import Spec
 from .registry import Array, Ints, grad_of, op
 from .traits import Attrs, Shapes, by_values, elementwise, mixes, row_wise
@@ -251,7 +251,9 @@ def _concat_spec(X: tuple[Spec, ...], AxisTensor: Spec | None, *, axis: int) -> 
 
 @op(
     outs="Out", grad="X AxisTensor", nograd="AxisTensor", infer=_concat_spec,
-    rows=row_wise("X", when=both(inner_axis("axis"), absent("AxisTensor"))),
+    rows=row_wise(
+        "X", when=both(inner_axis("axis"), absent("AxisTensor")), joins=both(first_axis("axis"), absent("AxisTensor"))
+    ),
 )
 def concat(X: list[Array], AxisTensor: Array | None, *, axis: int = 0):
     """Out = X[0], X[1], ... one after another along `axis`."""

@@ -85,7 +85,7 @@ def _batch_norm(
 
 
 BN_OUTS = "Y MeanOut VarianceOut SavedMean~ SavedVariance~ ReserveSpace?"
-BN_INPLACE = {"MeanOut": "Mean", "VarianceOut": "Variance"}
+BN_INPLACE = STATISTICS.outs
 BN_NOGRAD = "Mean Variance MomentumTensor"
 # with use_global_stats the gradient op also gets the statistics that were used
 GLOBAL = {"Mean": "MeanOut", "Variance": "VarianceOut"}

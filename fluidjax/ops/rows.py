@@ -120,7 +120,15 @@ def may_share(definition: OpDef, inputs: Mapping[str, Any], attrs: Attrs) -> boo
     return not isinstance(definition.traits.rows, Reduction) or _keeps_rows(attrs, inputs)
 
 
-def joined(values: Sequence[Any]) -> Ragged | None:
+def joins(definition: OpDef, inputs: Mapping[str, Any], attrs: Attrs) -> Sequence[Any] | None:
+    """The values whose rows the op puts behind one another, or None."""
+    rows = definition.traits.rows
+    if not isinstance(rows, RowWise) or rows.joins is None or not rows.joins(attrs, shapes_of(inputs)):
+        return None
+    return inputs[rows.over[0]]
+
+
+def joined(kind: str, values: Sequence[Any]) -> Ragged | None:
     """The sequences of all values of exact sizes, one after another; None unless every one has a LoD.
 
     Its rows are a stand-in with the right number of them. Raises EnforceNotMet where the numbers of levels differ.
@@ -129,7 +137,7 @@ def joined(values: Sequence[Any]) -> Ragged | None:
     if not found or len(found) < len(values):
         return None
     if len({len(v.offsets) for v in found}) > 1:
-        raise EnforceNotMet(f"concat takes LoDs of equally many levels, not of {[len(v.offsets) for v in found]}")
+        raise EnforceNotMet(f"{kind} takes LoDs of equally many levels, not of {[len(v.offsets) for v in found]}")
     offsets = []
     for levels in zip(*(v.offsets for v in found), strict=True):
         starts, end = [jnp.zeros((1,), jnp.int32)], 0

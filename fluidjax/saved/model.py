@@ -16,6 +16,7 @@ from ..graph.program import Program, program_guard
 from ..graph.variable import Variable
 from ..ir import edit
 from ..ir.desc import FrozenMap, OpDesc, ProgramDesc, VarDesc, slots
+from ..ops.registry import traits
 from ..passes.inference import in_test_mode
 from .files import Pieces, read_file, write_files
 from .values import Difference, as_program, collect, descs, filename, is_persistable, store
@@ -166,7 +167,7 @@ def _result(program: Program, feeds: list[str], targets: list[Variable], trainab
 def with_parameters(desc: ProgramDesc) -> ProgramDesc:
     """`desc` with Parameters for the float persistables of block 0 that its ops read and that are no running statistics."""
     ops = desc.blocks[0].ops
-    statistics = {n for op in ops for slot in ("Mean", "Variance") for n in op.input(slot)}
+    statistics = {n for op in ops if (kept := traits(op.type).unchanged) for slot in kept.outs.values() for n in op.input(slot)}
     written = {n for op in ops for n in op.writes}
     read = {n for op in ops for n in op.reads} - statistics - written
     vars = desc.blocks[0].vars

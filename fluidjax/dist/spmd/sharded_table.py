@@ -58,8 +58,8 @@ def update(
     definition = op_of(kind)
     if not any(slot.name == "Grad" and slot.selected for slot in definition.inputs):
         raise UnsupportedError(f"op '{kind}' cannot update rows of a table: it takes no sparse Grad; sgd, adagrad and adam do")
-    if kind == "lamb":
-        raise UnsupportedError("op 'lamb' takes the norm of the whole table, so it cannot update one shard; sgd, adagrad and adam can")
+    if definition.traits.update is None or not definition.traits.update.elements:
+        raise UnsupportedError(f"op '{kind}' takes the norm of the whole table, so it cannot update one shard; sgd, adagrad and adam can")
     return definition({**inputs, "Grad": owned(grad, split, axis)}, attrs)
 
 
