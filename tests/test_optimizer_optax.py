@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import fluidjax as fluid
+from fluidjax.checkpoint.record import Random, Record, lines
+from fluidjax.checkpoint.restore import program_difference
 from fluidjax.ops import optax_bridge as bridge
 from fluidjax.ops import optax_identity
 from tests import optimizer_cases
@@ -230,6 +232,13 @@ def test_the_setting_is_told_in_words():
     assert all(len(text) <= optax_identity.LONGEST + 15 for text in told.values())
     main, *_, ops, _ = build(optax.adamw(1e-3), key="test_the_setting_is_told")
     assert "step_size=-0.001" in ops[0].attr("setting") and "step_size=-0.001" in str(main)
+
+
+def test_a_checkpoint_of_another_setting_is_told_by_the_setting():
+    record, other = (build(optax.adamw(rate))[0].desc for rate in (1e-3, 3e-3))
+    said = program_difference(Record(1, lines(record), Random(0, 1, 0)), other, 0)
+    assert "the checkpoint's has `" in said and said.index("step_size=-0.001") < said.index("step_size=-0.003")
+    assert program_difference(Record(1, lines(record), Random(0, 1, 0)), build(optax.adamw(1e-3))[0].desc, 0) == ""
 
 
 def test_an_optimizer_built_twice_has_one_key():

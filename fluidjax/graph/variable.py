@@ -125,7 +125,7 @@ class Variable(Indexed["Variable"]):
         """What jax.numpy asks for a value. Raises FluidValueError: there is none (a TypeError would not get through JAX)."""
         raise FluidValueError(
             f"variable {self.name!r} has no value while the program is built, so jax.numpy cannot compute with it; append an op "
-            "by fluid.layers, or run the program and compute with what it fetches"
+            "by fluid.layers, or by an operator with the variable on its left, or run the program and compute with what it fetches"
         )
 
 
