@@ -48,13 +48,14 @@ class Popen:
 
     def __init__(
         self, args: Sequence[str], env: Mapping[str, str] | None = None, cwd: Any = None, stdin: int | None = None,
-        stdout: int | None = None, stderr: int | None = None, text: bool = False, start_new_session: bool = True,
+        stdout: int | None = None, stderr: int | None = None, text: bool = False, errors: str = "replace",
+        start_new_session: bool = True,
     ) -> None:  # fmt: skip
-        assert args[0] == sys.executable and stdin in (None, subprocess.DEVNULL) and stderr != subprocess.STDOUT
+        assert args[0] == sys.executable and stdin in (None, subprocess.DEVNULL) and errors == "replace"
         self.args, self.returncode = args, None
         self._text, self._judging = text, threading.Lock()
         self.stdout, out = _stream(stdout, 1, text)
-        self.stderr, err = _stream(stderr, 2, text)
+        self.stderr, err = (None, os.dup(out)) if stderr == subprocess.STDOUT else _stream(stderr, 2, text)
         self._end, end = os.pipe()
         asked = {"words": list(args[1:]), "env": dict(os.environ if env is None else env), "cwd": str(cwd or os.getcwd())}
         with _asking:
@@ -84,6 +85,9 @@ class Popen:
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
 
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
     def communicate(self, timeout: float | None = None) -> tuple[Any, Any]:
         """All that it writes to pipes, once it has ended."""
         streams, found = (self.stdout, self.stderr), {}
@@ -110,4 +114,24 @@ def _stream(asked: int | None, standard: int, text: bool) -> tuple[IO[Any] | Non
     return None, os.open(os.devnull, os.O_WRONLY) if asked == subprocess.DEVNULL else os.dup(standard)
 
 
-AS_SUBPROCESS = SimpleNamespace(Popen=Popen, PIPE=subprocess.PIPE, DEVNULL=subprocess.DEVNULL)
+AS_SUBPROCESS = SimpleNamespace(
+    Popen=Popen, PIPE=subprocess.PIPE, DEVNULL=subprocess.DEVNULL, STDOUT=subprocess.STDOUT, TimeoutExpired=subprocess.TimeoutExpired
+)
+
+
+def launcher(args: Sequence[str], **options: Any) -> Popen:
+    """As Popen for ``python -m fluidjax launch ...``, a launcher that forks what it starts as well."""
+    assert list(args[1:4]) == ["-m", "fluidjax", "launch"]
+    return Popen([args[0], "-m", "tests.forked", *args[3:]], **options)
+
+
+def main() -> int:
+    from fluidjax import cli
+    from fluidjax.dist.jobs import children
+
+    vars(children)["subprocess"] = AS_SUBPROCESS
+    return cli.main(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

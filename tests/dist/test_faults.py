@@ -6,17 +6,21 @@ The driver is benchmarks/faults.py, which does this at random; docs/launch.md ha
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from benchmarks import faults
 from benchmarks.faults import Kill, Setting, killed_run, latest, restarted, unfinished, whole_run
+from tests import forked
 
 SETTING = Setting(steps=16, every=3, width=256)
 
 
 @pytest.mark.slow
-def test_kill_9_of_a_pserver_and_of_a_trainer(tmp_path: Path) -> None:
+def test_kill_9_of_a_pserver_and_of_a_trainer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each restart goes on from the last checkpoint and is killed in its turn; the last one comes to its end."""
+    monkeypatch.setattr(faults, "subprocess", SimpleNamespace(**vars(forked.AS_SUBPROCESS) | {"Popen": forked.launcher}))
     whole = whole_run(tmp_path / "whole", SETTING)
     folder, resumed = tmp_path / "job", []
     for kill in (Kill("pserver 1", 5, False, 0.0), Kill("trainer 1", 6, True, 0.0)):
