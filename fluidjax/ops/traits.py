@@ -149,7 +149,7 @@ class SparseGradient:
 # An op that says nothing takes sparse rows in the slots declared SelectedRows, gives none, and elsewhere refuses them.
 Sparse = ByValues | StaysSparse | SparseGradient
 
-# -- ranks: how the values that several ranks compute with one program are related (lower/spread.py) ---------------------
+# -- ranks: how the values that several ranks compute with one program are related (lower/divergence.py) ---------------------
 
 
 @dataclass(frozen=True, slots=True)

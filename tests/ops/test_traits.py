@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +20,7 @@ from fluidjax.ops.registry import REGISTRY, OpDef, traits
 from fluidjax.ops.statistics import fixed_statistics
 from fluidjax.ops.traits import (
     ByValues,
+    Given,
     Mixing,
     Reduction,
     RowWise,
@@ -24,10 +28,13 @@ from fluidjax.ops.traits import (
     Sequences,
     SparseGradient,
     StaysSparse,
+    Traits,
     mixes,
 )
 from fluidjax.passes.match import written_back
 
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "fluidjax"
 FORWARD = {kind: d for kind, d in REGISTRY.items() if d.forward is None}
 INDEX_SLOTS = {"Ids", "Index", "Label", "Labels"}
 
@@ -193,3 +200,12 @@ def test_all_readers_agree_when_statistics_are_kept(kind: str, state: tuple[bool
         desc = ProgramDesc((BlockDesc(FrozenMap({n: VarDesc(n) for n in "xymv"}), (op,)),))
         synced = DataParallel(2, sync_batch_norm=True).rewrite(desc, {}, frozenset()).desc.blocks[0].ops[0]
         assert synced.type == ("batch_norm" if want else "sync_batch_norm")
+
+
+def test_the_page_tells_of_every_trait() -> None:
+    """docs/architecture.md has a row for each, and the files that it names are there."""
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    section = page[page.index("### Traits") : page.index("### To add an op")]
+    assert re.findall(r"^\| `(\w+)`", section, re.M) == [f.name for f in fields(Traits)] == list(Given.__annotations__)
+    missing = [path for path in re.findall(r"`((?:\w+/)+(?:\w+\.py)?)`", section) if not any((r / path).exists() for r in (ROOT, PACKAGE))]
+    assert not missing
