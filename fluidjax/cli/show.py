@@ -33,6 +33,6 @@ def run(args: argparse.Namespace) -> int:
         for kind, count in count_ops(desc).most_common():
             print(f"{count:>6}  {kind}{'  (not there)' if kind in missing else ''}")
     else:
-        print(to_text(desc), end="")
+        print(to_text(desc, callstacks=False), end="")
     return 0
 

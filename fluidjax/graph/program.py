@@ -191,10 +191,11 @@ class Program:
         return self._copy(edit.prune(self.desc, names, tuple(feeded_var_names)))
 
     def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
-        return text.to_text(self.desc)
+        """The printed program; `with_details`: also the call stacks of a program that Paddle saved."""
+        return text.to_text(self.desc, callstacks=with_details)
 
     def __str__(self) -> str:
-        return text.to_text(self.desc)
+        return self.to_string()
 
     def __repr__(self) -> str:
         return f"<{text.summary(self.desc)}>"

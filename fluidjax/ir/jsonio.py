@@ -3,7 +3,8 @@
 ``{"format": "fluidjax-program", "version": 1, "seed": 0, "blocks": [{"parent", "forward", "vars", "ops"}]}``; variables
 and ops are objects with the fields of VarDesc and OpDesc, where a field that has its default value is left out. In
 attributes, JSON's own values stand for themselves and lists for tuples; ``{"long": "5"}`` is a Long, ``{"block": 1}`` a
-BlockRef, ``{"float": "inf"}`` a float that JSON cannot write. `OpDesc.loc` is not written.
+BlockRef, ``{"float": "inf"}`` a float that JSON cannot write. `OpDesc.loc` is not written, but read
+from a call stack that Paddle wrote.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import fields
 from typing import Any
 
 from ..errors import FluidTypeError, ParseError, near
+from .callstack import ATTRIBUTE, user_line
 from .desc import BlockDesc, BlockRef, FrozenMap, Long, OpDesc, ProgramDesc, VarDesc
 
 FORMAT, VERSION = "fluidjax-program", 1
@@ -146,12 +148,14 @@ def _list(value: Any, cls: type, where: str) -> tuple[Any, ...]:
 
 def _op(data: Any, where: str) -> OpDesc:
     _object(data, where, {"uid", "type", "inputs", "outputs", "attrs"})
+    attrs = _map(data["attrs"], _value, f"{where}, attrs")
     return OpDesc(
         _of(data["uid"], int, f"{where}, uid"),
         _of(data["type"], str, f"{where}, type"),
         _map(data["inputs"], lambda v, at: _list(v, str, at), f"{where}, inputs"),
         _map(data["outputs"], lambda v, at: _list(v, str, at), f"{where}, outputs"),
-        _map(data["attrs"], _value, f"{where}, attrs"),
+        attrs,
+        user_line(attrs.get(ATTRIBUTE)),
     )
 
 

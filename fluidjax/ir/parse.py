@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from ..errors import ParseError, near
+from .callstack import user_line
 from .desc import BlockDesc, BlockRef, FrozenMap, Long, OpDesc, ProgramDesc, VarDesc
 from .lexis import BASES, DTYPE_OF, FLAGS, FORWARD, KIND_OF, RESERVED, ROLES, to_float32, tokens
 
@@ -341,7 +342,8 @@ class _Reader:
             line.fail("an op that is there")
         line.expect(":")
         op = self.ops[idx][at]
-        self.ops[idx][at] = replace(op, attrs=op.attrs.set(op_callstack=line.value()))
+        stack = line.value()
+        self.ops[idx][at] = replace(op, attrs=op.attrs.set(op_callstack=stack), loc=user_line(stack))
         line.end()
 
     def finish(self) -> ProgramDesc:

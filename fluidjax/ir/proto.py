@@ -26,6 +26,7 @@ from google.protobuf.message import DecodeError
 from ..base.dtypes import KINDS, VarType, enum_of, name_of
 from ..errors import FluidError, FluidValueError, ParseError
 from . import framework_pb2
+from .callstack import ATTRIBUTE, user_line
 from .desc import BlockDesc, BlockRef, FrozenMap, Long, OpDesc, ProgramDesc, VarDesc
 from .lexis import to_float32
 
@@ -244,7 +245,8 @@ def _op(message: Any, uid: int, blocks: int, where: str) -> OpDesc:
         if name in attrs:
             raise ParseError(f"{where}: attribute {name!r} is there twice")
         attrs[name] = _attr(attr, blocks, f"{where}, attribute {name!r}")
-    return OpDesc(uid, kind, _slots(message.inputs, where), _slots(message.outputs, where), FrozenMap(attrs))
+    loc = user_line(attrs.get(ATTRIBUTE))
+    return OpDesc(uid, kind, _slots(message.inputs, where), _slots(message.outputs, where), FrozenMap(attrs), loc)
 
 
 def _slots(messages: Iterable[Any], where: str) -> FrozenMap:

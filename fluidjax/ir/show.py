@@ -23,7 +23,7 @@ _CSS = """.fj{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;f
 def to_html(desc: ProgramDesc, limit: int = 2000) -> str:
     """The printed program as HTML: a fold for each block, at most `limit` lines in each. No scripts, no links."""
     parts = [f'<div class="fj"><style>{_CSS}</style><div>{html.escape(summary(desc)).replace(chr(10), "<br>")}</div>']
-    for head, lines in _sections(to_text(desc)):
+    for head, lines in _sections(to_text(desc, callstacks=False)):
         shown, more = lines[:limit], len(lines) - limit
         body = _spans("\n".join(shown)) + (f"\n    ... {more:,} more lines" if more > 0 else "")
         fold = " open" if head.startswith("block") else ""

@@ -16,7 +16,8 @@
 * Names stand bare or in backquotes, strings in double quotes; ``5L`` is an attribute of type LONG, ``block 1`` one of
   type BLOCK, ``0.9f`` the float32 nearest to 0.9. A line may end in ``# a comment``.
 * Braces hold bookkeeping and hints to kernels. Those that most ops of a type share stand once, under ``hints`` (``*``:
-  shared by all ops); an op without one of them says ``-use_mkldnn``. Call stacks, if any, stand at the end.
+  shared by all ops); an op without one of them says ``-use_mkldnn``. Call stacks, if any, stand at the end, unless they are
+  left out.
 * An op's uid is the previous one's plus one (0 for the first), else ``{uid=17}`` says it.
 
 Order is kept among ops, slots, declarations, and attributes outside braces. NaN is read
@@ -42,8 +43,11 @@ _OWN = frozenset({"op_role_var"}) | _APART  # not shared, unless all are empty
 _ANSI = {"op": "1;34", "type": "36", "number": "33", "string": "32", "quiet": "2", "comment": "2", "word": "35"}
 
 
-def to_text(desc: ProgramDesc, color: bool = False, hints: Hints | None = None) -> str:
-    """The program as text. `hints`: what to leave out of op lines; default: what the ops share (see usual_hints)."""
+def to_text(desc: ProgramDesc, color: bool = False, hints: Hints | None = None, callstacks: bool = True) -> str:
+    """The program as text. `hints`: what to leave out of op lines; default: what the ops share (see usual_hints).
+
+    callstacks: False leaves the ops' call stacks out, which Paddle writes into programs that it saves, ten lines an op.
+    """
     shared = usual_hints([desc]) if hints is None else hints
     lines = [f"program seed={desc.seed}", ""]
     if shared:
@@ -58,8 +62,10 @@ def to_text(desc: ProgramDesc, color: bool = False, hints: Hints | None = None) 
         for at, op in enumerate(block.ops)
         for name in _APART.intersection(op.attrs)
     ]
-    if stacks:
+    if stacks and callstacks:
         lines += ["callstacks:", *stacks, ""]
+    elif stacks:
+        lines += [f"# {len(stacks)} ops carry an op_callstack, which is left out here; to_string(with_details=True) has them", ""]
     text = "\n".join(lines)
     return paint(text) if color else text
 
