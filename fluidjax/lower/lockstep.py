@@ -17,8 +17,9 @@ from ..ir import text
 from ..ir.desc import OpDesc
 from ..ops import ring
 from ..ops.registry import lookup
-from ..ops.selected import SelectedRows, total
+from ..ops.selected import total
 from .env import Context, Env, read_slots, requested, write_slots
+from .selected import is_sparse, treat_sparse
 from .step import Step
 
 AXIS = "ranks"
@@ -52,8 +53,9 @@ def _together(op: OpDesc, envs: Sequence[Env]) -> None:
     """Run a collective op for all ranks."""
     definition = lookup(op.type)
     inputs = [read_slots(op, definition, env) for env in envs]
-    if op.type == "c_allreduce_sum" and all(isinstance(i.get("X"), SelectedRows) for i in inputs):
-        rows = total([i["X"] for i in inputs])  # each rank may have touched another number of rows
+    if any(map(is_sparse, inputs)):  # each rank may have touched another number of rows
+        taken = [treat_sparse(op, definition, i).inputs["X"] for i in inputs]  # refused by all but a sum
+        rows = total(taken)
         for env in envs:
             write_slots(op, definition, {"Out": rows}, env)
         return
