@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pytest
 
 import fluidjax as fluid
 from fluidjax import layers
+from fluidjax.errors import FluidError
 
 from .nets import fresh
 
@@ -47,3 +50,38 @@ def test_the_second_run_compiles_nothing(compiles, width):
     for program in programs * 3:
         exe.run(program, feed, [loss], scope=scope)
     assert not compiles
+
+
+PREDICT = np.array([[0.3, 0.7], [0.8, 0.2], [0.4, 0.6]], np.float32)
+
+
+@pytest.mark.parametrize("declared", [(9,), (1, 8)])
+def test_the_counts_of_auc_keep_their_shape(compiles, declared):
+    """layers.auc(slide_steps=0) fills [9]; Paddle's programs declare [1, 8] for it. 1.8.5 gives 0.75, and these counts."""
+    with fresh(1) as (main, startup):
+        predict, label = fluid.data("predict", [None, 2]), fluid.data("label", [None, 1], "int64")
+        area, recent, states = layers.auc(predict, label, num_thresholds=7, slide_steps=0)
+        for state in states[:2]:
+            state.desc = replace(state.desc, shape=declared)
+    exe, scope = fluid.Executor(), fluid.Scope()
+    exe.run(startup, scope=scope)
+    feed = {"predict": PREDICT, "label": np.array([[1], [0], [0]])}
+    for run in range(3):
+        values = exe.run(main, feed, [area, recent], scope=scope)
+        np.testing.assert_equal(values, [[0.75], [0.75]])
+        assert not (compiles and run), "compiled again"
+        compiles.clear()
+    counts = [np.asarray(scope.find_var(s.name).get_tensor()) for s in states]
+    assert [c.shape for c in counts] == [(9,), (9,), (1, 8), (1, 8)]
+    np.testing.assert_equal([c.ravel()[:8] for c in counts], [[0, 0, 0, 0, 3, 0, 0, 0], [0, 3, 0, 0, 3, 0, 0, 0]] * 2)
+
+
+def test_auc_refuses_another_number_of_counts():
+    with fresh(1) as (main, startup):
+        predict, label = fluid.data("predict", [None, 2]), fluid.data("label", [None, 1], "int64")
+        area, _, (state, *_) = layers.auc(predict, label, num_thresholds=7, slide_steps=0)
+    exe, scope = fluid.Executor(), fluid.Scope()
+    exe.run(startup, scope=scope)
+    scope.find_var(state.name).get_tensor().set(np.zeros(7, np.int64), fluid.CPUPlace())
+    with pytest.raises(FluidError, match=r"auc with 8 buckets and slide_steps=0 keeps 9 or 8 numbers, not \[7\]"):
+        exe.run(main, {"predict": PREDICT, "label": np.array([[1], [0], [0]])}, [area], scope=scope)

@@ -43,7 +43,7 @@ def _check_counts(states: tuple[Array, Array], buckets: int, slide_steps: int) -
 
 @op(
     outs="AUC StatPosOut StatNegOut", inplace={"StatPosOut": "StatPos", "StatNegOut": "StatNeg"},
-    rows=mixes(), bounds=FREE,
+    rows=mixes(), bounds=FREE, counters=("StatPos", "StatNeg"),
 )
 def auc(
     Predict: Array, Label: Array, StatPos: Array, StatNeg: Array, *, curve: str = "ROC", num_thresholds: int = 8191,

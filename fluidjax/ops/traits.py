@@ -260,7 +260,8 @@ class Unchanged:
 @dataclass(frozen=True, slots=True)
 class Traits:
     """All traits of an op. carries: the input whose elements Out holds, in another shape or dtype. fills: Out is filled
-    element by element by a number or a draw, so that a part of it can be made by itself.
+    element by element by a number or a draw, so that a part of it can be made by itself. counters: input slots whose
+    values may have another shape than declared; the op itself checks how many numbers they hold.
     """
 
     rows: Rows | None = None
@@ -272,6 +273,7 @@ class Traits:
     unchanged: Unchanged | None = None
     carries: str | None = None
     fills: bool = False
+    counters: tuple[str, ...] = ()
 
 
 class Given(TypedDict, total=False):
@@ -286,3 +288,4 @@ class Given(TypedDict, total=False):
     unchanged: Unchanged
     carries: str
     fills: bool
+    counters: tuple[str, ...]

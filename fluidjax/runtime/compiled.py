@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -23,6 +24,7 @@ from ..lower.read_only import is_read_only
 from ..lower.step import Step
 from ..ops import ring
 from ..ops.ragged import Ragged
+from ..ops.registry import traits
 from ..ops.selected import SelectedRows
 from .bucketing import bucketed
 from .feeding import FeedRule, declared, ranges, rule_for, unknown_feed
@@ -219,6 +221,11 @@ class Compiled:
         with jax.enable_x64(True), jax.default_device(self.where.device):
             return self.function().lower(*groups, dict(feed), 0, 0)
 
+    @cached_property
+    def _counters(self) -> set[str]:
+        """State of any shape, because the ops that count there check its size: Paddle fills auc's otherwise than it declares."""
+        return {n for op in self.step.desc.blocks[0].ops for slot in traits(op.type).counters for n in op.input(slot)}
+
     def _collect(self, scope: Scope, keep: bool = False) -> tuple[dict[str, Any], Any]:
         """Values of what the step reads, out of other buffers (keep: these go on); and their types, which the layout depends on."""
         values: dict[str, Any] = {}
@@ -231,7 +238,7 @@ class Compiled:
                 raise EnforceNotMet(f"variable {name!r} is not initialised; run the startup program first")
             value = value if isinstance(value, jax.Array | ShardedValue) else np.asarray(value)
             shape = self.pieces[name].shape if name in self.pieces else self.step.desc.blocks[0].vars[name].shape
-            if not declared(shape, value.shape):
+            if not declared(shape, value.shape) and name not in self._counters:
                 raise EnforceNotMet(
                     f"variable {name!r} holds a value of shape {list(value.shape)} in the scope, but the program declares {list(shape)}"
                 )
