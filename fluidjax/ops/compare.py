@@ -88,9 +88,8 @@ def is_empty(X: Array) -> Any:
 
 @op(outs="Out", rows=mixes())
 def allclose(Input: Array, Other: Array, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
-    """Out[0] = all |Input - Other| <= atol + rtol * |Other|."""
+    """Out[0] = all |Input - Other| <= atol + rtol * |Other|; so an infinity is close to no other."""
     near = jnp.abs(Input - Other) <= atol + rtol * jnp.abs(Other)
-    near |= Input == Other
     if equal_nan:
         near |= jnp.isnan(Input) & jnp.isnan(Other)
     return near.all().reshape(1)

@@ -74,10 +74,21 @@ def _truncated(x: Any, y: Any) -> Any:
 
 
 def _modulo(x: Any, y: Any) -> Any:
-    """As in Paddle 1.8.5: floats as in Python, integers as in C."""
-    if jnp.issubdtype(x.dtype, jnp.floating):
-        return jnp.remainder(x, y)
-    return lax.rem(*jnp.broadcast_arrays(x, y))
+    """As in Paddle 1.8.5: integers as in C, floats with the sign of Y, by adding Y in float64 (which loses what is far below)."""
+    a, b = jnp.broadcast_arrays(x, y)
+    if not jnp.issubdtype(x.dtype, jnp.floating):
+        return lax.rem(a, b)
+    a, b = a.astype(jnp.float64), b.astype(jnp.float64)
+    return lax.rem(b + lax.rem(a, b), b).astype(x.dtype)
+
+
+def _maximum(x: Any, y: Any) -> Any:
+    """As in Paddle: Y where either is nan."""
+    return jnp.where(x > y, x, y)
+
+
+def _minimum(x: Any, y: Any) -> Any:
+    return jnp.where(x < y, x, y)
 
 
 # op type, what it computes of X and Y, formula, slots that a derived gradient takes
@@ -86,8 +97,8 @@ TABLE: list[tuple[str, Callable[[Any, Any], Any], str, str | None]] = [
     ("elementwise_sub", jnp.subtract, "Out = X - Y.", "X Y"),
     ("elementwise_mul", jnp.multiply, "Out = X * Y.", "X Y"),
     ("elementwise_div", _divided, "Out = X / Y; integers are rounded toward zero.", None),
-    ("elementwise_max", jnp.maximum, "Out = max(X, Y).", None),
-    ("elementwise_min", jnp.minimum, "Out = min(X, Y).", None),
+    ("elementwise_max", _maximum, "Out = X where X > Y, else Y.", None),
+    ("elementwise_min", _minimum, "Out = X where X < Y, else Y.", None),
     ("elementwise_pow", jnp.power, "Out = X ** Y.", None),
     ("elementwise_mod", _modulo, "Out = X mod Y, with the sign of Y for floats and of X for integers.", None),
     ("elementwise_floordiv", _truncated, "Out = X / Y of integers, rounded toward zero.", None),
@@ -125,25 +136,27 @@ def _summed(grad: Array, like: Array, axis: int) -> Array:
 @grad_of("elementwise_div", "X Y Out")
 def elementwise_div_grad(X: Array, Y: Array, Out: Array, d_Out: Array, *, axis: int):
     """X@GRAD = Out@GRAD / Y, Y@GRAD = -Out@GRAD * Out / Y."""
-    d = d_Out / _along(Y, Out, axis)
-    return _summed(d, X, axis), _summed(-d * Out, Y, axis)
+    y = _along(Y, Out, axis)
+    return _summed(d_Out / y, X, axis), _summed(-d_Out * Out / y, Y, axis)
 
 
 @grad_of("elementwise_max", "X Y")
 def elementwise_max_grad(X: Array, Y: Array, d_Out: Array, *, axis: int):
-    """X@GRAD = Out@GRAD where X > Y, Y@GRAD = Out@GRAD elsewhere."""
-    return _chosen(jnp.greater(*align(X, Y, axis)), X, Y, d_Out, axis)
+    """X@GRAD = Out@GRAD where X > Y, Y@GRAD = Out@GRAD where X <= Y; none has any where one of them is nan."""
+    x, y = align(X, Y, axis)
+    return _chosen(x > y, x <= y, X, Y, d_Out, axis)
 
 
 @grad_of("elementwise_min", "X Y")
 def elementwise_min_grad(X: Array, Y: Array, d_Out: Array, *, axis: int):
-    """X@GRAD = Out@GRAD where X < Y, Y@GRAD = Out@GRAD elsewhere."""
-    return _chosen(jnp.less(*align(X, Y, axis)), X, Y, d_Out, axis)
+    """X@GRAD = Out@GRAD where X < Y, Y@GRAD = Out@GRAD where X >= Y; none has any where one of them is nan."""
+    x, y = align(X, Y, axis)
+    return _chosen(x < y, x >= y, X, Y, d_Out, axis)
 
 
-def _chosen(first: Array, X: Array, Y: Array, d_Out: Array, axis: int) -> tuple[Array, Array]:
+def _chosen(first: Array, second: Array, X: Array, Y: Array, d_Out: Array, axis: int) -> tuple[Array, Array]:
     zero = jnp.zeros((), d_Out.dtype)
-    return _summed(jnp.where(first, d_Out, zero), X, axis), _summed(jnp.where(first, zero, d_Out), Y, axis)
+    return _summed(jnp.where(first, d_Out, zero), X, axis), _summed(jnp.where(second, d_Out, zero), Y, axis)
 
 
 @grad_of("elementwise_pow", "X Y")

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
+from jax import lax
 
 from ..base.dtypes import name_of, numpy_dtype
 from .registry import Array, Ints, grad_of, op
@@ -25,6 +27,13 @@ def _sum(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
     return jnp.sum(x, axis, dtype=x.dtype, keepdims=keepdims)
 
 
+def _mean(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    if jnp.issubdtype(x.dtype, jnp.floating):
+        return jnp.mean(x, axis, keepdims=keepdims)
+    total = _sum(x, axis, keepdims)
+    return lax.div(total, jnp.asarray(x.size // max(total.size, 1), x.dtype))  # as in C
+
+
 def _prod(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
     return jnp.prod(x, axis, dtype=x.dtype, keepdims=keepdims)
 
@@ -32,7 +41,7 @@ def _prod(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
 # op type, the reduction, formula, slots that a derived gradient takes, what padded rows count as
 TABLE: list[tuple[str, Callable[..., Any], str, str | None, Rows]] = [
     ("reduce_sum", _sum, "Out = sum of X over `dim`.", "X", reduces(0)),
-    ("reduce_mean", jnp.mean, "Out = mean of X over `dim`.", "X", reduces(0, mean=True)),
+    ("reduce_mean", _mean, "Out = mean of X over `dim`; of integers rounded toward zero.", "X", reduces(0, mean=True)),
     ("reduce_max", jnp.max, "Out = max of X over `dim`.", None, reduces("low")),
     ("reduce_min", jnp.min, "Out = min of X over `dim`.", None, reduces("high")),
     ("reduce_prod", _prod, "Out = product of X over `dim`.", None, reduces(1)),
@@ -88,6 +97,6 @@ def reduce_prod_grad(X: Array, Out: Array, d_Out: Array, *, dim: Ints, reduce_al
 
 @grad_of("frobenius_norm", "X Out")
 def frobenius_norm_grad(X: Array, Out: Array, d_Out: Array, *, dim: Ints, reduce_all: bool):
-    """X@GRAD = Out@GRAD * X / Out."""
+    """X@GRAD = Out@GRAD * X / (Out + 1e-12)."""
     out, d = (_spread(v, X, dim, reduce_all) for v in (Out, d_Out))
-    return d * (X / out)
+    return d * (X / (out + float(np.float32(1e-12))))

@@ -11,7 +11,7 @@ from typing import Any
 
 from . import FAMILIES
 from .judge import Difference, differences, runs
-from .reasons import REASONS, reason_of
+from .reasons import REASONS, Reason, reason_of
 
 PATH = Path(__file__).parents[3] / "docs" / "extremes.md"
 SHOWN = 4  # elements of one output that a row shows; it tells how many there are
@@ -29,15 +29,18 @@ Not listed: subnormal numbers (and those below four times the smallest normal on
 where they are an input of an elementwise op or Paddle's result.
 """
 COLUMNS = "| case | of | differing | inputs | 1.8.5 | here |\n| --- | --- | --- | --- | --- | --- |\n"
+ROUNDING = "| case | of |\n| --- | --- |\n"
 
 
-def rows(family: str, name: str) -> list[tuple[str | None, str]]:
-    """(title of the reason, row) of a case's differences; without a reason the title is None."""
-    grouped: dict[tuple[str | None, str], list[Difference]] = {}
+def rows(family: str, name: str) -> list[tuple[Reason | None, str]]:
+    """The rows of a case, each with its reason if there is one."""
+    grouped: dict[tuple[Reason | None, str], list[Difference]] = {}
     for d in differences(family, name):
-        reason = reason_of(d)
-        grouped.setdefault((reason and reason.title, d.key), []).append(d)
-    return [(title, row(found)) for (title, _), found in grouped.items()]
+        grouped.setdefault((reason_of(d), d.key), []).append(d)
+    return [
+        (reason, f"| {name} | {key} |" if reason and reason.rounding else row(found))
+        for (reason, key), found in grouped.items()
+    ]
 
 
 def row(found: list[Difference]) -> str:
@@ -66,24 +69,35 @@ def page() -> str:
     found: dict[str, list[str]] = {r.title: [] for r in REASONS}
     for family in FAMILIES:
         for name in runs(family):
-            for title, line in rows(family, name):
-                if title is None:
+            for reason, line in rows(family, name):
+                if reason is None:
                     raise AssertionError(f"no reason in tests/ops/extremes/reasons.py for\n{line}")
-                found[title].append(line)
-    parts = [f"## {r.title}\n\n{r.text}\n\n{COLUMNS}" + "\n".join(found[r.title]) for r in REASONS if found[r.title]]
+                found[reason.title].append(line)
+    parts = [
+        f"## {r.title}\n\n{r.text}\n\n{ROUNDING if r.rounding else COLUMNS}" + "\n".join(found[r.title])
+        for r in REASONS if found[r.title]
+    ]  # fmt: skip
     return "\n\n".join([HEAD.rstrip(), *parts]) + "\n"
 
 
 @cache
-def written() -> dict[str, list[tuple[str, str]]]:
+def written() -> dict[str, set[tuple[str, str]]]:
     """{case name: (title, row) of the page}"""
-    table: dict[str, list[tuple[str, str]]] = {}
+    table: dict[str, set[tuple[str, str]]] = {}
     title = ""
     for line in PATH.read_text().splitlines():
         title = line[3:] if line.startswith("## ") else title
         if line.startswith("| ") and not line.startswith(("| case |", "| --- ")):
-            table.setdefault(line[2:].split(" | ")[0], []).append((title, line))
+            table.setdefault(line[2:].split(" | ")[0], set()).add((title, line))
     return table
+
+
+def agrees(family: str, name: str) -> bool:
+    """Whether the page has the rows of a case and no others, but for rounding that another processor may do."""
+    found = {(r.title, line) for r, line in rows(family, name) if r is not None}
+    may = {r.title for r in REASONS if r.rounding}
+    there = written().get(name, set())
+    return found <= there and all(title in may for title, _ in there - found)
 
 
 if __name__ == "__main__":

@@ -14,11 +14,15 @@ from .judge import Difference
 
 @dataclass(frozen=True)
 class Reason:
-    """`claims`: the differences that it explains, as (pattern of case names, pattern of keys, condition or None)."""
+    """`claims`: the differences that it explains, as (pattern of case names, pattern of keys, condition or None).
+
+    rounding: the compiler and the processor decide about the last digits, so the page only names the outputs.
+    """
 
     title: str
     text: str
     claims: tuple[tuple[str, str, Callable[[Difference], bool] | None], ...]
+    rounding: bool = False
 
     def explains(self, difference: Difference) -> bool:
         return any(
@@ -105,8 +109,13 @@ REASONS: list[Reason] = [
             (r"(logsigmoid|softplus|soft_relu|tanh_shrink|log1p|elu|selu|gelu|tanh|stanh) .*", ".*", near_one),
             (r"(sigmoid_cross_entropy_with_logits|rank_loss|bpr_loss|sigmoid_focal_loss) .*", ".*", near_one),
             (r"(teacher_student_sigmoid_loss|cos_sim) .*", ".*", near_one),
-            (r"swish .*", "X@GRAD", lambda d: abs(given(d, "X")) > 1e7 and d.here == 1 and d.paddle[0] == 0),
         ),
+        rounding=True,
+    ),
+    Reason(
+        "The slope of swish far out",
+        "1.8.5 adds `beta * out` and takes it away again, which leaves 0 of a slope of 1 where it is great.",
+        ((r"swish .*", "X@GRAD", lambda d: abs(given(d, "X")) > 1e7 and d.here == 1 and d.paddle[0] == 0),),
     ),
     Reason(
         "Numbers that overflow on the way",
@@ -119,10 +128,13 @@ REASONS: list[Reason] = [
     ),
     Reason(
         "Numbers that underflow on the way",
-        "A factor on the way to the result is subnormal, which XLA takes for 0.",
+        "A factor on the way to the result is subnormal, which XLA takes for 0. (It divides by a row by multiplying by its "
+        "reciprocals.)",
         (
             (r"(swish|mish|pow|rsqrt|reciprocal) float32.*", ".*", lambda d: all(abs(p) < 1e-35 for p in d.paddle)),
             (r"pow float32.*", "X@GRAD", lambda d: given(d, "Out@GRAD") > 1e38),
+            (r"elementwise_pow float32", "Y@GRAD", lambda d: all(abs(p) < 1e-35 for p in d.paddle)),
+            (r"elementwise_div float32 row", "Out", lambda d: d.here == 0),
             (r"mish float64", ".*", lambda d: all(abs(p) < 1e-300 for p in d.paddle)),
             (r"mish float32", "X@GRAD", lambda d: given(d, "X") <= -88),
         ),
@@ -137,6 +149,7 @@ REASONS: list[Reason] = [
         "Constants in float32",
         "1.8.5 multiplies scale and alpha of `selu` in float32 for the gradient at some elements, in float64 at others.",
         ((r"selu float64", "X@GRAD", None),),
+        rounding=True,
     ),
     Reason(
         "A zero that is added",
@@ -146,7 +159,17 @@ REASONS: list[Reason] = [
     Reason(
         "nan among others",
         "Whether 1.8.5's maximum and minimum of a vector see a nan depends on where it stands. Here it always shows.",
-        ((r"dist .* of \[nan, 0, 1\], p=-?inf", ".*", None),),
+        (
+            (r"dist .* of \[nan, 0, 1\], p=-?inf", ".*", None),
+            (r"reduce_(max|min) .* (rows|one element)", "Out", lambda d: np.isnan(d.here)),
+            (r"reduce_(max|min) .* rows", "X@GRAD", lambda d: d.at is not None and d.at >= 42),
+        ),
+    ),
+    Reason(
+        "The root of a square",
+        "1.8.5's vector code has nan for the square root of infinity in float32, and squares overflow and underflow. XLA takes "
+        "the root of the square of one element for its size.",
+        ((r"frobenius_norm float32 (rows|one element)", ".*", None),),
     ),
 ]
 
