@@ -171,7 +171,7 @@ def test_wrong_types() -> None:
         parse(None)  # type: ignore[arg-type]
     with pytest.raises(FluidTypeError, match="passes run on a Program"):
         fluid.transpiler.apply_passes(ProgramDesc(), "dce")  # type: ignore[arg-type]
-    with pytest.raises(FluidTypeError, match="a fetch target"):
+    with pytest.raises(FluidTypeError, match="fetch_list takes variables or their names, not int"):
         fluid.transpiler.apply_passes(fluid.Program(), "dce", [3])  # type: ignore[list-item]
 
 
