@@ -42,13 +42,18 @@ class Range:
 
 @dataclass(frozen=True)
 class FeedRule:
-    """What one fed variable must look like."""
+    """What one fed variable must look like.
+
+    loose: sizes may be other than declared, as for variables of layers.data in Paddle, where only ops look at them; the
+    number of dimensions may not.
+    """
 
     name: str
     dtype: np.dtype
     shape: tuple[int, ...]
     ranges: tuple[Range, ...] = field(default=())
     lod_level: int = 0
+    loose: bool = False
 
     def __call__(self, value: Any) -> Any:
         """The value as the step takes it. Raises FeedError saying what is wrong with it."""
@@ -59,8 +64,8 @@ class FeedRule:
         if value.dtype != self.dtype:
             self._refuse_dtype(value.dtype, value)
         shape, want = value.shape, self.shape
-        if shape != want and (len(shape) != len(want) or any(w not in (-1, s) for s, w in zip(shape, want, strict=True))):
-            raise FeedError(f"feed {self.name!r} has shape {list(shape)}, but the program declares {list(want)}{self._hint(shape)}")
+        if shape != want and (len(shape) != len(want) or not (self.loose or self.declares(shape))):
+            raise FeedError(f"{self._other(shape)}{self._hint(shape)}")
         if self.ranges and isinstance(value, np.ndarray):
             for r in self.ranges:
                 r.check(self.name, value)
@@ -76,6 +81,13 @@ class FeedRule:
             raise FeedError(f"feed {self.name!r} has a LoD that does not fit its rows: {wrong}")
         self(array)
         return tensor
+
+    def declares(self, shape: Sequence[int]) -> bool:
+        """Whether a shape is the declared one; a negative dimension may be of any size."""
+        return len(shape) == len(self.shape) and all(w < 0 or w == n for n, w in zip(shape, self.shape, strict=True))
+
+    def _other(self, shape: Sequence[int]) -> str:
+        return f"feed {self.name!r} has shape {list(shape)}, but the program declares {list(self.shape)}"
 
     def _hint(self, shape: tuple[int, ...]) -> str:
         want = self.shape
@@ -169,14 +181,30 @@ def uneven(rules: Mapping[str, FeedRule], feed: Any) -> str:
     return ", ".join(f"{n!r} has {size}" for n, size in sizes.items())
 
 
-def explained(error: Exception, rules: Mapping[str, FeedRule], feed: Any) -> Exception:
-    """`error`, or a FeedError in its place where a step failed on feeds with different numbers of samples."""
+def _uneven(rules: Mapping[str, FeedRule], feed: Any) -> str:
     told = uneven(rules, feed)
+    return told and f"the feeds have different numbers of samples, and an op needs them alike: {told}"
+
+
+def _undeclared(rules: Mapping[str, FeedRule], feed: Any) -> str:
+    """Which feed has other sizes than its variable declares, if one has."""
+    for name, value in (feed.items() if isinstance(feed, Mapping) else ()):
+        shape = getattr(value, "shape", None)
+        if name in rules and isinstance(shape, tuple) and not rules[name].declares(shape):
+            return f"{rules[name]._other(shape)}, and an op needs what is declared"
+    return ""
+
+
+def explained(error: Exception, rules: Mapping[str, FeedRule], feed: Any) -> Exception:
+    """`error`, or a FeedError in its place where a step failed on feeds of other shapes than declared, or which have
+    different numbers of samples.
+    """
+    told = _undeclared(rules, feed) or _uneven(rules, feed)
     notes = getattr(error, "__notes__", [])
     if not told or isinstance(error, FeedError | FetchError | MixesRows | NanInfError) or not any(n.startswith("in op: ") for n in notes):
         return error
     first = next(iter(str(error).strip().splitlines()), type(error).__name__)
-    better = FeedError(f"the feeds have different numbers of samples, and an op needs them alike: {told} ({first[:300]})")
+    better = FeedError(f"{told} ({first[:300]})")
     for text in notes:
         note(better, text)
     better.__cause__ = error
@@ -195,7 +223,7 @@ def rule_for(var: VarDesc, ranges: tuple[Range, ...] = ()) -> FeedRule:
     """The rule of a variable. Raises FeedError for a kind that cannot be fed."""
     if var.shape is None or var.dtype is None:
         raise FeedError(f"variable {var.name!r} of kind {var.kind} cannot be fed")
-    return FeedRule(var.name, numpy_dtype(var.dtype), var.shape, ranges, var.lod_level)
+    return FeedRule(var.name, numpy_dtype(var.dtype), var.shape, ranges, var.lod_level, loose=not var.need_check_feed)
 
 
 def unknown_feed(name: Any, desc: ProgramDesc) -> FeedError:
