@@ -119,6 +119,7 @@ SLOTS: list[tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = [
     ("update", lambda r: (*r.state, *r.powers), lambda r: ()),
     ("unchanged", lambda r: r.outs.values(), lambda r: r.outs),
     ("carries", lambda r: [r], lambda r: ["Out"]),
+    ("counters", lambda r: r, lambda r: ()),
 ]
 
 
