@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ import numpy as np
 import pytest
 
 import fluidjax as fluid
+from fluidjax.ir.desc import OpDesc
+from fluidjax.ops.definition import GradNames, GradOp
+from fluidjax.ops.registry import REGISTRY, lookup
 
 from . import gradient_nets as nets
 from .nets import fresh
@@ -58,6 +62,23 @@ def test_the_filters_second_gradient_alone_is_warned_of() -> None:
         (g,) = fluid.gradients(y, fluid.default_main_program().global_block().var("w"))
         with pytest.warns(UserWarning, match=r"'conv2d_grad' .* does not reach its Output@GRAD"):
             fluid.gradients(fluid.layers.reduce_sum(fluid.layers.square(g)), h)
+
+
+def test_an_op_may_write_its_gradient_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpDef.write_grad: where neither an op of its own nor ordinary ones say what the gradient is."""
+
+    def write(op: OpDesc, names: GradNames) -> list[GradOp]:
+        return [GradOp("scale", {"X": names.taken("Out@GRAD")}, {"Out": names.given("X")}, {"scale": 3.0})]
+
+    monkeypatch.setitem(REGISTRY, "relu", replace(lookup("relu"), grad=None, write_grad=write))
+    with fresh() as (main, _):
+        x = fluid.layers.data("x", [4])
+        x.stop_gradient = False
+        (g,) = fluid.gradients(fluid.layers.relu(x), x)
+    assert g.name == "x@GRAD"
+    assert (main.global_block().ops[-1].type, main.global_block().ops[-1].attr("scale")) == ("scale", 3.0)
+    got = fluid.Executor().run(main, feed={"x": -np.ones((2, 4), "float32")}, fetch_list=[g])[0]
+    np.testing.assert_array_equal(got, np.full((2, 4), 3, "float32"))
 
 
 def test_calc_gradient_gives_the_variable_itself() -> None:

@@ -10,6 +10,7 @@ from ..graph.block import Block
 from ..graph.program import Program
 from ..graph.variable import Variable
 from ..ir.desc import OpDesc
+from ..ops.registry import lookup
 from .draft import forward_name, grad_name
 from .rules import has_grad
 
@@ -61,7 +62,7 @@ def unused(block: Block, path: Sequence[OpDesc], targets: set[str], no_grad: set
 
 def refuse_blocks(path: Sequence[OpDesc]) -> None:
     for op in path:
-        if op.blocks:
+        if op.blocks and lookup(op.type).write_grad is None:
             raise UnsupportedError(
                 f"the gradient of op '{op.type}' ({op.loc}) is not there yet: keep control flow off the path from the "
                 "parameters to the loss"

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..base.roles import OP_ROLE, OP_ROLE_VAR
 from ..ir.desc import EMPTY, FrozenMap, OpDesc
+from ..ops.definition import GradOp
 from ..ops.registry import GRAD, GradDef, OpDef, Reuse, lookup
 from .draft import Draft, grad_name
 
@@ -21,7 +22,7 @@ _BOOKKEEPING = (OP_ROLE, OP_ROLE_VAR, "op_callstack")
 def has_grad(kind: str) -> bool:
     """Whether gradients flow through ops of this type."""
     definition = lookup(kind)
-    return definition.grad is not None or bool(definition.reuse)
+    return definition.grad is not None or bool(definition.reuse) or definition.write_grad is not None
 
 
 class Names:
@@ -68,10 +69,17 @@ def gradient_ops(op: OpDesc, no_grad: Set[str]) -> tuple[list[Draft], dict[str, 
 
 
 def _drafts(definition: OpDef, names: Names, attrs: dict[str, Any]) -> list[Draft]:
+    if definition.write_grad is not None:
+        return [_written(made) for made in definition.write_grad(names.op, names)]
     if definition.reuse:
         return [d for reuse in definition.reuse for d in _reused(reuse, names, attrs)]
     assert definition.grad is not None
     return [_own(definition.grad, names, attrs)]
+
+
+def _written(made: GradOp) -> Draft:
+    ins, outs = ({slot: list(names) for slot, names in slots.items()} for slots in (made.ins, made.outs))
+    return Draft(made.type, ins, outs, dict(made.attrs))
 
 
 def _own(graddef: GradDef, names: Names, attrs: dict[str, Any]) -> Draft:

@@ -123,10 +123,11 @@ def signature(fn: Callable[..., Any]) -> tuple[tuple[Slot, ...], dict[str, Attr]
 
 def control_op(
     kind: str, *, ins: str = "", outs: str = "", attrs: Mapping[str, Attr] | None = None,
-    grad: GradDef | None = None, forward: str | None = None, doc: str = "", **traits: Unpack[Given],
-) -> OpDef:
+    grad: GradDef | None = None, write_grad: Callable[..., Any] | None = None, forward: str | None = None, doc: str = "",
+    **traits: Unpack[Given],
+) -> OpDef:  # fmt: skip
     """Declare an op that is no function of arrays (it has sub-blocks, or talks to the host). Trait
-    `runs` says who runs it."""
+    `runs` says who runs it; `write_grad` how its gradient is written, see OpDef."""
     slots = parse_slots(ins), parse_slots(outs)
     more = Traits(**traits)
-    return register(OpDef(kind, None, *slots, dict(attrs or {}), grad=grad, forward=forward, doc=doc, traits=more))
+    return register(OpDef(kind, None, *slots, dict(attrs or {}), grad=grad, write_grad=write_grad, forward=forward, doc=doc, traits=more))

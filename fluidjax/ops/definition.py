@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import numpy as np
 
 from ..errors import FluidTypeError, UnknownOpError, UnsupportedError, near
-from ..ir.desc import FrozenMap
+from ..ir.desc import FrozenMap, OpDesc
 from .attributes import HINTS, REQUIRED, Attr, converted
 from .later import ANY, LATER
 from .traits import Traits
@@ -78,6 +78,24 @@ class Reuse:
     each: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class GradOp:
+    """A gradient op that a function writes (`OpDef.write_grad`): its type, names by slot, attributes."""
+
+    type: str
+    ins: Mapping[str, Sequence[str]]
+    outs: Mapping[str, Sequence[str]]
+    attrs: Mapping[str, Any] = FrozenMap()
+
+
+class GradNames(Protocol):
+    """What such a function asks for names: `taken` of a forward slot or of ``Out@GRAD``, `given` gradients of an input slot."""
+
+    def taken(self, origin: str) -> list[str]: ...
+
+    def given(self, slot: str) -> list[str]: ...
+
+
 @dataclass(frozen=True, eq=False)
 class OpDef:
     """An op type. `fn` is None for ops that only the lowering knows (feed, conditional_block, ...)."""
@@ -91,6 +109,7 @@ class OpDef:
     inplace: Mapping[str, str] = field(default_factory=dict)
     grad: GradDef | None = None
     reuse: tuple[Reuse, ...] = ()
+    write_grad: Callable[[OpDesc, GradNames], list[GradOp]] | None = None  # where neither says what the gradient ops are
     infer: Callable[..., Any] | None = None
     forward: str | None = None  # of a gradient op: the op that it differentiates
     carried: Mapping[str, str] = field(default_factory=dict)  # attributes without meaning here, see grad_reuses
