@@ -23,7 +23,7 @@ import jax
 import numpy as np
 import orbax.checkpoint  # noqa: F401
 
-import fluidjax  # noqa: F401
+import fluidjax.executor
 
 
 def serve(channel: socket.socket) -> dict[str, Any]:
@@ -84,6 +84,7 @@ def become(asked: dict[str, Any]) -> None:
         sys.stdout = io.TextIOWrapper(os.fdopen(1, "wb", 0, closefd=False), encoding="utf-8", write_through=True)
     random.seed()
     np.random.seed()
+    vars(fluidjax.executor)["_PROCESS_SEED"] = int.from_bytes(os.urandom(4), "little")  # drawn when the module is imported
     for name, text in os.environ.items():
         setting = name.lower()
         if name.startswith("JAX_") and text != before.get(name) and hasattr(jax.config, setting):

@@ -146,7 +146,8 @@ def test_programs_of_collective_mode_run_as_they_are(job):
         close(both[0], {n: scopes[0].get(n) for n in first})
 
 
-def test_a_job_of_one_process_is_told_how_to_start():
+def test_a_job_of_one_process_is_told_how_to_start(monkeypatch):
+    monkeypatch.setenv("CPU_NUM", "1")
     made = trainers.net("plain")
     with pytest.raises(ValueError, match="for 2 trainers, but this process runs by itself; start it by python -m fluidjax launch"):
         fluid.ParallelExecutor(False, made[2].name, made[0], num_trainers=2, trainer_id=1)
