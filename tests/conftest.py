@@ -45,6 +45,7 @@ def ordinary_jit(fun: Callable[..., Any], *, compiler_options: dict[str, Any] | 
     return _jit(fun, compiler_options={**ORDINARY, **(compiler_options or {})}, **options)
 
 
+_cache = None
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     _cache = tempfile.TemporaryDirectory(prefix="fluidjax-tests-")
     jax.config.update("jax_compilation_cache_dir", _cache.name)
@@ -59,6 +60,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 # Hypothesis also draws constants from the source of whatever has been imported so far: that depends on which tests ran before.
 _none, _found = providers._local_constants, providers._get_local_constants
 providers._get_local_constants = lambda: _none if settings.default.derandomize else _found()
+
+
+def pytest_unconfigure() -> None:
+    if _cache is not None:
+        _cache.cleanup()
 
 
 @pytest.hookimpl(wrapper=True)
