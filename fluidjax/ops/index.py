@@ -19,6 +19,7 @@ from .bounds import candidates, places, size_of
 from .concrete import concrete, integers, known
 from .conditions import both, inner_axis, rank_from, unset
 from .infer import Spec
+from .reduce import without_nan
 from .registry import Array, Int64, grad_of, op
 from .traits import FREE, Bounds, mixes, row_wise
 
@@ -164,14 +165,14 @@ def _arg(X: Array, pick: Callable[..., Array], axis: int, keepdims: bool, dtype:
 
 @op(outs="Out", rows=row_wise("X", when=both(inner_axis("axis"), unset("flatten")), lod=None))
 def arg_max(X: Array, *, axis: Int64, keepdims: bool = False, dtype: int = -1):
-    """Out = the index of the largest element along `axis`, the first of equals; int64, or `dtype`."""
-    return _arg(X, lax.argmax, axis, keepdims, dtype)
+    """Out = the index of the largest element along `axis`, the first of equals; int64, or `dtype`. nan never wins."""
+    return _arg(without_nan(X, -np.inf), lax.argmax, axis, keepdims, dtype)
 
 
 @op(outs="Out", rows=row_wise("X", when=both(inner_axis("axis"), unset("flatten")), lod=None))
 def arg_min(X: Array, *, axis: Int64, keepdims: bool = False, dtype: int = -1):
-    """Out = the index of the smallest element along `axis`, the first of equals; int64, or `dtype`."""
-    return _arg(X, lax.argmin, axis, keepdims, dtype)
+    """Out = the index of the smallest element along `axis`, the first of equals; int64, or `dtype`. nan never wins."""
+    return _arg(without_nan(X, np.inf), lax.argmin, axis, keepdims, dtype)
 
 
 def _opposite(X: Array) -> Array:
@@ -206,12 +207,22 @@ def _top_k_spec(X: Spec, K: Spec | None, *, k: int) -> tuple[Spec, Spec]:
 
 @op(outs="Out Indices", infer=_top_k_spec, rows=row_wise("X", when=rank_from(2)))
 def top_k(X: Array, K: Array | None, *, k: int = 1):
-    """Out = the k largest along the last dim, in order, Indices (int64) where they are; K goes before k."""
+    """Out = the k largest along the last dim, in order, Indices (int64) where they are; K goes before k.
+
+    Of equals, zeros of both signs among them, the first go first. nan is less than any number, but for k = 1 in first place,
+    where no comparison puts it away.
+    """
     count = integers("top_k", "K", K, None, [k])[0]
     if not 0 < count <= X.shape[-1]:
         raise ShapeError(f"top_k: k is {count}, but X {list(X.shape)} has {X.shape[-1]} in its last dim")
-    out, indices = lax.top_k(X, count)
-    return out, indices.astype(np.int64)
+    if not jnp.issubdtype(X.dtype, jnp.floating):
+        out, indices = lax.top_k(X, count)
+        return out, indices.astype(np.int64)
+    keys = without_nan(X, -np.inf)
+    _, indices = lax.top_k(jnp.where(keys == 0, np.zeros((), X.dtype), keys), count)  # -0.0 would come behind 0.0
+    if count == 1:
+        indices = jnp.where(jnp.isnan(X[..., :1]), 0, indices)
+    return jnp.take_along_axis(X, indices, -1), indices.astype(np.int64)
 
 
 @grad_of("top_k", "X Indices", nograd="K", grad_outs="Out")

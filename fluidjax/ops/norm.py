@@ -59,7 +59,9 @@ def _moments(x: Array, ch: Channels) -> tuple[jax.Array, jax.Array]:
     near = lax.stop_gradient(jnp.mean(lax.slice_in_dim(x, 0, 1, axis=0), ch.others))
     d = x - ch.spread(near)
     shift = jnp.mean(d, ch.others)
-    return near + shift, jnp.maximum(jnp.mean(jnp.square(d), ch.others) - shift * shift, 0)
+    square = jnp.mean(jnp.square(d), ch.others)
+    variance = jnp.where(jnp.isinf(square), square, jnp.maximum(square - shift * shift, 0))
+    return near + shift, variance
 
 
 def affine(x: Array, mean: Array, inverse: Array, scale: Array, bias: Array, ch: Channels) -> jax.Array:

@@ -64,10 +64,11 @@ def lars_momentum(
 ):  # fmt: skip
     """v = mu * Velocity + rate * (Grad + decay * Param), ParamOut = Param - v.
 
-    rate = lr * lars_coeff * |Param| / (|Grad| + decay * |Param|).
+    rate = lr * lars_coeff * |Param| / (|Grad| + decay * |Param|), or lr where one of the norms is 0.
     """
-    size = _norm(Param)
-    rate = _scalar(LearningRate) * lars_coeff * size / (_norm(Grad) + lars_weight_decay * size)
+    size, steep, lr = _norm(Param), _norm(Grad), _scalar(LearningRate)
+    scaled = (size > 0) & (steep > 0)
+    rate = jnp.where(scaled, lr * lars_coeff * size / (steep + lars_weight_decay * size), lr)
     v = mu * Velocity + rate * (Grad + lars_weight_decay * Param)
     return Param - v, v
 
@@ -106,8 +107,7 @@ def adadelta(
     sqrt((AvgSquaredUpdate + epsilon) / (g + epsilon)) * Grad: as in Paddle, where u is written before Param is.
     """
     g = rho * AvgSquaredGrad + (1 - rho) * Grad * Grad
-    square = Grad * Grad / (g + epsilon)
-    u = rho * AvgSquaredUpdate + (1 - rho) * (AvgSquaredUpdate + epsilon) * square
+    u = rho * AvgSquaredUpdate + (1 - rho) * jnp.square(jnp.sqrt((AvgSquaredUpdate + epsilon) / (g + epsilon)) * Grad)
     return Param - jnp.sqrt((u + epsilon) / (g + epsilon)) * Grad, g, u
 
 

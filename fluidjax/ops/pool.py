@@ -27,13 +27,19 @@ _MAX_TAPS = 49
 
 
 def _least(x: Array) -> float:
-    """What a maximum starts from in Paddle: a window without cells has this value."""
-    return float(jnp.finfo(x.dtype).min)
+    """What a maximum starts from in Paddle, in float64 too: a window without greater cells has this value."""
+    return max(float(np.finfo(np.float32).min), float(jnp.finfo(x.dtype).min))
+
+
+def _greater(so_far: jax.Array, x: jax.Array) -> jax.Array:
+    """The maximum, but what follows nan wins, as in Paddle; -inf, which cells outside the input hold, never does."""
+    return jnp.where((so_far > x) | (x == -jnp.inf), so_far, x)
 
 
 def _max(x: Array, win: Windows) -> jax.Array:
     if math.prod(win.sizes) <= _MAX_TAPS:
-        return reduce(jnp.maximum, win.taps(x, _least(x)))
+        least = jnp.asarray(_least(x), x.dtype)
+        return reduce(_greater, win.taps(x, -np.inf), least)
     if win.tiling:
         blocks, inner = win.blocks(x)
         return blocks.max(inner)
@@ -92,7 +98,7 @@ def _unrolled_max_grad(x: Array, out: Array, d_out: Array, win: Windows) -> jax.
         shape[a] = m
     parts: dict[tuple[int, ...], Any] = {}
     taken = None
-    for tap, values in zip(np.ndindex(*win.sizes), win.taps(x, _least(x)), strict=True):
+    for tap, values in zip(np.ndindex(*win.sizes), win.taps(x, -np.inf), strict=True):
         here = values == out
         term = jnp.where(here if taken is None else here & ~taken, d_out, 0)
         taken = here if taken is None else here | taken

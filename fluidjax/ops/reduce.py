@@ -38,12 +38,25 @@ def _prod(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
     return jnp.prod(x, axis, dtype=x.dtype, keepdims=keepdims)
 
 
+def _max(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    return jnp.max(without_nan(x, -np.inf), axis, keepdims=keepdims)
+
+
+def _min(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    return jnp.min(without_nan(x, np.inf), axis, keepdims=keepdims)
+
+
+def without_nan(x: Any, value: float) -> Any:
+    """x with a value in place of nan, which loses every comparison in Paddle."""
+    return jnp.where(jnp.isnan(x), np.asarray(value, x.dtype), x) if jnp.issubdtype(x.dtype, jnp.floating) else x
+
+
 # op type, the reduction, formula, slots that a derived gradient takes, what padded rows count as
 TABLE: list[tuple[str, Callable[..., Any], str, str | None, Rows]] = [
     ("reduce_sum", _sum, "Out = sum of X over `dim`.", "X", reduces(0)),
     ("reduce_mean", _mean, "Out = mean of X over `dim`; of integers rounded toward zero.", "X", reduces(0, mean=True)),
-    ("reduce_max", jnp.max, "Out = max of X over `dim`.", None, reduces("low")),
-    ("reduce_min", jnp.min, "Out = min of X over `dim`.", None, reduces("high")),
+    ("reduce_max", _max, "Out = max of X over `dim`; nan never wins.", None, reduces("low")),
+    ("reduce_min", _min, "Out = min of X over `dim`; nan never wins.", None, reduces("high")),
     ("reduce_prod", _prod, "Out = product of X over `dim`.", None, reduces(1)),
     ("reduce_all", jnp.all, "Out = whether all of X over `dim` are true.", None, reduces(True)),
     ("reduce_any", jnp.any, "Out = whether any of X over `dim` is true.", None, reduces(False)),

@@ -74,10 +74,16 @@ def _pooled(x: Ragged, kind: str) -> tuple[Any, Any]:
 
 
 def _first_max(x: Ragged, sequence: Any) -> tuple[Any, Any]:
-    """The maximum of each sequence and column, and the first row that holds it; -1 where none does (empty, or NaN)."""
+    """The maximum of each sequence and column, and the first row that holds it; -1 in an empty sequence.
+
+    nan wins in a sequence's first row alone, as in Paddle, where nothing compares greater than it.
+    """
     n, rows = x.sequences, jax.lax.stop_gradient(x.rows)
-    most = jax.ops.segment_max(rows, sequence, n)
     number = jnp.arange(x.capacity, dtype=jnp.int32).reshape(-1, *(1,) * (rows.ndim - 1))
+    if jnp.issubdtype(rows.dtype, jnp.floating):
+        begins = number == x.offsets[-1][sequence].reshape(number.shape)
+        rows = jnp.where(jnp.isnan(rows), jnp.where(begins, jnp.inf, -jnp.inf).astype(rows.dtype), rows)
+    most = jax.ops.segment_max(rows, sequence, n)
     behind = np.int32(x.capacity)
     holds = rows == most[jnp.minimum(sequence, n - 1)]
     first = jax.ops.segment_min(jnp.where(holds, number, behind), sequence, n)

@@ -171,6 +171,66 @@ REASONS: list[Reason] = [
         "the root of the square of one element for its size.",
         ((r"frobenius_norm float32 (rows|one element)", ".*", None),),
     ),
+    Reason(
+        "What a comparison with nan leaves",
+        "1.8.5 hands nan to `std::sort` and `std::partial_sort`, whose order is then anybody's. Here `argsort` has nan last, "
+        "in both directions, and `top_k` takes it for less than any number.",
+        ((r"argsort .* nan .*", ".*", None), (r"top_k .* nan k=3", ".*", None)),
+    ),
+    Reason(
+        "The order of equals",
+        "`std::partial_sort` of 1.8.5's `top_k` leaves equal elements in the order of its heap; here the first go first. With "
+        "k = 1 both take the first.",
+        ((r"top_k .* k=3", "(Indices|X@GRAD)", None),),
+    ),
+    Reason(
+        "A factor of zero",
+        "1.8.5's library leaves out a term whose factor is 0, rather than multiply infinity or nan by it.",
+        (
+            (r"sgd .* rate 0", "ParamOut", None),
+            (r"matmul .* alpha=0", ".*", lambda d: np.isnan(d.here)),
+            (r"addmm .*", "Out", lambda d: np.isnan(d.here)),
+        ),
+    ),
+    Reason(
+        "The order of a sum",
+        "Numbers near 3.4e38 are added in another order, so that the sum overflows on the other side.",
+        ((r"reduce_(sum|mean) float32 overflow all", "Out", None),),
+    ),
+    Reason(
+        "Averages that overflow on the way",
+        "1.8.5 takes the variance as E[x^2] - E[x]^2, infinity less infinity, or moves a window along by adding one end and "
+        "taking off the other; here deviations are squared, and windows summed.",
+        (
+            (r"(group_norm|instance_norm) .* great.*", ".*", paddle_nan),
+            (r"group_norm float32 tiny.*", "(Variance|Y)", None),
+            (r"lrn float32 (great|infinite)", ".*", paddle_nan),
+        ),
+    ),
+    Reason(
+        "The mean of infinities",
+        "With an infinite value in the first sample, from whose mean batch_norm's pass measures (docs/numerics.md), the mean is "
+        "nan here also where it is infinite in 1.8.5. Y is nan in both.",
+        ((r"batch_norm .* infinite.*", "(MeanOut|VarianceOut)", None),),
+    ),
+    Reason(
+        "The square root of infinity",
+        "1.8.5's vector code has nan for it in float32 (infinity times its reciprocal root), its scalar code infinity.",
+        (
+            (r"(adagrad|decayed_adagrad|adam|rmsprop) float32.*", ".*", paddle_nan),
+            (r"ftrl float32.*", "(LinearAccumOut|ParamOut)", None),
+        ),
+    ),
+    Reason(
+        "A share in float32",
+        "1.8.5 rounds one over the number of a window's cells to float32 for the gradient of an average pool in float64 too.",
+        ((r"pool2d avg float64.*", "X@GRAD", lambda d: abs(float(d.here) - float(d.paddle[0])) < 1e-6),),
+    ),
+    Reason(
+        "A softmax that overflows",
+        "1.8.5's `sequence_softmax` does not take off the maximum, so a logit above 88 (709 in float64) makes nan of its sequence.",
+        ((r"sequence_softmax .*", ".*", None),),
+    ),
 ]
 
 

@@ -1,0 +1,39 @@
+"""Normalisations: no deviation, one element, huge and tiny numbers, nan, scales of zero."""
+import numpy as np
+
+from ..case import Extreme
+
+NAN, INF = np.nan, np.inf
+PLANES = {
+    "equal": np.full((2, 4, 2), 3.0),
+    "zeros": np.zeros((2, 4, 2)),
+    "one": np.array([[[1.0], [2.0], [-3.0], [0.0]]]),
+    "great": np.array([3e38, -3e38, 1e30, 1, 1e20, 1e19, -1e19, 2, 1, 2, 3, 4, 5, 6, 7, 9]).reshape(2, 4, 2),
+    "tiny": np.array([1e-30, -1e-30, 1e-20, 0, 1e-8, -1e-8, 2e-8, 1e-8, 1, 1.5, 0.5, 1, 0, 0, 0, 1e-3]).reshape(2, 4, 2),
+    "infinite": np.array([INF, 1, 0, 2, -INF, 1, 2, 3, NAN, 1, 2, 3, 4, 5, 6, 7]).reshape(2, 4, 2),
+}
+EPSILONS = (1e-5, 0.0)
+CASES = []
+for dtype in ("float32", "float64"):
+    for what, plane in sorted(PLANES.items()):
+        x = plane.astype(dtype)
+        scale, bias = np.array([1, 0, -2, 0.5], dtype), np.array([0, 1, 0, -1], dtype)
+        spread = [np.full(4 * x.shape[2], v, dtype) for v in (2, 1)]
+        x4 = x.reshape(x.shape + (1,))
+        for epsilon in EPSILONS:
+            name, attrs = "%s %s%s" % (dtype, what, "" if epsilon else ", no epsilon"), {"epsilon": epsilon}
+            given = {"X": x4, "Scale": scale, "Bias": bias}
+            params = ["X", "Scale", "Bias"] if what in ("equal", "zeros", "one") else []  # else rounding decides
+            running = dict(given, Mean=np.zeros(4, dtype), Variance=np.ones(4, dtype))
+            if what != "one":  # passed through: its saved statistics are left uninitialised in 1.8.5
+                CASES += [Extreme(name, "batch_norm", running, attrs, ["Y", "MeanOut", "VarianceOut"], params, of=["Y"],
+                                  inplace={"MeanOut": "Mean", "VarianceOut": "Variance"})]
+            CASES += [Extreme(name, "layer_norm", {"X": x, "Scale": spread[0], "Bias": spread[1]}, attrs, ["Y", "Mean", "Variance"],
+                              params, of=["Y"]),
+                      Extreme(name, "group_norm", given, dict(attrs, groups=2), ["Y", "Mean", "Variance"], params, of=["Y"]),
+                      Extreme(name, "instance_norm", given, attrs, ["Y", "SavedMean", "SavedVariance"], params, of=["Y"]),
+                      Extreme(name, "norm", {"X": x}, dict(attrs, axis=1), ["Out", "Norm"], params[:1], of=["Out"])]
+        if dtype == "float32":
+            CASES += [Extreme("%s %s" % (dtype, what), "lrn", {"X": x4}, {}, ["Out", "MidOut"], ["X"], of=["Out"])]
+    CASES += [Extreme(dtype, "affine_channel", {"X": PLANES["infinite"].astype(dtype).reshape(2, 4, 2, 1), "Scale": np.array([0, 1, -1, 2], dtype),
+                                                "Bias": np.array([0, INF, 0, NAN], dtype)}, {"data_layout": "NCHW"}, grad=["X", "Scale", "Bias"])]
