@@ -16,7 +16,7 @@ from .running import Run
 
 THEIRS: dict[str, dict[str, float]] = json.loads((Path(__file__).parents[1] / "data" / "averages_1.8.5.json").read_text())
 KINDS = list(samples(SHAPES[0], 0))
-LAST_DIGIT = float(np.finfo(np.float32).eps)  # below it an error says nothing
+LAST_DIGITS = 2 * float(np.finfo(np.float32).eps)  # within them it is chance who is nearer
 
 
 def named(results: tuple[dict[str, Any], dict[str, Any]]) -> dict[str, np.ndarray]:
@@ -46,4 +46,4 @@ def test_no_further_from_float64_than_paddle(kind: str, shape: tuple[int, ...]) 
     for ratio in RATIOS:
         theirs = THEIRS[f"{kind} {'x'.join(map(str, shape))} {ratio}"]
         for key, mine in errors(kind, shape, ratio).items():
-            assert mine <= max(1.5 * theirs[key], LAST_DIGIT), f"{kind}'s {key} at mean / deviation = {ratio}"
+            assert mine <= max(1.5 * theirs[key], LAST_DIGITS), f"{kind}'s {key} at mean / deviation = {ratio}"
