@@ -442,6 +442,32 @@ def test_nan_check_names_op_and_variable(scope):
         fluid.set_flags({"FLAGS_check_nan_inf": False})
 
 
+def test_nan_check_looks_at_what_a_block_leaves(scope):
+    with fresh() as (main, _):
+        x = fluid.data("x", [2])
+        out = layers.fill_constant([2], "float32", 1.0)
+        with layers.Switch() as switch, switch.case(layers.fill_constant([1], "float32", 0.0) < layers.reduce_sum(x)):
+            layers.assign(layers.log(x), out)
+    fluid.set_flags({"FLAGS_check_nan_inf": True})
+    try:
+        exe = fluid.Executor()
+        with pytest.raises(NanInfError, match=r"op 'conditional_block' .*wrote NaN or infinity to 'fill_constant_0.tmp_0'"):
+            exe.run(main, feed={"x": np.array([-1, 2], np.float32)}, fetch_list=[out])
+        assert exe.run(main, feed={"x": np.array([-1, -2], np.float32)}, fetch_list=[out])[0].tolist() == [1, 1]
+    finally:
+        fluid.set_flags({"FLAGS_check_nan_inf": False})
+
+
+def test_no_gradient_passes_by_a_block(scope):
+    """The block may give y another value, so y's gradient is not that of its first writer."""
+    with fresh():
+        y = layers.scale(layers.create_parameter([3], "float32", name="w"), 1.0)
+        with layers.Switch() as switch, switch.case(layers.fill_constant([1], "bool", True)):
+            layers.assign(layers.scale(y, 5.0), y)
+        with pytest.raises(NotImplementedError, match=r"gradient of op 'conditional_block' \(.*test_executor.py:\d+\) is not there yet"):
+            fluid.optimizer.SGD(0.1).minimize(layers.mean(y))
+
+
 def test_nan_check_keeps_the_state(scope):
     main, startup, loss, _ = line()
     exe = fluid.Executor()

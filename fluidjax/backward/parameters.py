@@ -13,7 +13,7 @@ from ..graph.program import Program
 from ..graph.variable import Parameter, Variable
 from .differentiate import Differentiation
 from .draft import Draft, grad_name
-from .path import op_path, refuse_blocks, refuse_shared, stopped, unused
+from .path import op_path, refuse_shared, refuse_unwritten, stopped, unused
 
 
 def append_backward(
@@ -40,7 +40,7 @@ def append_backward(
     no_grad = stopped(program, no_grad_set)
     path = op_path(block, {loss.name}, set(), no_grad)
     no_grad |= unused(block, path, {loss.name}, no_grad)
-    refuse_blocks(path)
+    refuse_unwritten(path)
     start = len(block.ops)
     call = Differentiation(program)
     drafts = call.drafts(block, path, {grad_name(n) for n in no_grad}, {grad_name(loss.name)})

@@ -10,6 +10,7 @@ from ..graph.block import Block
 from ..graph.program import Program
 from ..graph.variable import Variable
 from ..ir.desc import OpDesc
+from ..ops.definition import Unwritten
 from ..ops.registry import lookup
 from .draft import forward_name, grad_name
 from .rules import has_grad
@@ -60,13 +61,12 @@ def unused(block: Block, path: Sequence[OpDesc], targets: set[str], no_grad: set
     return found
 
 
-def refuse_blocks(path: Sequence[OpDesc]) -> None:
+def refuse_unwritten(path: Sequence[OpDesc]) -> None:
+    """Raises UnsupportedError where gradients would flow through an op whose gradient is not there yet."""
     for op in path:
-        if op.blocks and lookup(op.type).write_grad is None:
-            raise UnsupportedError(
-                f"the gradient of op '{op.type}' ({op.loc}) is not there yet: keep control flow off the path from the "
-                "parameters to the loss"
-            )
+        gradient = lookup(op.type).write_grad
+        if isinstance(gradient, Unwritten):
+            raise UnsupportedError(f"the gradient of op '{op.type}' ({op.loc}) is not there yet: {gradient.advice}")
 
 
 def refuse_shared(program: Program) -> None:

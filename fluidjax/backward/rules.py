@@ -12,7 +12,7 @@ from typing import Any
 
 from ..base.roles import OP_ROLE, OP_ROLE_VAR
 from ..ir.desc import EMPTY, FrozenMap, OpDesc
-from ..ops.definition import GradOp
+from ..ops.definition import GradOp, Unwritten
 from ..ops.registry import GRAD, GradDef, OpDef, Reuse, lookup
 from .draft import Draft, grad_name
 
@@ -70,6 +70,7 @@ def gradient_ops(op: OpDesc, no_grad: Set[str]) -> tuple[list[Draft], dict[str, 
 
 def _drafts(definition: OpDef, names: Names, attrs: dict[str, Any]) -> list[Draft]:
     if definition.write_grad is not None:
+        assert not isinstance(definition.write_grad, Unwritten)  # path.refuse_unwritten saw to it
         return [_written(made) for made in definition.write_grad(names.op, names)]
     if definition.reuse:
         return [d for reuse in definition.reuse for d in _reused(reuse, names, attrs)]

@@ -13,7 +13,7 @@ from ..graph.variable import Variable
 from ..ir.desc import VarDesc
 from .differentiate import Differentiation
 from .draft import Draft, grad_name
-from .path import op_path, refuse_blocks, refuse_shared, stopped
+from .path import op_path, refuse_shared, refuse_unwritten, stopped
 
 
 def gradients(
@@ -31,7 +31,7 @@ def gradients(
     program, block = outs[0].block.program, outs[0].block.program.global_block()
     no_grad = stopped(program, no_grad_set)
     path = op_path(block, {t.name for t in outs}, {i.name for i in ins}, no_grad)
-    refuse_blocks(path)
+    refuse_unwritten(path)
     call = Differentiation(program)
     replaced = {grad_name(t.name): g.name for t, g in zip(outs, given, strict=True) if g is not None}
     start = [d for t, g in zip(outs, given, strict=True) if g is None for d in _ones(block, t)]

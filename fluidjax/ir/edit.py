@@ -12,7 +12,7 @@ from .desc import BlockDesc, BlockRef, FrozenMap, OpDesc, ProgramDesc, VarDesc
 
 # Bits of the attribute op_role.
 FORWARD, BACKWARD, OPTIMIZE, RPC, DIST, LRSCHED, LOSS = 0, 1, 2, 4, 8, 16, 256
-_NAME_ATTRS = ("op_role_var", "skip_eager_deletion_vars", *walk.HIDDEN_NAMES)  # attributes that hold variable names
+_NAME_ATTRS = ("op_role_var", "skip_eager_deletion_vars")  # attributes that hold variable names; more in walk.hidden_names
 
 
 def role(op: OpDesc) -> int:
@@ -58,7 +58,8 @@ def add_vars(desc: ProgramDesc, idx: int, vars: Iterable[VarDesc]) -> ProgramDes
 
 def rename_op(op: OpDesc, mapping: Mapping[str, str]) -> OpDesc:
     """`op` with the names of its slots, and of attributes that hold names (op_role_var), replaced."""
-    attrs = {a: _renamed(v, mapping) for a in _NAME_ATTRS if isinstance(v := op.attrs.get(a), tuple)}
+    listed = {a: v for a in _NAME_ATTRS if isinstance(v := op.attrs.get(a), tuple)} | walk.hidden_names(op)
+    attrs = {a: _renamed(v, mapping) for a, v in listed.items()}
     return replace(
         op,
         inputs=FrozenMap({slot: _renamed(names, mapping) for slot, names in op.inputs.items()}),

@@ -5,15 +5,15 @@ Everything here is linear in the size of the program and follows sub-blocks with
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from .desc import EMPTY, BlockDesc, OpDesc, ProgramDesc, VarDesc
 
 Version = tuple[str, int]  # (name, k): the value of `name` after k writes in this block
 
-# Attributes that list variable names which no slot shows: the per-step names inside a recurrent op's block.
-HIDDEN_NAMES = ("states", "ex_states")
+# Lists of strings that say nothing of which variables an op is about.
+_HINTS = frozenset({"op_role_var", "op_callstack", "skip_eager_deletion_vars"})
 FEEDABLE_KINDS = frozenset({"LOD_TENSOR", "SELECTED_ROWS"})
 
 
@@ -123,6 +123,19 @@ def writes_with_subblocks(desc: ProgramDesc, op: OpDesc) -> tuple[str, ...]:
     return own + _extra(own, (name for idx in op.blocks for name in captured(desc, idx).writes))
 
 
+def written_outside(desc: ProgramDesc, op: OpDesc) -> tuple[str, ...]:
+    """What the op's sub-blocks write outside, each name once."""
+    return tuple(dict.fromkeys(name for idx in op.blocks for name in captured(desc, idx).writes))
+
+
+def hidden_names(op: OpDesc) -> dict[str, tuple[str, ...]]:
+    """Attributes that list variables which no slot shows: lists of strings of an op with blocks (a recurrent op's states)."""
+    if not op.blocks:
+        return {}
+    lists = ((attr, value) for attr, value in op.attrs.items() if attr not in _HINTS and isinstance(value, tuple))
+    return {attr: value for attr, value in lists if value and all(isinstance(v, str) for v in value)}
+
+
 def _extra(own: tuple[str, ...], more: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in dict.fromkeys(more) if name not in own)
 
@@ -149,11 +162,16 @@ def persistables(desc: ProgramDesc) -> dict[str, VarDesc]:
     return found
 
 
-def uses(desc: ProgramDesc, ops: Iterable[OpDesc], skipped: bool = True) -> tuple[dict[str, OpDesc], dict[str, None]]:
+Carried = Callable[[ProgramDesc, OpDesc], Iterable[str]]
+
+
+def uses(
+    desc: ProgramDesc, ops: Iterable[OpDesc], carried: Carried = written_outside
+) -> tuple[dict[str, OpDesc], dict[str, None]]:
     """Names that `ops` of block 0 read before one of them has written them, with their first reader; and all names written.
 
-    What sub-blocks read from outside counts with their op. skipped: so does what they write there, for a block that does
-    not run leaves the old value.
+    What sub-blocks read from outside counts with their op, and so do the names that it carries: those whose old value may
+    be left, by default what the blocks write outside, for they may not run.
     """
     first: dict[str, OpDesc] = {}
     written: dict[str, None] = {}
@@ -161,8 +179,7 @@ def uses(desc: ProgramDesc, ops: Iterable[OpDesc], skipped: bool = True) -> tupl
         names: Iterable[str] = op.reads
         if op.blocks:
             below = [name for idx in op.blocks for name in exposed(desc, idx)]
-            kept = [name for idx in op.blocks for name in captured(desc, idx).writes] if skipped else ()
-            names = (*op.reads, *below, *kept)
+            names = (*op.reads, *below, *carried(desc, op))
         for name in names:
             if name not in written:
                 first.setdefault(name, op)
@@ -180,7 +197,7 @@ def free_names(desc: ProgramDesc) -> tuple[str, ...]:
     def fed(var: VarDesc | None) -> bool:
         return var is None or (not var.persistable and var.kind in FEEDABLE_KINDS)
 
-    return tuple(name for name in uses(desc, desc.blocks[0].ops, skipped=False)[0] if fed(vars.get(name)))
+    return tuple(name for name in uses(desc, desc.blocks[0].ops, lambda *_: ())[0] if fed(vars.get(name)))
 
 
 def replaces(block: BlockDesc, op: OpDesc) -> tuple[str, ...]:
@@ -261,9 +278,7 @@ def mentions(desc: ProgramDesc) -> set[str]:
     for _, op in ops(desc):
         for names in (*op.inputs.values(), *op.outputs.values()):
             found.update(names)
-        for attr in HIDDEN_NAMES:
-            value = op.attrs.get(attr, ())
-            if isinstance(value, tuple):
-                found.update(v for v in value if isinstance(v, str))
+        for names in hidden_names(op).values():
+            found.update(names)
     found.discard(EMPTY)
     return found

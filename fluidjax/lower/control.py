@@ -1,14 +1,14 @@
-"""Ops that are more than a function of arrays: they hold blocks, or talk to the host."""
+"""What a control op sees while it is lowered; and the refusal of programs whose ops nobody here runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
-from ..errors import EnforceNotMet, MixesRows, UnsupportedError
+from ..errors import MixesRows, UnsupportedError
 from ..ir import walk
 from ..ir.desc import OpDesc, ProgramDesc
 from ..ops.ragged import Ragged
@@ -20,6 +20,38 @@ from .env import Context, Env, read
 RunBlock = Callable[[int, Env, Context], None]
 
 
+@dataclass(frozen=True)
+class ControlCall:
+    """One run of a control op (the protocol ``Call`` of ops/control_interface.py)."""
+
+    op: OpDesc
+    env: Env
+    context: Context
+    runner: RunBlock
+
+    @property
+    def desc(self) -> ProgramDesc:
+        return self.context.desc
+
+    def read(self, name: str) -> Any:
+        return read(self.env, name, self.op)
+
+    def exact(self, name: str, value: Any) -> Any:
+        if isinstance(value, SelectedRows):
+            raise UnsupportedError(f"op '{self.op.type}' takes plain arrays, but {name!r} is sparse (SELECTED_ROWS)")
+        if not isinstance(value, Ragged):
+            return value
+        if value.padded:
+            raise MixesRows(f"op '{self.op.type}' takes the rows of {name!r} as a whole, so it needs exact sizes")
+        return value.rows
+
+    def run_block(self, idx: int, env: Env, iteration: Any = None) -> None:
+        context = self.context
+        if iteration is not None and context.key is not None:
+            context = replace(context, key=jax.random.fold_in(context.key, iteration))
+        self.runner(idx, env, context)
+
+
 def refuse_remote(desc: ProgramDesc) -> None:
     """Raises UnsupportedError for a program of a parameter-server job, naming its first op that talks to others."""
     for idx, op in walk.ops(desc):
@@ -29,71 +61,3 @@ def refuse_remote(desc: ProgramDesc) -> None:
                 "run all programs of the job in this process with fluid.dist.LocalJob.of(transpiler), start the script with "
                 "`python -m fluidjax launch`, or run the program as it was before transpile"
             )
-
-
-def conditional_block(op: OpDesc, env: Env, ctx: Context, run_block: RunBlock) -> None:
-    """Run the sub-block if the condition holds; what it writes outside keeps its old value otherwise.
-
-    With ``is_scalar_condition`` the condition is one boolean; without, the block runs if any input has elements.
-    """
-    idx = op.attrs["sub_block"].idx
-    if not op.attrs.get("is_scalar_condition", False):
-        if all(exact_rows(op.type, n, read(env, n, op)).size for n in op.input("Input")):
-            run_block(idx, env, ctx)
-        return
-    outer = set(ctx.desc.blocks[idx].vars)
-    written = [n for n in walk.captured(ctx.desc, idx).writes if n not in outer]
-    missing = [n for n in written if n not in env]
-    if missing:
-        raise EnforceNotMet(
-            f"op 'conditional_block' writes {missing[0]!r}, which has no value for the case that its condition is false; "
-            "give it one before the block"
-        )
-    (name,) = op.input("Cond")
-    ragged = [n for n in written if isinstance(env[n], Ragged)]
-    if ragged:
-        raise UnsupportedError(f"op 'conditional_block' writes {ragged[0]!r}, which holds ragged rows; a block can write plain arrays")
-    old = {n: jnp.asarray(exact_rows(op.type, n, env[n])) for n in written}
-
-    def taken(values: dict[str, Any]) -> dict[str, Any]:
-        inner = {**env, **values}
-        run_block(idx, inner, ctx)
-        inner.update({n: exact_rows(op.type, n, inner[n]) for n in written})
-        return {n: jnp.asarray(inner[n], values[n].dtype).reshape(values[n].shape) for n in written}
-
-    env.update(jax.lax.cond(read(env, name, op).reshape(()), taken, dict, old))
-
-
-def exact_rows(kind: str, name: str, value: Any) -> Any:
-    """The array of a value that may be ragged. Raises MixesRows for padded rows, UnsupportedError for sparse ones."""
-    if isinstance(value, SelectedRows):
-        raise UnsupportedError(f"op '{kind}' takes plain arrays, but {name!r} is sparse (SELECTED_ROWS)")
-    if not isinstance(value, Ragged):
-        return value
-    if value.padded:
-        raise MixesRows(f"op '{kind}' takes the rows of {name!r} as a whole, so it needs exact sizes")
-    return value.rows
-
-
-def print_op(op: OpDesc, env: Env, ctx: Context, run_block: RunBlock) -> None:
-    """Print a value from inside the step, and pass it on."""
-    (name,) = op.input("In")
-    value = exact_rows(op.type, name, read(env, name, op))
-    message = str(op.attrs.get("message") or "").replace("{", "{{").replace("}", "}}")
-    if op.attrs.get("is_forward", True):
-        jax.debug.print(message + " " + name + " {value}", value=value)
-    for out in op.output("Out"):
-        env[out] = env[name]
-
-
-def delete_var(op: OpDesc, env: Env, ctx: Context, run_block: RunBlock) -> None:
-    """Forget values; only running op by op gets here."""
-    for name in op.reads:
-        env.pop(name, None)
-
-
-HANDLERS: dict[str, Callable[[OpDesc, Env, Context, RunBlock], None]] = {
-    "conditional_block": conditional_block,
-    "delete_var": delete_var,
-    "print": print_op,
-}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from ..ir import walk
-from ..ir.desc import OpDesc
+from ..ir.desc import OpDesc, ProgramDesc
 from ..ops.registry import lookup
 from ..ops.traits import ALL
 from .env import drawn_alike
@@ -23,25 +24,49 @@ def divergent(step: Step, already: Iterable[str] = ()) -> frozenset[str]:
     while True:
         differs = {**dict.fromkeys(step.feeds, True), **dict.fromkeys(own, True)}
         for op in step.ops:
-            _follow(step, op, differs)
+            _follow(step.desc, op, differs)
         now = own | {n for n in step.writes if differs.get(n, False)}
         if now == own:
             return own
         own = now
 
 
-def _follow(step: Step, op: OpDesc, differs: dict[str, bool]) -> None:
-    if op.type == "conditional_block" and not any(differs.get(n, False) for n in op.input("Cond")):
-        inside = dict(differs)  # all ranks run the block, or none does
-        for below in step.desc.blocks[op.attrs["sub_block"].idx].ops:
-            _follow(step, below, inside)
-        differs.update({n: inside.get(n, False) or differs.get(n, False) for n in walk.writes_with_subblocks(step.desc, op)})
-        return
-    reads = walk.reads_with_subblocks(step.desc, op) if op.blocks else op.reads
+@dataclass(frozen=True)
+class _Ranks:
+    """What a control op's own rule sees (the protocol ``Ranks`` of ops/control_interface.py)."""
+
+    desc: ProgramDesc
+    op: OpDesc
+    differs: dict[str, bool]
+
+    def any(self, names: Iterable[str]) -> bool:
+        return any(self.differs.get(n, False) for n in names)
+
+    def through(self, idx: int) -> Mapping[str, bool]:
+        inside = dict(self.differs)
+        for below in self.desc.blocks[idx].ops:
+            _follow(self.desc, below, inside)
+        return inside
+
+    def alone(self) -> None:
+        _each_alone(self.desc, self.op, self.differs)
+
+
+def _follow(desc: ProgramDesc, op: OpDesc, differs: dict[str, bool]) -> None:
+    own_rule = lookup(op.type).control.divergence
+    if own_rule is None:
+        _each_alone(desc, op, differs)
+    else:
+        own_rule(_Ranks(desc, op, differs))
+
+
+def _each_alone(desc: ProgramDesc, op: OpDesc, differs: dict[str, bool]) -> None:
+    """By the op's traits: an output differs where an input does, or the op draws, but for what a collective makes alike."""
+    reads = walk.reads_with_subblocks(desc, op) if op.blocks else op.reads
     ranks = lookup(op.type).traits.ranks
-    here = any(differs.get(n, False) for n in reads) or ranks.scatters or _draws(step, op)
+    here = any(differs.get(n, False) for n in reads) or ranks.scatters or _draws(desc, op)
     followed = {out: any(differs.get(n, False) for n in op.input(source)) for out, source in ranks.follows.items()}
-    for name in walk.writes_with_subblocks(step.desc, op) if op.blocks else op.writes:
+    for name in walk.writes_with_subblocks(desc, op) if op.blocks else op.writes:
         differs[name] = here
     for slot in op.outputs if ranks.agree == ALL else ranks.agree:
         differs.update(dict.fromkeys(op.output(slot), False))
@@ -49,6 +74,6 @@ def _follow(step: Step, op: OpDesc, differs: dict[str, bool]) -> None:
         differs.update(dict.fromkeys(op.output(out), value))
 
 
-def _draws(step: Step, op: OpDesc) -> bool:
-    below = (o for i in walk.nested(step.desc, op.blocks) for o in step.desc.blocks[i].ops) if op.blocks else ()
+def _draws(desc: ProgramDesc, op: OpDesc) -> bool:
+    below = (o for i in walk.nested(desc, op.blocks) for o in desc.blocks[i].ops) if op.blocks else ()
     return any(lookup(o.type).random and not drawn_alike(o) for o in (op, *below))

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 
 from ..ir.desc import OpDesc
-from ..ops.registry import traits
+from ..ops.registry import control, traits
 from ..ops.traits import Runs
 from .step import Step
 
@@ -27,8 +27,8 @@ class OpByOp(Step):
 
     @cached_property
     def ops(self) -> tuple[OpDesc, ...]:
-        """All ops but those of the host; delete_var is one that this step runs itself."""
-        return tuple(op for op in self.desc.blocks[0].ops if op.type == "delete_var" or traits(op.type).runs is not Runs.HOST)
+        """All ops but those that only the host can run; delete_var is one that this step runs itself."""
+        return tuple(op for op in self.desc.blocks[0].ops if traits(op.type).runs is not Runs.HOST or control(op.type).lower)
 
     def measured(
         self, state: Mapping[str, Any], feed: Mapping[str, Any], key: jax.Array | None = None

@@ -19,10 +19,10 @@ from ..errors import EnforceNotMet, FeedError, FetchError, FluidError, MixesRows
 from ..ir import text, walk
 from ..ir.desc import EMPTY, OpDesc, ProgramDesc, VarDesc
 from ..ops.ragged import Ragged
-from ..ops.registry import GRAD, HINTS, REGISTRY, lookup, pullback, traits
+from ..ops.registry import GRAD, HINTS, REGISTRY, control, lookup, pullback, traits
 from ..ops.selected import SelectedRows
 from ..ops.traits import Runs
-from . import control
+from .control import ControlCall, refuse_remote
 from .env import Context, Env, op_key, read_slots, requested, write_slots
 from .rows import is_ragged, treat
 from .selected import is_sparse, treat_sparse
@@ -41,7 +41,7 @@ class Step:
     literal: bool = False
 
     def __post_init__(self) -> None:
-        control.refuse_remote(self.desc)
+        refuse_remote(self.desc)
         unknown = unsupported(self.desc, self.ops)
         if unknown:
             raise UnsupportedError(f"the program needs {len(unknown)} op types that are not there: {', '.join(unknown)}")
@@ -68,7 +68,7 @@ class Step:
     @cached_property
     def _uses(self) -> tuple[dict[str, OpDesc], dict[str, None]]:
         """Names read before they are written, with their first reader; and all names written."""
-        return walk.uses(self.desc, self.ops)
+        return walk.uses(self.desc, self.ops, carried)
 
     @cached_property
     def reads(self) -> tuple[str, ...]:
@@ -164,6 +164,11 @@ class Step:
         return "" if op is None else f": op '{op.type}'" + (f" ({op.loc})" if op.loc else "") + " reads it"
 
 
+def carried(desc: ProgramDesc, op: OpDesc) -> Iterable[str]:
+    """The names whose value before an op with blocks may be what is left after it."""
+    return control(op.type).carried(desc, op)
+
+
 def unsupported(desc: ProgramDesc, ops: Iterable[OpDesc] | None = None) -> list[str]:
     """Op types that cannot run, of `ops` (default: all of block 0) and the blocks below them, sorted."""
     top = tuple(desc.blocks[0].ops if ops is None else ops)
@@ -205,9 +210,9 @@ def run_op(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) -> N
     """Run one op. `gradients`: the gradient ops that will use its pullback."""
     try:
         with jax.named_scope(op.type):
-            handler = control.HANDLERS.get(op.type)
-            if handler is not None:
-                handler(op, env, ctx, run_block)
+            lower = lookup(op.type).control.lower
+            if lower is not None:
+                lower(ControlCall(op, env, ctx, run_block))
             else:
                 _run_plain(op, env, ctx, gradients)
         if ctx.watch is not None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ..errors import UnknownOpError, near
 from .attributes import HINTS, REQUIRED
+from .control_interface import ControlOp
 from .definition import OpDef, canonical
 from .traits import Traits
 
@@ -54,3 +55,12 @@ def traits(kind: str) -> Traits:
     """The traits of an op type; those of an op that says nothing where the type is unknown."""
     found = REGISTRY.get(kind)
     return found.traits if found else _NONE
+
+
+_PLAIN = ControlOp()
+
+
+def control(kind: str) -> ControlOp:
+    """What an op type is as a control op; the same for all that are none, and for unknown ones."""
+    found = REGISTRY.get(kind)
+    return found.control if found else _PLAIN

@@ -29,7 +29,8 @@ from ..errors import FluidTypeError
 from ..ir.desc import FrozenMap
 from .attributes import ATTR_TYPES, Array, Attr
 from .catalog import register
-from .definition import GradDef, OpDef, Slot
+from .control_interface import ControlOp
+from .definition import GradDef, OpDef, Slot, Unwritten, WriteGrad
 from .derivative import add_grad, plain_graddef, vjp_rule
 from .ragged import Ragged
 from .selected import SelectedRows
@@ -123,11 +124,17 @@ def signature(fn: Callable[..., Any]) -> tuple[tuple[Slot, ...], dict[str, Attr]
 
 def control_op(
     kind: str, *, ins: str = "", outs: str = "", attrs: Mapping[str, Attr] | None = None,
-    grad: GradDef | None = None, write_grad: Callable[..., Any] | None = None, forward: str | None = None, doc: str = "",
-    **traits: Unpack[Given],
+    grad: GradDef | None = None, write_grad: WriteGrad | Unwritten | None = None, forward: str | None = None, doc: str = "",
+    control: ControlOp | None = None, **traits: Unpack[Given],
 ) -> OpDef:  # fmt: skip
-    """Declare an op that is no function of arrays (it has sub-blocks, or talks to the host). Trait
-    `runs` says who runs it; `write_grad` how its gradient is written, see OpDef."""
-    slots = parse_slots(ins), parse_slots(outs)
-    more = Traits(**traits)
-    return register(OpDef(kind, None, *slots, dict(attrs or {}), grad=grad, write_grad=write_grad, forward=forward, doc=doc, traits=more))
+    """Declare an op that is no function of arrays: it has sub-blocks, or talks to the host or to other processes.
+
+    Trait `runs` says who runs it, `control` how (control_interface.py; None: no step does), `write_grad` how its gradient
+    is written, see OpDef.
+    """
+    return register(
+        OpDef(
+            kind, None, parse_slots(ins), parse_slots(outs), dict(attrs or {}), grad=grad, write_grad=write_grad,
+            forward=forward, doc=doc, traits=Traits(**traits), control=control or ControlOp(),
+        )
+    )  # fmt: skip

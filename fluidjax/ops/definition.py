@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import FluidTypeError, UnknownOpError, UnsupportedError, near
 from ..ir.desc import FrozenMap, OpDesc
 from .attributes import HINTS, REQUIRED, Attr, converted
+from .control_interface import ControlOp
 from .later import ANY, LATER
 from .traits import Traits
 
@@ -96,9 +97,19 @@ class GradNames(Protocol):
     def given(self, slot: str) -> list[str]: ...
 
 
+WriteGrad = Callable[[OpDesc, GradNames], list[GradOp]]
+
+
+@dataclass(frozen=True, slots=True)
+class Unwritten:
+    """In place of such a function: gradients flow through the op in Paddle, and to ask for them here is an error with this advice."""
+
+    advice: str
+
+
 @dataclass(frozen=True, eq=False)
 class OpDef:
-    """An op type. `fn` is None for ops that only the lowering knows (feed, conditional_block, ...)."""
+    """An op type. `fn` is None for ops that are no function of arrays; `control` then says what they are."""
 
     type: str
     fn: Callable[..., Any] | None
@@ -109,13 +120,14 @@ class OpDef:
     inplace: Mapping[str, str] = field(default_factory=dict)
     grad: GradDef | None = None
     reuse: tuple[Reuse, ...] = ()
-    write_grad: Callable[[OpDesc, GradNames], list[GradOp]] | None = None  # where neither says what the gradient ops are
+    write_grad: WriteGrad | Unwritten | None = None  # where neither says what the gradient ops are
     infer: Callable[..., Any] | None = None
     forward: str | None = None  # of a gradient op: the op that it differentiates
     carried: Mapping[str, str] = field(default_factory=dict)  # attributes without meaning here, see grad_reuses
     derived: bool = False  # of a gradient op: its rule is jax.vjp of the forward op
     doc: str = ""
     traits: Traits = field(default_factory=Traits)
+    control: ControlOp = ControlOp()
     defaults: Mapping[str, Any] = field(default_factory=dict)  # attribute defaults as descs hold them
     _input_names: frozenset[str] = frozenset()
     _output_names: frozenset[str] = frozenset()

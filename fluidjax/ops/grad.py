@@ -44,7 +44,6 @@ TABLE: dict[str, tuple[Reuse, ...]] = {
     "increment": (Reuse("increment", {"X": "Out"}, {"Out": "X"}, lambda a: {**a, "step": -a.get("step", 1.0)}),),
     "split": (Reuse("concat", {**_X, "AxisTensor": "AxisTensor"}, _OUT),),
     "unbind": (Reuse("stack", _X, {"Y": "X@GRAD"}),),
-    "print": (Reuse("print", {"In": "Out@GRAD"}, {"Out": "In@GRAD"}, lambda a: {**a, "is_forward": False}),),
     "reduce_sum_grad": (Reuse("reduce_sum", {"X": "X@GRAD@GRAD"}, {"Out": "Out@GRAD@GRAD"}),),
     "reduce_mean_grad": (Reuse("reduce_mean", {"X": "X@GRAD@GRAD"}, {"Out": "Out@GRAD@GRAD"}),),
     "expand_grad": (

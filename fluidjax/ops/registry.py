@@ -2,7 +2,7 @@
 
 - attributes.py: annotations and Paddle's attribute types; definition.py: what a declaration says, as values;
 - catalog.py: all op types by name; declare.py: ``@op``; derivative.py: ``@grad_of`` and gradients by jax.vjp;
-- traits.py: what an op is besides what it computes.
+- traits.py: what an op is besides what it computes; control_interface.py: what one is that is no function of arrays.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from ..base.dtypes import VarType
 from ..ir.desc import BlockRef
 from .attributes import HINTS, REQUIRED, Array, Attr, Bools, Floats, Int64, Ints, Longs, Strs
-from .catalog import REGISTRY, attr_type, having, lookup, register, traits
+from .catalog import REGISTRY, attr_type, control, having, lookup, register, traits
 from .declare import control_op, op, parse_slots, signature
 from .definition import GRAD, GradDef, OpDef, Reuse, Slot, canonical
 from .derivative import add_grad, grad_of, grad_reuses, pullback
@@ -20,5 +20,6 @@ from .selected import SelectedRows
 __all__ = [
     "GRAD", "HINTS", "REGISTRY", "REQUIRED", "Array", "Attr", "BlockRef", "Bools", "Floats", "GradDef", "Int64", "Ints",
     "Longs", "OpDef", "Ragged", "Reuse", "SelectedRows", "Slot", "Strs", "VarType", "add_grad", "attr_type", "canonical",
-    "control_op", "grad_of", "grad_reuses", "having", "lookup", "op", "parse_slots", "pullback", "register", "signature", "traits",
+    "control", "control_op", "grad_of", "grad_reuses", "having", "lookup", "op", "parse_slots", "pullback", "register", "signature",
+    "traits",
 ]  # fmt: skip

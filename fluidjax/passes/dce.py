@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from ..ir import edit, walk
 from ..ir.desc import OpDesc, ProgramDesc
-from ..ops.registry import traits
+from ..ops.registry import control, traits
 from .base import Note, Params, Pass, Rewrite, did, register
 
 
@@ -20,7 +20,7 @@ def live_ops(desc: ProgramDesc, needed: Iterable[str]) -> list[bool]:
         writes = walk.writes_with_subblocks(desc, op) if op.blocks else tuple(op.writes)
         used = traits(op.type).runs.acts or not writes or not live.isdisjoint(writes)
         alive.append(used)
-        if used and op.type != "delete_var":
+        if used and control(op.type).frees is None:
             walk.step_back(desc, op, live)
     return alive[::-1]
 
@@ -37,13 +37,14 @@ def without_dead(desc: ProgramDesc, needed: Iterable[str]) -> tuple[ProgramDesc,
 
 
 def _without_idle_deletions(ops: Iterable[OpDesc]) -> Iterator[OpDesc]:
-    """The ops, where a delete_var names only what an op before it has read or written."""
+    """The ops, where one that frees variables names only what an op before it has read or written."""
     seen: set[str] = set()
     for op in ops:
-        if op.type == "delete_var":
-            names = tuple(n for n in op.input("X") if n in seen)
+        slot = control(op.type).frees
+        if slot is not None:
+            names = tuple(n for n in op.input(slot) if n in seen)
             if names:
-                yield op if names == op.input("X") else replace(op, inputs=op.inputs.set(X=names))
+                yield op if names == op.input(slot) else replace(op, inputs=op.inputs.set(**{slot: names}))
             continue
         seen.update(op.reads, op.writes)
         yield op

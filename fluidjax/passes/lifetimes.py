@@ -9,6 +9,8 @@ from math import prod
 from ..base.dtypes import numpy_dtype
 from ..ir import edit, walk
 from ..ir.desc import ProgramDesc, VarDesc
+from ..ops.registry import traits
+from ..ops.traits import Runs
 from .base import Note, refused
 
 
@@ -57,7 +59,7 @@ def lives(desc: ProgramDesc) -> list[Life]:
         for name in writes:
             first.setdefault(name, at)
             last[name] = at
-        if op.type == "feed":
+        if traits(op.type).runs is Runs.HOST:
             given.update(op.writes)
     found = ((block.vars[name], at) for name, at in first.items() if name in block.vars and name not in given)
     return [Life(var, at, last[var.name]) for var, at in found if not (var.persistable or is_fed(var))]

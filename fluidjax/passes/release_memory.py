@@ -8,6 +8,8 @@ from typing import ClassVar
 
 from ..ir import edit, walk
 from ..ir.desc import FrozenMap, OpDesc, ProgramDesc
+from ..ops.registry import traits
+from ..ops.traits import Runs
 from .base import Note, Params, Pass, Rewrite, did, register
 from .lifetimes import guarded
 from .memory_optimize import check_skip, skipped
@@ -53,7 +55,7 @@ class ReleaseMemory(Pass):
         block = desc.blocks[0]
         live = walk.liveness(block, left | walk.persistables(desc).keys(), desc)
         for op, dies, dead in zip(block.ops, live.dies, live.dead, strict=True):
-            if op.type in (DELETE, "feed", "fetch"):
+            if traits(op.type).runs is Runs.HOST:  # a fetched value is the caller's
                 yield op, ()
                 continue
             names = dies | dead if self.unread else dies

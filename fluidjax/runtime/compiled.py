@@ -385,7 +385,7 @@ class Compiled:
         return arrays, jax.tree.map(lambda v: v[-1], extra), fetched
 
     def _checked(self, mutable: Any, constant: Any, feed: Any, seed: Any, step: Any, rank: Any = None) -> Any:
-        finite = self._finite["checked"] = Finite()
+        finite = self._finite["checked"] = Finite(self.step.ops)
         state, fetched = self.step(self._state(mutable, constant), feed, self._key(seed, step), finite.watch, rank)
         flags = finite.flags if rank is None else [f[None] for f in finite.flags]
         return *self._split(state, constant), self._fetched(fetched), flags
@@ -400,7 +400,7 @@ class Compiled:
         return self._layouts[0].stack([arrays for arrays, _ in left]), extra, [self._fetched(f) for _, f in results]
 
     def _checked_turns(self, mutable: Any, constant: Any, feeds: Any, seed: Any, step: Any) -> Any:
-        finite = self._finite["checked turns"] = Finite()
+        finite = self._finite["checked turns"] = Finite(self.step.ops)
         return *self._turns(mutable, constant, feeds, seed, step, finite.watch), finite.flags
 
     def refuse_nan(self, kind: str, flags: Sequence[Any]) -> None:

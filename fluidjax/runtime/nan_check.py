@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import jax.numpy as jnp
@@ -13,14 +13,19 @@ from ..ops.selected import values_of
 
 
 class Finite:
-    """Watches a trace: which outputs are floats, and whether all their elements are finite."""
+    """Watches a trace: which outputs of `ops` are floats, and whether all their elements are finite.
 
-    def __init__(self) -> None:
+    Ops of other blocks are passed over: what they compute is not known outside of the branch that runs them, and what
+    they leave there is an output of the op that holds the block.
+    """
+
+    def __init__(self, ops: Iterable[OpDesc]) -> None:
+        self._ops = frozenset(op.uid for op in ops)
         self.watched: list[tuple[OpDesc, str]] = []
         self.flags: list[Any] = []
 
     def watch(self, op: OpDesc, env: Mapping[str, Any]) -> None:
-        for name in op.writes:
+        for name in op.writes if op.uid in self._ops else ():
             value = env.get(name)
             value = filled(value, 0) if isinstance(value, Ragged) else values_of(value)
             if value is not None and getattr(value, "dtype", None) is not None and jnp.issubdtype(value.dtype, jnp.floating):

@@ -14,8 +14,8 @@ import pytest
 import fluidjax.ops  # noqa: F401  (fills the registry)
 from fluidjax.dist.spmd.data_parallel import DataParallel
 from fluidjax.ir.desc import BlockDesc, FrozenMap, OpDesc, ProgramDesc, VarDesc
-from fluidjax.lower.control import HANDLERS
 from fluidjax.ops import registry, ring
+from fluidjax.ops.control_interface import ControlOp
 from fluidjax.ops.registry import REGISTRY, OpDef, traits
 from fluidjax.ops.statistics import fixed_statistics
 from fluidjax.ops.traits import (
@@ -101,13 +101,13 @@ def test_ops_that_talk_are_collectives(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_control_ops_say_who_runs_them() -> None:
-    """An op without a function is not of the step unless the lowering has a handler for it."""
+    """An op without a function is not of the step unless it says how it is lowered."""
     for kind, d in REGISTRY.items():
         if d.fn is None:
             stepped = d.traits.runs in (Runs.STEP, Runs.EFFECT)
-            assert not stepped or kind in HANDLERS, f"op {kind!r} has no function: write runs=Runs.HOST or REMOTE, or a handler"
+            assert not stepped or d.control.lower, f"op {kind!r} has no function: write runs=Runs.HOST or REMOTE, or ControlOp(lower=...)"
         else:
-            assert d.traits.runs is Runs.STEP, kind
+            assert d.traits.runs is Runs.STEP and d.control == ControlOp(), kind
 
 
 SLOTS: list[tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = [

@@ -13,6 +13,7 @@ from ...graph.program import Program
 from ...ir import walk
 from ...ir.desc import OpDesc, ProgramDesc, VarDesc
 from ...lod_tensor import LoDTensor
+from ...lower.step import carried
 from ...ops.ragged import Ragged
 from ...ops.registry import GRAD
 from ...runtime.bucketing import bucketed
@@ -184,7 +185,7 @@ class LocalTrainer:
         """What must be fed: data that ops read before anything writes it."""
         if self._rules is None or self._rules[0] is not desc:
             ops = desc.blocks[0].ops
-            wanted = {n: v for n in walk.uses(desc, ops)[0] if (v := desc.blocks[0].vars.get(n)) and not v.persistable}
+            wanted = {n: v for n in walk.uses(desc, ops, carried)[0] if (v := desc.blocks[0].vars.get(n)) and not v.persistable}
             bounds = ranges(desc, ops)
             self._rules = desc, {
                 n: rule_for(v, bounds.get(n, ())) for n, v in wanted.items() if GRAD not in n or v.is_data
