@@ -12,6 +12,7 @@ from .lod_tensor import LoDTensor as LoDTensor
 from .runtime.place import CPUPlace as CPUPlace
 from .runtime.place import CUDAPinnedPlace as CUDAPinnedPlace
 from .runtime.place import CUDAPlace as CUDAPlace
+from .runtime.place import gpus
 from .runtime.place import is_compiled_with_cuda as is_compiled_with_cuda
 from .runtime.scope import Scope as Scope
 
@@ -42,9 +43,7 @@ class op_proto_and_checker_maker:
 
 def get_cuda_device_count() -> int:
     """How many GPUs JAX sees."""
-    from .runtime.place import _gpus
-
-    return len(_gpus())
+    return len(gpus())
 
 
 def grad_var_suffix() -> str:

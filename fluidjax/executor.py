@@ -23,11 +23,12 @@ from .graph.fetches import fetch_names
 from .graph.program import Program, default_main_program
 from .graph.variable import Variable
 from .lod_tensor import LoDTensor
-from .runtime.compiled import Compiled, Recompiles
+from .runtime.compiled import Compiled, Kind
 from .runtime.feeding import explained
 from .runtime.fetching import refuse_lod, to_numpy, to_tensor
 from .runtime.place import Place, as_place
 from .runtime.placement import OneDevice
+from .runtime.recompiles import Recompiles
 from .runtime.scope import Scope, global_scope
 from .runtime.state_buffers import StateBuffers
 
@@ -253,12 +254,12 @@ class Executor:
             if compiled.initialises and program.random_seed:
                 step = 0  # a seeded startup program starts afresh whenever it is run: the same parameters again
         device = compiled.where.device
-        kind = "many" if count else "turns" if isinstance(feed, tuple) else "one"
+        kind = Kind.MANY if count else Kind.TURNS if isinstance(feed, tuple) else Kind.ONE
         with _context(device if self._elsewhere or device.platform != self._device.platform else None):
             buffers = compiled.bind(scope)
             args = (*buffers.arrays, feed, seed, step)
             if flag("FLAGS_check_nan_inf") and not count:
-                kind = "checked turns" if kind == "turns" else "checked"
+                kind = Kind.CHECKED_TURNS if kind is Kind.TURNS else Kind.CHECKED
                 result = compiled.function(kind)(*args)
                 compiled.refuse_nan(kind, result[3])
                 _refuse_lod(compiled.with_lod(result[2]) if numpy else None)

@@ -8,7 +8,7 @@ from typing import Any
 from .graph.variable import Variable
 from .layer_helper import LayerHelper
 from .layers._build import typed
-from .layers.nn_dense import _one_hot, lookup
+from .layers.nn_dense import lookup, one_hot_of
 
 
 def data(name: str, shape: Sequence[int | None], dtype: Any = "float32", lod_level: int = 0) -> Variable:
@@ -48,7 +48,7 @@ def one_hot(input: Variable, depth: Any, allow_out_of_range: bool = False) -> Va
     """
     typed(input, "input", Variable, "one_hot")
     typed(depth, "depth", (int, Variable), "one_hot")
-    return _one_hot(LayerHelper("one_hot_v2"), input, depth, allow_out_of_range, stop=False)
+    return one_hot_of(LayerHelper("one_hot_v2"), input, depth, allow_out_of_range, stop=False)
 
 
 __all__ = ["data", "embedding", "one_hot"]

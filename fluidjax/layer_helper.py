@@ -129,7 +129,7 @@ class LayerHelper:
             default_initializer = ConstantInitializer(0.0) if is_bias else XavierInitializer()
         key = f"{self.name}.{'b' if is_bias else 'w'}"
         block = self.main_program.global_block()
-        name = attr.name if attr.name is not None else block._new_name(lambda: unique_name.generate(key))
+        name = attr.name if attr.name is not None else block.new_name(lambda: unique_name.generate(key))
         attr = attr.with_defaults(name, default_initializer)
         if isinstance(attr, WeightNormParamAttr):
             weight = normalized_weight(self.name, self.main_program, self.startup_program, attr, list(shape), dtype)
@@ -143,7 +143,7 @@ class LayerHelper:
     def create_variable_for_type_inference(self, dtype: Any, stop_gradient: bool = False) -> Variable:
         """A temporary ``<layer>.tmp_k`` of the current block, for an op's output."""
         block = self.main_program.current_block()
-        name = block._new_name(lambda: unique_name.generate_with_ignorable_key(f"{self.name}.tmp"))
+        name = block.new_name(lambda: unique_name.generate_with_ignorable_key(f"{self.name}.tmp"))
         return block.create_var(name=name, dtype=dtype, stop_gradient=stop_gradient)
 
     create_tmp_variable = create_variable_for_type_inference

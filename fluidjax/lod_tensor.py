@@ -22,7 +22,7 @@ class LoDTensor:
 
     def __init__(self, value: Any = None) -> None:
         self._array: Any = None if value is None else np.asarray(value)
-        self._lod: Lod = ()
+        self.offsets: Lod = ()
 
     def set(self, array: Any, place: Any = None) -> None:
         """Hold a copy of `array`; the LoD stays. `place` says nothing here: the executor moves data where it is needed."""
@@ -34,21 +34,22 @@ class LoDTensor:
     def _write(self, array: Any) -> None:
         self._array = array
 
-    def _value(self) -> Any:
+    def array(self) -> Any:
+        """The array as it is held, of NumPy or JAX, not copied. Raises FluidTypeError where there is none yet."""
         value = self._read()
         if value is None:
             raise FluidTypeError("the tensor holds no value yet")
         return value
 
     def shape(self) -> list[int]:
-        return list(np.shape(self._value()))
+        return list(np.shape(self.array()))
 
     def _dtype(self) -> str:
-        return self._value().dtype.name
+        return self.array().dtype.name
 
     def lod(self) -> list[list[int]]:
         """The offsets of each level; [] without sequences."""
-        return [list(level) for level in self._lod]
+        return [list(level) for level in self.offsets]
 
     def set_lod(self, lod: Sequence[Sequence[int]]) -> None:
         """Set the offsets of each level. Raises EnforceNotMet for offsets that do not fit each other or the rows."""
@@ -56,7 +57,7 @@ class LoDTensor:
 
     def recursive_sequence_lengths(self) -> list[list[int]]:
         """The lengths of the sequences of each level; [] without sequences."""
-        return [[b - a for a, b in pairwise(level)] for level in self._lod]
+        return [[b - a for a, b in pairwise(level)] for level in self.offsets]
 
     def set_recursive_sequence_lengths(self, recursive_sequence_lengths: Sequence[Sequence[int]]) -> None:
         """Set the LoD by lengths. Raises EnforceNotMet for lengths that do not fit each other or the rows."""
@@ -69,18 +70,18 @@ class LoDTensor:
         wrong = fault(lod, None if value is None else _rows(value))
         if wrong:
             raise EnforceNotMet(f"{given} is no LoD for this tensor: {wrong}")
-        self._lod = lod
+        self.offsets = lod
 
     def has_valid_recursive_sequence_lengths(self) -> bool:
         """Whether the LoD fits the rows; without a LoD it does."""
-        return fault(self._lod, _rows(self._value())) is None
+        return fault(self.offsets, _rows(self.array())) is None
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.array(self._value(), dtype=dtype)
+        return np.array(self.array(), dtype=dtype)
 
     def __repr__(self) -> str:
         value = self._read()
-        lod = f", lod={self.lod()}" if self._lod else ""
+        lod = f", lod={self.lod()}" if self.offsets else ""
         return "LoDTensor(empty)" if value is None else f"LoDTensor({value.dtype.name}{list(value.shape)}{lod})"
 
 
@@ -97,11 +98,11 @@ class ScopeTensor(LoDTensor):
         self._var.value = array
 
     @property
-    def _lod(self) -> Lod:
+    def offsets(self) -> Lod:
         return self._var.lod
 
-    @_lod.setter
-    def _lod(self, lod: Lod) -> None:
+    @offsets.setter
+    def offsets(self, lod: Lod) -> None:
         self._var.lod = lod
 
 
@@ -147,7 +148,7 @@ def create_lod_tensor(data: Any, recursive_seq_lens: Sequence[Sequence[int]], pl
     FluidTypeError for data of another type.
     """
     if isinstance(data, LoDTensor):
-        data = data._value()
+        data = data.array()
     if isinstance(data, list):
         data = _packed(data, recursive_seq_lens)
     if not isinstance(data, np.ndarray):

@@ -62,7 +62,7 @@ def _layer(block: Block, kind: str, inputs: dict[str, Variable], outs: Sequence[
     name = unique_name.generate(kind)
     made = {}
     for slot in outs:
-        temporary = block._new_name(lambda: unique_name.generate_with_ignorable_key(f"{name}.tmp"))
+        temporary = block.new_name(lambda: unique_name.generate_with_ignorable_key(f"{name}.tmp"))
         made[slot] = block.create_var(name=temporary, dtype=inputs["X"].dtype)
     block.append_op(type=kind, inputs=inputs, outputs=made, attrs=attrs)
     return made[outs[0]]

@@ -140,3 +140,35 @@ def test_the_ir_is_pure_python(module):
 def test_layers_only_append_ops(module):
     jaxes = [f"line {i.line}: {i.target}" for i in imports(module) if i.target.split(".")[0] == "jax"]
     assert not jaxes, f"{module} computes: {'; '.join(jaxes)}"
+
+
+# -- no circle, wherever an import hides -------------------------------------------------------------------------------
+
+# Handles point up at what owns them, for the type checker alone: a variable and an op at their block, a block at its program.
+OWNERS = {("graph.variable", "graph.block"), ("graph.operator", "graph.block"), ("graph.block", "graph.program")}
+
+
+def every_import(module: str) -> set[str]:
+    """The modules of the package that a module imports anywhere: within functions and for the type checker too."""
+    found = set()
+    for node in ast.walk(tree(module)):
+        if isinstance(node, ast.ImportFrom):
+            base = _base(module, node)
+            names = {f"{base}.{alias.name}" for alias in node.names}
+            found |= {name if name in modules() else base for name in names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return {m for m in found if m in modules()} - {module}
+
+
+def test_no_hidden_circles():
+    below = {m: every_import(m) for m in modules()}
+    for above, owner in OWNERS:
+        below[f"{PACKAGE}.{above}"].remove(f"{PACKAGE}.{owner}")
+    below["fluidjax.paddle"].discard("fluidjax")  # which names it offers, by the name that it has then
+    while ready := [m for m, targets in below.items() if not targets]:
+        for module in ready:
+            del below[module]
+        for targets in below.values():
+            targets.difference_update(ready)
+    assert not below, f"modules that import each other in a circle, or import one that does: {', '.join(below)}"

@@ -193,7 +193,7 @@ def test_sparse_gradients_are_refused():
     with optimizer_cases.fresh(fluid) as (main, _):
         opt = fluid.optimizer.Optax(optax.adam(0.1))
         pairs = opt.backward(optimizer_cases.line(fluid))
-        pairs[0][1]._replace(kind="SELECTED_ROWS")
+        pairs[0][1].change(kind="SELECTED_ROWS")
         with pytest.raises(fluid.errors.UnsupportedError, match="is_sparse"):
             opt.apply_gradients(pairs)
     assert "optax_update" not in [o.type for o in main.global_block().ops]

@@ -159,7 +159,7 @@ def test_numpy_rule(name, factor):
 def test_ftrl_hands_l1_to_the_op_for_l2_and_says_so():
     with pytest.warns(UserWarning, match="l2=0.1"):
         ftrl_ = opt.Ftrl(0.1, l1=0.1, l2=0.7)
-    assert ftrl_._attributes(None)["l2"] == 0.1
+    assert ftrl_.op_attributes(None)["l2"] == 0.1
 
 
 def test_dpsgd_noise_has_the_scale_asked_for():

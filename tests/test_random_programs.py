@@ -74,7 +74,7 @@ def _forward_part(program):
     copy = program.clone()
     block = copy.global_block()
     block.ops = [op for op in block.ops if not op.attr("op_role") & 3]
-    copy._touch()
+    copy.touch()
     return copy
 
 
@@ -83,7 +83,7 @@ def _in_float64(program):
     copy = program.clone()
     for var in copy.list_vars():
         if var.desc.dtype == "float32":
-            var._replace(dtype="float64")
+            var.change(dtype="float64")
     for op in copy.global_block().ops:
         if op.type == "fill_constant":
             op._set_attr("dtype", 6)

@@ -78,6 +78,6 @@ def test_a_sparse_gradient_becomes_a_dense_variable_of_its_own():
     with optimizer_cases.fresh(fluid):
         opt = fluid.optimizer.SGD(0.1, regularization=R.L2Decay(0.1))
         pairs = opt.backward(optimizer_cases.line(fluid))
-        pairs[0][1]._replace(kind="SELECTED_ROWS")
+        pairs[0][1].change(kind="SELECTED_ROWS")
         ops = opt.apply_gradients(pairs)
     assert [o.input("Grad") for o in ops] == [["b@GRAD"], ["w@GRAD@NEWGRAD@"]]

@@ -34,7 +34,7 @@ def run_op(kind, inputs, attrs, outputs):
         for i, v in enumerate(given if isinstance(given, list) else [given]):
             var = block.create_var(name=f"{slot}_{i}", shape=value_of(v).shape, dtype=str(value_of(v).dtype), is_data=True)
             if isinstance(v, cases.Rows):
-                var._replace(kind="SELECTED_ROWS")
+                var.change(kind="SELECTED_ROWS")
             ins[slot].append(var)
             feed[var.name] = value_of(v)
     for slot, what in outputs.items():

@@ -136,7 +136,7 @@ def test_a_persistable_sparse_variable_lives_in_the_scope():
         fluid.optimizer.SGD(0.0).minimize(cases.one(fluid))
         block = main.global_block()
         kept = block.create_var(name="kept", shape=[10, 4], dtype="float32", persistable=True)
-        kept._replace(kind="SELECTED_ROWS")
+        kept.change(kind="SELECTED_ROWS")
         block.append_op("assign", {"X": block.var("w@GRAD")}, {"Out": kept})
     exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
     exe.run(startup, scope=scope)

@@ -87,7 +87,7 @@ class Differentiation:
                     if name in self.grad_to_var:
                         found[self.grad_to_var[name]] = name
             self._append_op(block, d)
-        self.program._touch()
+        self.program.touch()
         return found
 
     def _free_names(self, block: Block, drafts: list[Draft], given: dict[str, str]) -> None:
@@ -118,7 +118,7 @@ class Differentiation:
         attrs = FrozenMap({**d.attrs, OP_ROLE: d.attrs.get(OP_ROLE, int(OpRole.Backward))})
         ins = FrozenMap({s: tuple(v) for s, v in d.inputs.items()})
         outs = FrozenMap({s: tuple(v) for s, v in d.outputs.items()})
-        block.ops.append(Operator(block, OpDesc(self.program._next_uid(), d.type, ins, outs, attrs, d.loc)))
+        block.ops.append(Operator(block, OpDesc(self.program.next_uid(), d.type, ins, outs, attrs, d.loc)))
 
 
 def _is_gradient(op: OpDesc) -> bool:

@@ -112,4 +112,4 @@ def _mark_pairs(block: Block, pairs: list[tuple[Variable, Variable]], start: int
     last = {n: op for op in block.ops[start:] for n in op.desc.writes}
     for p, g in pairs:
         op = last[g.name]
-        op._replace(attrs=op.desc.attrs.set(**{OP_ROLE_VAR: (p.name, g.name, *op.desc.attrs.get(OP_ROLE_VAR, ()))}))
+        op.change(attrs=op.desc.attrs.set(**{OP_ROLE_VAR: (p.name, g.name, *op.desc.attrs.get(OP_ROLE_VAR, ()))}))

@@ -85,7 +85,7 @@ class Block:
             return self._same(self.vars[name], kwargs)
         return self._adopt(Variable(self, var_desc(name, **kwargs)))
 
-    def _new_name(self, generate: Callable[[], str]) -> str:
+    def new_name(self, generate: Callable[[], str]) -> str:
         """A generated name; in a program that was loaded, one that no variable has.
 
         The generator only knows the names that it made, and a name met by chance would silently be the other variable.
@@ -135,7 +135,7 @@ class Block:
 
     def _adopt(self, var: Variable) -> Any:
         self.vars[var.name] = var
-        self.program._touch()
+        self.program.touch()
         return var
 
     def _clone_variable(self, var: Variable, force_persistable: bool = True) -> Variable:
@@ -160,16 +160,16 @@ class Block:
             if block._find_var_recursive(new_name) is var:
                 for op in block.ops:
                     op.desc = edit.rename_op(op.desc, {name: new_name})
-        self.program._touch()
+        self.program.touch()
         return var
 
     def _remove_var(self, name: str) -> None:
         del self.vars[name]
-        self.program._touch()
+        self.program.touch()
 
     def _remove_op(self, index: int) -> None:
         del self.ops[index]
-        self.program._touch()
+        self.program.touch()
 
     def append_op(
         self, type: str | None = None, inputs: Mapping[str, Any] | None = None, outputs: Mapping[str, Any] | None = None,
@@ -199,16 +199,16 @@ class Block:
             if kind is None:
                 raise FluidValueError("append_op needs a type")
             definition = lookup(kind)
-            ins = _slots(definition, "input", definition._input_names, inputs)
-            outs = _slots(definition, "output", definition._output_names, outputs)
-            desc = OpDesc(self.program._next_uid(), kind, ins, outs, self._attrs(definition, attrs), loc)
+            ins = _slots(definition, "input", definition.input_names, inputs)
+            outs = _slots(definition, "output", definition.output_names, outputs)
+            desc = OpDesc(self.program.next_uid(), kind, ins, outs, self._attrs(definition, attrs), loc)
             _check_required(definition, desc)
             self.program.info.refuse_lost(desc.reads)
             self._infer(definition, desc)
         except FluidError as exc:
             name_line(exc, loc)
             raise
-        self.program._touch()
+        self.program.touch()
         return Operator(self, desc)
 
     def _attrs(self, definition: OpDef, attrs: Any) -> FrozenMap:
@@ -247,7 +247,7 @@ class Block:
         for name in desc.writes:
             var = self._var_recursive(name)
             if kind is not None and var.desc.kind != kind and {kind, var.desc.kind} == {"LOD_TENSOR", SPARSE}:
-                var._replace(kind=kind)
+                var.change(kind=kind)
 
     def _pass_lod(self, definition: OpDef, desc: OpDesc, specs: Mapping[str, Any], inferred: Mapping[str, Any]) -> None:
         """Give the outputs the lod_level of the input whose LoD they will have."""
@@ -269,7 +269,7 @@ class Block:
                 return None
             shape = desc.shape if min(desc.shape, default=0) >= -1 else tuple(max(n, -1) for n in desc.shape)
             specs.append(Spec(shape, desc.dtype))
-        return tuple(specs) if slot in definition._many_inputs else specs[0]
+        return tuple(specs) if slot in definition.many_inputs else specs[0]
 
     def _settle(self, var: Variable, spec: Spec) -> None:
         """The inferred type becomes the variable's; a persistable one keeps what it was declared with."""

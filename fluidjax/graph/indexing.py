@@ -156,7 +156,7 @@ def _tensor(var: Any, value: Any) -> Any:
 
 def _append(var: Any, kind: str, suffix: str, inputs: dict[str, Any], attrs: dict[str, Any]) -> Any:
     block = var.block
-    name = block._new_name(lambda: unique_name.generate_with_ignorable_key(f"{var.name}_{suffix}"))
+    name = block.new_name(lambda: unique_name.generate_with_ignorable_key(f"{var.name}_{suffix}"))
     out = block.create_var(name=name, dtype=var.dtype)
     block.append_op(type=kind, inputs=inputs, outputs={"Out": out}, attrs=attrs)
     return out

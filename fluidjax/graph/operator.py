@@ -85,21 +85,21 @@ class Operator:
     def _block_attr(self, name: str) -> Block:
         return self.block.program.block(self._block_attr_id(name))
 
-    def _replace(self, **changes: Any) -> None:
+    def change(self, **changes: Any) -> None:
         self.desc = replace(self.desc, **changes)
-        self.block.program._touch()
+        self.block.program.touch()
 
     def _set_attr(self, name: str, val: Any) -> None:
-        self._replace(attrs=FrozenMap({**self.desc.attrs, name: canonical(lookup(self.type), name, val)}))
+        self.change(attrs=FrozenMap({**self.desc.attrs, name: canonical(lookup(self.type), name, val)}))
 
     def _remove_attr(self, name: str) -> None:
-        self._replace(attrs=self.desc.attrs.without(name))
+        self.change(attrs=self.desc.attrs.without(name))
 
     def _rename_input(self, old_name: str, new_name: str) -> None:
-        self._replace(inputs=_renamed(self.desc.inputs, old_name, new_name))
+        self.change(inputs=_renamed(self.desc.inputs, old_name, new_name))
 
     def _rename_output(self, old_name: str, new_name: str) -> None:
-        self._replace(outputs=_renamed(self.desc.outputs, old_name, new_name))
+        self.change(outputs=_renamed(self.desc.outputs, old_name, new_name))
 
     def to_string(self, throw_on_error: bool = False) -> str:
         return str(self)

@@ -120,7 +120,7 @@ def _append(var: Any, kind: str, inputs: dict[str, Any], dtype: Any, attrs: dict
 
 def _temporary(var: Any, dtype: Any, stop_gradient: bool = False) -> Any:
     block = var.block.program.current_block()
-    return block.create_var(name=block._new_name(lambda: unique_name.generate("tmp")), dtype=dtype, stop_gradient=stop_gradient)
+    return block.create_var(name=block.new_name(lambda: unique_name.generate("tmp")), dtype=dtype, stop_gradient=stop_gradient)
 
 
 def _cast(var: Any, dtype: Any) -> Any:

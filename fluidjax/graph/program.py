@@ -36,7 +36,7 @@ class Program:
     """A static program: blocks of ops over named variables. Print it, rewrite it, run it."""
 
     def __init__(self) -> None:
-        self._number = next(_numbers)  # programs count up as they are made
+        self.serial = next(_numbers)  # programs count up as they are made
         self.blocks: list[Block] = [Block(self, 0)]
         self.current_block_idx = 0
         self._seed = 0
@@ -47,7 +47,7 @@ class Program:
         self.info = ProgramInfo()
         self._desc: ProgramDesc | None = None
 
-    def _touch(self) -> None:
+    def touch(self) -> None:
         self._version += 1
         self._desc = None
 
@@ -60,7 +60,7 @@ class Program:
         """Replace fields of `info`, the ProgramInfo that goes with the program and its copies."""
         self.info = replace(self.info, **changes)
 
-    def _next_uid(self) -> int:
+    def next_uid(self) -> int:
         self._uid += 1
         return self._uid - 1
 
@@ -100,7 +100,7 @@ class Program:
         program._desc = desc
         return program
 
-    def _set_desc(self, desc: ProgramDesc) -> None:
+    def set_desc(self, desc: ProgramDesc) -> None:
         """Become what `desc` says, in place; handles of variables that stay are kept."""
         fresh = Program.from_desc(desc, like=self)
         for old, new in zip(self.blocks, fresh.blocks, strict=False):
@@ -112,7 +112,7 @@ class Program:
             block.program = self
         self.blocks, self._seed, self._uid = fresh.blocks, fresh._seed, max(self._uid, fresh._uid)
         self.current_block_idx = min(self.current_block_idx, len(self.blocks) - 1)
-        self._touch()
+        self.touch()
 
     @property
     def random_seed(self) -> int:
@@ -124,7 +124,7 @@ class Program:
         if not isinstance(seed, int):
             raise FluidValueError("Program.random_seed's input seed must be an integer")
         self._seed = seed
-        self._touch()
+        self.touch()
 
     @property
     def num_blocks(self) -> int:
@@ -144,7 +144,7 @@ class Program:
         block = Block(self, len(self.blocks), parent)
         self.blocks.append(block)
         self.current_block_idx = block.idx
-        self._touch()
+        self.touch()
         return block
 
     def _rollback(self) -> None:
@@ -159,9 +159,9 @@ class Program:
 
     def clone(self, for_test: bool = False) -> Program:
         """A copy that shares nothing that changes; `for_test` drops backward and update ops and sets is_test."""
-        return self._copy(edit.for_test(self.desc) if for_test else self.desc)
+        return self.copy_with(edit.for_test(self.desc) if for_test else self.desc)
 
-    def _copy(self, desc: ProgramDesc) -> Program:
+    def copy_with(self, desc: ProgramDesc) -> Program:
         copy = Program.from_desc(desc, like=self)
         copy._uid = max(copy._uid, self._uid)
         copy.current_block_idx = min(self.current_block_idx, len(copy.blocks) - 1)
@@ -188,7 +188,7 @@ class Program:
         self.info.refuse_lost(names)
         for name in [*names, *feeded_var_names]:
             self.global_block()._var_recursive(name)
-        return self._copy(edit.prune(self.desc, names, tuple(feeded_var_names)))
+        return self.copy_with(edit.prune(self.desc, names, tuple(feeded_var_names)))
 
     def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
         """The printed program; `with_details`: also the call stacks of a program that Paddle saved."""

@@ -35,9 +35,9 @@ class Variable(Indexed["Variable"]):
         self.desc = desc
         self.error_clip: Any = None
 
-    def _replace(self, **changes: Any) -> None:
+    def change(self, **changes: Any) -> None:
         self.desc = replace(self.desc, **changes)
-        self.block.program._touch()
+        self.block.program.touch()
 
     @property
     def name(self) -> str:
@@ -69,7 +69,7 @@ class Variable(Indexed["Variable"]):
 
     @lod_level.setter
     def lod_level(self, level: int) -> None:
-        self._replace(lod_level=int(level))
+        self.change(lod_level=int(level))
 
     @property
     def persistable(self) -> bool:
@@ -77,7 +77,7 @@ class Variable(Indexed["Variable"]):
 
     @persistable.setter
     def persistable(self, value: bool) -> None:
-        self._replace(persistable=bool(value))
+        self.change(persistable=bool(value))
 
     @property
     def stop_gradient(self) -> bool:
@@ -85,7 +85,7 @@ class Variable(Indexed["Variable"]):
 
     @stop_gradient.setter
     def stop_gradient(self, value: bool) -> None:
-        self._replace(stop_gradient=bool(value))
+        self.change(stop_gradient=bool(value))
 
     @property
     def is_data(self) -> bool:
@@ -151,7 +151,7 @@ class Parameter(Variable):
 
     @trainable.setter
     def trainable(self, value: bool) -> None:
-        self._replace(trainable=bool(value))
+        self.change(trainable=bool(value))
 
     def extra(self) -> dict[str, Any]:
         """The Python-side attributes, for a copy of this parameter."""

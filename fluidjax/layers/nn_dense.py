@@ -93,10 +93,10 @@ def one_hot(input: Variable, depth: Any, allow_out_of_range: bool = False) -> Va
     variable(input, "input", "one_hot", INTS)
     typed(depth, "depth", (int, Variable), "one_hot")
     helper = LayerHelper("one_hot")
-    return _one_hot(helper, input, depth, allow_out_of_range, stop=True)
+    return one_hot_of(helper, input, depth, allow_out_of_range, stop=True)
 
 
-def _one_hot(helper: LayerHelper, input: Variable, depth: Any, allow_out_of_range: bool, stop: bool) -> Variable:
+def one_hot_of(helper: LayerHelper, input: Variable, depth: Any, allow_out_of_range: bool, stop: bool) -> Variable:
     inputs, attrs = {"X": input}, {"allow_out_of_range": allow_out_of_range}
     if isinstance(depth, Variable):
         depth.stop_gradient = True

@@ -41,8 +41,8 @@ def read_slots(op: OpDesc, definition: OpDef, env: Env) -> dict[str, Any]:
     """
     values: dict[str, Any] = {}
     for name, names in op.inputs.items():
-        if names and name not in definition._input_names:
-            raise UnsupportedError(f"op '{op.type}' has no input slot {name!r}{near(name, definition._input_names)}")
+        if names and name not in definition.input_names:
+            raise UnsupportedError(f"op '{op.type}' has no input slot {name!r}{near(name, definition.input_names)}")
     for slot in definition.inputs:
         names = op.inputs.get(slot.name)
         if not names:

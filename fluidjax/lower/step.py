@@ -66,26 +66,26 @@ class Step:
         return var is not None and var.persistable
 
     @cached_property
-    def _uses(self) -> tuple[dict[str, OpDesc], dict[str, None]]:
+    def uses(self) -> tuple[dict[str, OpDesc], dict[str, None]]:
         """Names read before they are written, with their first reader; and all names written."""
         return walk.uses(self.desc, self.ops, carried)
 
     @cached_property
     def reads(self) -> tuple[str, ...]:
         """Persistable variables that must be in the state."""
-        first, written = self._uses
+        first, written = self.uses
         fetched = [n for n in self.fetches if n not in written]
         return tuple(dict.fromkeys(n for n in (*first, *fetched) if self._outlives(n)))
 
     @cached_property
     def writes(self) -> tuple[str, ...]:
         """Persistable variables that the step gives new values."""
-        return tuple(n for n in self._uses[1] if self._outlives(n))
+        return tuple(n for n in self.uses[1] if self._outlives(n))
 
     @cached_property
     def feeds(self) -> Mapping[str, VarDesc]:
         """Variables that must be fed."""
-        first, written = self._uses
+        first, written = self.uses
         names = [n for n in (*first, *(f for f in self.fetches if f not in written)) if not self._outlives(n)]
         vars = self.desc.blocks[0].vars
         return {n: vars[n] for n in names if (n in vars and GRAD not in n) or self._seeded(n)}
@@ -103,7 +103,7 @@ class Step:
         return any(lookup(op.type).random for op in (*self.ops, *below))
 
     @cached_property
-    def _pairs(self) -> dict[int, tuple[OpDesc, ...]]:
+    def pairs(self) -> dict[int, tuple[OpDesc, ...]]:
         """uid of a forward op -> the derived gradient ops that see exactly the values it saw."""
         return {} if self.literal else pair_gradients(self.ops)
 
@@ -137,7 +137,7 @@ class Step:
             env[name] = state[name]
         for name, var in self.feeds.items():
             if name not in feed:
-                raise FeedError(f"{name!r} must be fed{self._reader_of(name)}")
+                raise FeedError(f"{name!r} must be fed{self.reader_of(name)}")
             env[name] = as_declared(feed[name], var)
         return env
 
@@ -148,7 +148,7 @@ class Step:
 
     def run_one(self, op: OpDesc, env: Env, ctx: Context) -> None:
         """Run one of `ops`, which must be run in order."""
-        run_op(op, env, ctx, self._pairs.get(op.uid, ()))
+        run_op(op, env, ctx, self.pairs.get(op.uid, ()))
 
     def _run(self, env: Env, ctx: Context) -> None:
         for op in self.ops:
@@ -159,8 +159,8 @@ class Step:
             raise FetchError(f"fetch target {name!r} has no value: no op computes it{near(name, env)}")
         return jax.tree.map(jnp.asarray, env[name])
 
-    def _reader_of(self, name: str) -> str:
-        op = self._uses[0].get(name)
+    def reader_of(self, name: str) -> str:
+        op = self.uses[0].get(name)
         return "" if op is None else f": op '{op.type}'" + (f" ({op.loc})" if op.loc else "") + " reads it"
 
 

@@ -10,8 +10,9 @@ import jax
 
 from ..errors import UnsupportedError
 from ..ir.desc import ProgramDesc
-from ..runtime.compiled import MEMORY_OPTIMIZED, Compiled, Recompiles
+from ..runtime.compiled import MEMORY_OPTIMIZED, Compiled
 from ..runtime.placement import OneDevice
+from ..runtime.recompiles import Recompiles
 from .sizes import Arguments
 
 # "default" is what XLA does of itself; the other scheduler exists on the CPU alone.

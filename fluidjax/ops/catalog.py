@@ -35,9 +35,9 @@ def register(definition: OpDef) -> OpDef:
     definition = replace(
         definition,
         defaults={n: canonical(definition, n, a.default) for n, a in definition.attrs.items() if a.default is not REQUIRED},
-        _input_names=frozenset(s.name for s in definition.inputs),
-        _output_names=frozenset(s.name for s in definition.outputs),
-        _many_inputs=frozenset(s.name for s in definition.inputs if s.many),
+        input_names=frozenset(s.name for s in definition.inputs),
+        output_names=frozenset(s.name for s in definition.outputs),
+        many_inputs=frozenset(s.name for s in definition.inputs if s.many),
     )
     REGISTRY[definition.type] = definition
     return definition

@@ -129,9 +129,9 @@ class OpDef:
     traits: Traits = field(default_factory=Traits)
     control: ControlOp = ControlOp()
     defaults: Mapping[str, Any] = field(default_factory=dict)  # attribute defaults as descs hold them
-    _input_names: frozenset[str] = frozenset()
-    _output_names: frozenset[str] = frozenset()
-    _many_inputs: frozenset[str] = frozenset()
+    input_names: frozenset[str] = frozenset()
+    output_names: frozenset[str] = frozenset()
+    many_inputs: frozenset[str] = frozenset()
 
     def attr_type(self, name: str) -> str | None:
         """Paddle's type of an attribute, or None if the op has no such attribute."""

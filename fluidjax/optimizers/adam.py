@@ -68,7 +68,7 @@ class AdamOptimizer(Optimizer):
         given = {"Beta1Tensor": self._beta1, "Beta2Tensor": self._beta2}
         return {slot: v for slot, v in given.items() if isinstance(v, Variable)}
 
-    def _attributes(self, param: Parameter) -> Mapping[str, Any]:
+    def op_attributes(self, param: Parameter) -> Mapping[str, Any]:
         betas = {n: v for n, v in (("beta1", self._beta1), ("beta2", self._beta2)) if not isinstance(v, Variable)}
         return {
             **betas,
@@ -115,7 +115,7 @@ class AdamaxOptimizer(Optimizer):
             Accumulator("beta1_pow_acc", "Beta1Pow", None, self._beta1, scalar=True),
         )
 
-    def _attributes(self, param: Parameter) -> Mapping[str, Any]:
+    def op_attributes(self, param: Parameter) -> Mapping[str, Any]:
         return {"beta1": self._beta1, "beta2": self._beta2, "epsilon": self._epsilon}
 
     def _finish_update(self, block: Block, parameters_and_grads: Sequence[Pair]) -> None:
@@ -164,7 +164,7 @@ class LambOptimizer(AdamOptimizer):
         self._weight_decay = lamb_weight_decay
         self._exclude_from_weight_decay_fn = exclude_from_weight_decay_fn
 
-    def _attributes(self, param: Parameter) -> Mapping[str, Any]:
+    def op_attributes(self, param: Parameter) -> Mapping[str, Any]:
         excluded = self._exclude_from_weight_decay_fn is not None and self._exclude_from_weight_decay_fn(param)
         decay = 0.0 if excluded else self._weight_decay
         return {"beta1": self._beta1, "beta2": self._beta2, "epsilon": self._epsilon, "weight_decay": decay}

@@ -40,7 +40,7 @@ class AdagradOptimizer(Optimizer):
     def _accumulator_specs(self) -> Iterable[Accumulator]:
         return (Accumulator("moment", "Moment", "MomentOut", fill=self.initial_accumulator_value),)
 
-    def _attributes(self, param: Parameter) -> Mapping[str, Any]:
+    def op_attributes(self, param: Parameter) -> Mapping[str, Any]:
         return {"epsilon": self._epsilon}
 
 
@@ -71,7 +71,7 @@ class DecayedAdagradOptimizer(Optimizer):
     def _accumulator_specs(self) -> Iterable[Accumulator]:
         return (Accumulator("moment", "Moment", "MomentOut"),)
 
-    def _attributes(self, param: Parameter) -> Mapping[str, Any]:
+    def op_attributes(self, param: Parameter) -> Mapping[str, Any]:
         return {"decay": self._decay, "epsilon": self._epsilon}
 
 
@@ -110,7 +110,7 @@ class AdadeltaOptimizer(Optimizer):
             Accumulator("_avg_squared_update", "AvgSquaredUpdate", "AvgSquaredUpdateOut"),
         )
 
-    def _attributes(self, param: Parameter) -> Mapping[str, Any]:
+    def op_attributes(self, param: Parameter) -> Mapping[str, Any]:
         return {"epsilon": self._epsilon, "rho": self._rho}
 
 
@@ -154,7 +154,7 @@ class RMSPropOptimizer(Optimizer):
             Accumulator("mean_grad", "MeanGrad", "MeanGradOut"),
         )
 
-    def _attributes(self, param: Parameter) -> Mapping[str, Any]:
+    def op_attributes(self, param: Parameter) -> Mapping[str, Any]:
         return {"epsilon": self._epsilon, "decay": self._rho, "momentum": self._momentum, "centered": self._centered}
 
 
@@ -200,5 +200,5 @@ class FtrlOptimizer(Optimizer):
             Accumulator("linear", "LinearAccumulator", "LinearAccumOut"),
         )
 
-    def _attributes(self, param: Parameter) -> Mapping[str, Any]:
+    def op_attributes(self, param: Parameter) -> Mapping[str, Any]:
         return {"l1": self._l1, "l2": self._l1, "lr_power": self._lr_power}

@@ -103,7 +103,7 @@ class Optimizer:
     def _accumulator_specs(self) -> Iterable[Accumulator]:
         return ()
 
-    def _attributes(self, param: Parameter) -> Mapping[str, Any]:
+    def op_attributes(self, param: Parameter) -> Mapping[str, Any]:
         return {}
 
     def _more_inputs(self) -> Mapping[str, Any]:
@@ -221,7 +221,7 @@ class Optimizer:
             if a.out is not None:
                 outputs[a.out] = var
         inputs.update(self._more_inputs())
-        return block.append_op(type=self.type, inputs=inputs, outputs=outputs, attrs=dict(self._attributes(param)))
+        return block.append_op(type=self.type, inputs=inputs, outputs=outputs, attrs=dict(self.op_attributes(param)))
 
     def _finish_update(self, block: Block, parameters_and_grads: Sequence[Pair]) -> None:
         """Append what follows all updates."""
@@ -338,7 +338,7 @@ def _refuse_namesake(loss: Variable, guarded: Program) -> None:
     Elsewhere 1.8.5's rule holds, and scripts rely on it: the loss decides, under any guard and under none.
     """
     own = loss.block.program
-    if guarded._number > own._number and guarded.global_block().has_var(loss.name):
+    if guarded.serial > own.serial and guarded.global_block().has_var(loss.name):
         raise FluidValueError(
             f"the loss {loss.name!r} is a variable of the program that has {_size(own)}, which this would train; the program "
             f"guard in force is of another program, made later, that has {_size(guarded)} and a variable of the same name; take "

@@ -45,7 +45,7 @@ class MomentumOptimizer(Optimizer):
     def _accumulator_specs(self) -> Iterable[Accumulator]:
         return (Accumulator("velocity", "Velocity", "VelocityOut"),)
 
-    def _attributes(self, param: Parameter) -> Mapping[str, Any]:
+    def op_attributes(self, param: Parameter) -> Mapping[str, Any]:
         return {"mu": self._momentum, "use_nesterov": self._use_nesterov}
 
 
@@ -81,7 +81,7 @@ class LarsMomentumOptimizer(Optimizer):
     def _accumulator_specs(self) -> Iterable[Accumulator]:
         return (Accumulator("velocity", "Velocity", "VelocityOut"),)
 
-    def _attributes(self, param: Parameter) -> Mapping[str, Any]:
+    def op_attributes(self, param: Parameter) -> Mapping[str, Any]:
         return {"mu": self._momentum, "lars_coeff": self._lars_coeff, "lars_weight_decay": self._lars_weight_decay}
 
 
@@ -110,5 +110,5 @@ class DpsgdOptimizer(Optimizer):
         self._sigma = sigma
         self._seed: int | None = None
 
-    def _attributes(self, param: Parameter) -> Mapping[str, Any]:
+    def op_attributes(self, param: Parameter) -> Mapping[str, Any]:
         return {"clip": self._clip, "batch_size": self._batch_size, "sigma": self._sigma, "seed": self._seed or 0}

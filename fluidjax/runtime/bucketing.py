@@ -35,12 +35,12 @@ def bucketed(feed: Mapping[str, Any], exact: bool = False) -> dict[str, Any]:
     """
     keys: dict[Lod, int] = {}
     return {
-        name: _ragged(name, value, keys, exact) if isinstance(value, LoDTensor) and value._lod else value for name, value in feed.items()
+        name: _ragged(name, value, keys, exact) if isinstance(value, LoDTensor) and value.offsets else value for name, value in feed.items()
     }
 
 
 def _ragged(name: str, tensor: LoDTensor, keys: dict[Lod, int], exact: bool) -> Ragged:
-    array, lod = tensor._value(), tensor._lod
+    array, lod = tensor.array(), tensor.offsets
     wrong = fault(lod, array.shape[0] if array.ndim else 0)
     if wrong:
         raise FluidValueError(f"{name!r} has a LoD that does not fit its rows: {wrong}")
@@ -75,12 +75,12 @@ class StepTensor(LoDTensor):
         self._rows = array
 
     @property
-    def _lod(self) -> Lod:
+    def offsets(self) -> Lod:
         self._fetch()
         return self._levels
 
-    @_lod.setter
-    def _lod(self, lod: Lod) -> None:
+    @offsets.setter
+    def offsets(self, lod: Lod) -> None:
         self._fetch()
         self._levels = lod
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -13,7 +13,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..base.flags import flag
 from ..errors import EnforceNotMet, FeedError, FetchError, MixesRows, NanInfError, near
 from ..ir import text
 from ..ir.desc import ProgramDesc
@@ -30,6 +29,7 @@ from .bucketing import bucketed
 from .feeding import FeedRule, declared, ranges, rule_for, unknown_feed
 from .nan_check import Finite
 from .placement import ALIKE, OWN, STACKED, Mesh, OneDevice, PerRank, Placement, per_rank
+from .recompiles import Recompiles
 from .scope import Scope, ScopeVar
 from .shard_layout import ShardedValue, ShardLayout, arrays_of, dealt
 from .state_buffers import SMALL, StateBuffers, StateLayout, all_rows, held_by_mesh, identical, plan
@@ -38,61 +38,24 @@ from .state_buffers import SMALL, StateBuffers, StateLayout, all_rows, held_by_m
 MEMORY_OPTIMIZED = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
 
 
-class Recompiles:
-    """Counts the feed signatures that one program was compiled for, and warns once when there are too many.
-
-    The buckets of padded sequences are few by themselves, so for the warning they do not count.
+class Kind(Enum):
+    """What a call runs: one step; many, scanned over fed values with one more leading dimension; the ranks in turn, each
+    with its own feed. Checked ones also report which outputs are finite.
     """
 
-    def __init__(self) -> None:
-        self.seen: dict[tuple[Any, ...], None] = {}
-        self._counted: dict[tuple[Any, ...], None] = {}
-        self.warned = False
-        self.mixes = ""  # which op has ragged feeds run on exact sizes
+    ONE = "one"
+    MANY = "many"
+    TURNS = "turns"
+    CHECKED = "checked"
+    CHECKED_TURNS = "checked turns"
 
-    def add(self, feed: Mapping[str, Any]) -> None:
-        traits = [(trait, isinstance(v, Ragged) and v.padded) for n, v in sorted(feed.items()) for trait in _traits(n, v)]
-        self.seen[tuple(trait for trait, _ in traits)] = None
-        self._counted[tuple(trait for trait, padded in traits if not padded or trait[0].startswith(_SEQUENCES))] = None
-        limit = flag("FLAGS_recompile_warning")
-        if len(self._counted) > limit and not self.warned:
-            self.warned = True
-            warnings.warn(
-                f"one program was compiled for more than {limit} different feeds: {self._changing()} keeps changing; "
-                f"pad the feeds to a few sizes{self.mixes}",
-                RuntimeWarning,
-                stacklevel=6,
-            )
+    @property
+    def checked(self) -> bool:
+        return self in (Kind.CHECKED, Kind.CHECKED_TURNS)
 
-    def _changing(self) -> str:
-        values: dict[str, set[Any]] = {}
-        for signature in self._counted:
-            for name, shape, dtype in signature:
-                values.setdefault(name, set()).add((shape, dtype))
-        name = max(values, key=lambda n: len(values[n]))
-        if name.startswith((_LENGTHS, _SEQUENCES)):
-            return name
-        shapes = [s for s, _ in values[name]]
-        if len({len(s) for s in shapes}) > 1:
-            return f"the rank of {name}"
-        dims = [i for i in range(len(shapes[0])) if len({s[i] for s in shapes}) > 1]
-        return f"dimension {', '.join(map(str, dims))} of {name}" if dims else f"the dtype of {name}"
-
-
-_LENGTHS = "the longest sequence of "
-_SEQUENCES = "the number of sequences of "
-
-
-def _traits(name: str, value: Any) -> list[tuple[str, tuple[Any, ...], str]]:
-    """What a compilation hangs on: (what it is, sizes, dtype)."""
-    if not isinstance(value, Ragged):
-        return [(repr(name), tuple(value.shape), str(value.dtype))]
-    sequences = tuple(level.shape[0] - 1 for level in value.offsets)
-    return [
-        (repr(name), tuple(value.rows.shape), str(value.dtype)),
-        (f"{_SEQUENCES}{name!r}", sequences, ""),
-        (f"{_LENGTHS}{name!r}", (value.longest, value.key), ""),
-    ]
+    @property
+    def in_turn(self) -> bool:
+        return self in (Kind.TURNS, Kind.CHECKED_TURNS)
 
 
 class Compiled:
@@ -127,8 +90,8 @@ class Compiled:
         self.agreed: set[Any] = set()  # signatures of feeds that these have compared
         self._layouts: tuple[StateLayout, StateLayout] | None = None
         self._fresh: Any = None  # the types that the layouts were planned for
-        self._jitted: dict[str, Any] = {}
-        self._finite: dict[str, Finite] = {}
+        self._jitted: dict[Kind, Any] = {}
+        self._finite: dict[Kind, Finite] = {}
         self.persistable_fetches = tuple(i for i, n in enumerate(fetches) if (v := desc.blocks[0].vars.get(n)) and v.persistable)
 
     def _check_fetches(self, desc: ProgramDesc) -> None:
@@ -159,7 +122,7 @@ class Compiled:
         if len(values) < len(rules):
             name = next(n for n in rules if n not in values)
             given = f"; fed are {', '.join(map(repr, feed))}" if feed else ""
-            raise FeedError(f"{name!r} must be fed{self.step._reader_of(name)}{given}")
+            raise FeedError(f"{name!r} must be fed{self.step.reader_of(name)}{given}")
         return values
 
     def packed(self, values: Any) -> Any:
@@ -282,17 +245,15 @@ class Compiled:
 
     # -- running ---------------------------------------------------------------------------------------------------
 
-    def function(self, kind: str = "one") -> Any:
+    def function(self, kind: Kind = Kind.ONE) -> Any:
         """The jitted ``(mutable, constant, feed, seed, step) -> (mutable, extra, fetches[, finite])``.
 
-        kind: "one" step; "many", where `feed` holds one more leading dimension that is scanned over; "checked", which
-        also reports which outputs are finite; "turns" and "checked turns", where `feed` is a tuple of what each rank is
-        fed and `fetches` has a list for each rank.
+        Where the ranks take turns, `feed` is a tuple of what each is fed, and `fetches` has a list for each rank.
         """
         if kind not in self._jitted:
-            body = getattr(self, "_" + kind.replace(" ", "_"))
-            options: dict[str, Any] = {"donate_argnums": () if "checked" in kind else (0,), "compiler_options": self.options}
-            if "turns" in kind:
+            body = self._bodies[kind]
+            options: dict[str, Any] = {"donate_argnums": () if kind.checked else (0,), "compiler_options": self.options}
+            if kind.in_turn:
                 self._jitted[kind] = jax.jit(body, out_shardings=self._homes(kind), **options)
             elif isinstance(self.where, Mesh):
                 self._jitted[kind] = self._spmd(body, kind, options)
@@ -300,13 +261,23 @@ class Compiled:
                 self._jitted[kind] = jax.jit(body, **options)
         return self._jitted[kind]
 
-    def _spmd(self, body: Any, kind: str, options: Mapping[str, Any]) -> Any:
+    @property
+    def _bodies(self) -> Mapping[Kind, Any]:
+        return {
+            Kind.ONE: self._one,
+            Kind.MANY: self._many,
+            Kind.TURNS: self._turns,
+            Kind.CHECKED: self._checked,
+            Kind.CHECKED_TURNS: self._checked_turns,
+        }
+
+    def _spmd(self, body: Any, kind: Kind, options: Mapping[str, Any]) -> Any:
         """`body` run by every device of the mesh on its part of the feed, at once."""
         assert self._layouts is not None and isinstance(self.where, Mesh)
         mutable, constant = ([OWN if own else ALIKE for own in layout.own] for layout in self._layouts)
-        batch = STACKED if kind == "many" else OWN
+        batch = STACKED if kind is Kind.MANY else OWN
         extra = {n: OWN if n in self.own else ALIKE for n in self._created()}
-        finite = (OWN,) if kind == "checked" else ()
+        finite = (OWN,) if kind is Kind.CHECKED else ()
         count = self.where.count
 
         def local(mutable: Any, constant: Any, feed: Any, seed: Any, step: Any) -> Any:
@@ -315,13 +286,13 @@ class Compiled:
 
         return self.where.spmd(local, (mutable, constant, batch, ALIKE, ALIKE), (mutable, extra, batch, *finite), **options)
 
-    def _homes(self, kind: str) -> Any:
+    def _homes(self, kind: Kind) -> Any:
         """Where the results of a step of ranks in turn belong: the state where it was."""
         if not isinstance(self.where, Mesh):
             return None
         assert self._layouts is not None
         homes = [self.where.sharding(OWN if own else ALIKE) for own in self._layouts[0].own]
-        return (homes, None, None, None) if "checked" in kind else (homes, None, None)
+        return (homes, None, None, None) if kind.checked else (homes, None, None)
 
     def _created(self) -> list[str]:
         """Variables that the step writes and that the layouts do not hold."""
@@ -385,7 +356,7 @@ class Compiled:
         return arrays, jax.tree.map(lambda v: v[-1], extra), fetched
 
     def _checked(self, mutable: Any, constant: Any, feed: Any, seed: Any, step: Any, rank: Any = None) -> Any:
-        finite = self._finite["checked"] = Finite(self.step.ops)
+        finite = self._finite[Kind.CHECKED] = Finite(self.step.ops)
         state, fetched = self.step(self._state(mutable, constant), feed, self._key(seed, step), finite.watch, rank)
         flags = finite.flags if rank is None else [f[None] for f in finite.flags]
         return *self._split(state, constant), self._fetched(fetched), flags
@@ -400,10 +371,10 @@ class Compiled:
         return self._layouts[0].stack([arrays for arrays, _ in left]), extra, [self._fetched(f) for _, f in results]
 
     def _checked_turns(self, mutable: Any, constant: Any, feeds: Any, seed: Any, step: Any) -> Any:
-        finite = self._finite["checked turns"] = Finite(self.step.ops)
+        finite = self._finite[Kind.CHECKED_TURNS] = Finite(self.step.ops)
         return *self._turns(mutable, constant, feeds, seed, step, finite.watch), finite.flags
 
-    def refuse_nan(self, kind: str, flags: Sequence[Any]) -> None:
+    def refuse_nan(self, kind: Kind, flags: Sequence[Any]) -> None:
         """Raises NanInfError for the first output that is not finite, of a step of this kind."""
         for (op, name), good in zip(self._finite[kind].watched, flags, strict=True):
             if not all(np.all(s.data) for s in good.addressable_shards):
@@ -414,4 +385,4 @@ class Compiled:
 def _form(values: Mapping[str, Any]) -> tuple[Any, ...]:
     """Which fed values have a LoD, of how many levels, and which have the same; () if none has."""
     found: dict[Any, int] = {}
-    return tuple([(n, found.setdefault(v._lod, len(found)), len(v._lod)) for n, v in values.items() if isinstance(v, LoDTensor)])
+    return tuple([(n, found.setdefault(v.offsets, len(found)), len(v.offsets)) for n, v in values.items() if isinstance(v, LoDTensor)])

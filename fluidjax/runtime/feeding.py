@@ -73,10 +73,10 @@ class FeedRule:
 
     def _tensor(self, tensor: LoDTensor) -> Any:
         """The array of a tensor, checked; or the tensor itself, if it has a LoD that fits."""
-        if not tensor._lod:
-            return self(tensor._value())
-        array = np.asarray(tensor._value())
-        wrong = fault(tensor._lod, array.shape[0] if array.ndim else 0)
+        if not tensor.offsets:
+            return self(tensor.array())
+        array = np.asarray(tensor.array())
+        wrong = fault(tensor.offsets, array.shape[0] if array.ndim else 0)
         if wrong:
             raise FeedError(f"feed {self.name!r} has a LoD that does not fit its rows: {wrong}")
         self(array)

@@ -40,12 +40,12 @@ class CUDAPlace:
 
     def device(self) -> Any:
         """The JAX device. Raises FluidValueError if there is no such GPU."""
-        gpus = _gpus()
-        if not 0 <= self.device_id < len(gpus):
+        found = gpus()
+        if not 0 <= self.device_id < len(found):
             raise FluidValueError(
-                f"CUDAPlace({self.device_id}): JAX sees {len(gpus)} GPUs; use CPUPlace(), or install jax[cuda] where there is one"
+                f"CUDAPlace({self.device_id}): JAX sees {len(found)} GPUs; use CPUPlace(), or install jax[cuda] where there is one"
             )
-        return gpus[self.device_id]
+        return found[self.device_id]
 
     def __str__(self) -> str:
         return f"CUDAPlace({self.device_id})"
@@ -94,7 +94,7 @@ def too_few(wanted: int) -> str:
 
 
 @cache
-def _gpus() -> tuple[Any, ...]:
+def gpus() -> tuple[Any, ...]:
     _prepare(cpu_num())  # to ask for GPUs is a first use of JAX, too
     try:
         return tuple(jax.local_devices(backend="gpu"))
@@ -104,7 +104,7 @@ def _gpus() -> tuple[Any, ...]:
 
 def is_compiled_with_cuda() -> bool:
     """Whether JAX sees a GPU."""
-    return bool(_gpus())
+    return bool(gpus())
 
 
 def default_place() -> Place:
@@ -131,7 +131,7 @@ def cuda_places(device_ids: list[int] | int | None = None) -> list[CUDAPlace]:
     """CUDAPlaces of these ids; by default of FLAGS_selected_gpus, or of all GPUs."""
     if device_ids is None:
         chosen = os.environ.get("FLAGS_selected_gpus", "")
-        device_ids = [int(s) for s in chosen.split(",") if s.strip()] if chosen else list(range(len(_gpus())))
+        device_ids = [int(s) for s in chosen.split(",") if s.strip()] if chosen else list(range(len(gpus())))
     return [CUDAPlace(i) for i in ([device_ids] if isinstance(device_ids, int) else device_ids)]
 
 

@@ -65,7 +65,7 @@ class Scope:
 
     def __init__(self, parent: Scope | None = None) -> None:
         self._vars: dict[str, ScopeVar] = {}
-        self._parent = parent
+        self.parent = parent
         self._kids: list[Scope] = []
 
     def var(self, name: str) -> ScopeVar:
@@ -82,7 +82,7 @@ class Scope:
         while scope is not None:
             if name in scope._vars:
                 return scope._vars[name]
-            scope = scope._parent
+            scope = scope.parent
         return None
 
     def new_scope(self) -> Scope:

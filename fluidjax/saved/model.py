@@ -80,7 +80,7 @@ def deployed(program: Program, feeds: Sequence[str], targets: Sequence[Variable]
         if feed not in known:
             hint = near(feed, [n for n, v in known.items() if v.is_data])
             raise FluidValueError(f"the targets do not need feed {feed!r}{hint}; leave it out")
-    return clone._copy(with_feed_and_fetch(desc, feeds, outputs)), outputs
+    return clone.copy_with(with_feed_and_fetch(desc, feeds, outputs)), outputs
 
 
 def with_feed_and_fetch(desc: ProgramDesc, feeds: Sequence[str], fetches: Sequence[str]) -> ProgramDesc:
@@ -159,7 +159,7 @@ def _warn(difference: Difference) -> None:
 
 def _result(program: Program, feeds: list[str], targets: list[Variable], trainable: bool) -> list[Any]:
     if trainable:
-        program._set_desc(with_parameters(program.desc))
+        program.set_desc(with_parameters(program.desc))
         targets = [program.global_block().var(t.name) for t in targets]
     return [program, feeds, targets]
 
@@ -202,7 +202,7 @@ def read_program(data: bytes, source: str) -> tuple[Program, list[str], list[Var
     except ParseError as error:
         raise ParseError(f"{source}: {error}") from None
     data_vars = [replace(program.desc.blocks[0].vars[n], is_data=True) for n in feeds]
-    program._set_desc(edit.add_vars(program.desc, 0, data_vars))
+    program.set_desc(edit.add_vars(program.desc, 0, data_vars))
     return program, feeds, [program.global_block().var(n) for n in fetches]
 
 

@@ -39,7 +39,7 @@ class ScopeParams(Mapping[str, Any]):
                 if name not in seen:
                     seen.add(name)
                     yield name
-            scope = scope._parent
+            scope = scope.parent
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -63,7 +63,7 @@ def apply_passes(
     Raises what passes.run raises; then the scope is as it was.
     """
     result = _run(program, pas, fetch_list, scope)
-    copy = program._copy(result.desc)
+    copy = program.copy_with(result.desc)
     remember(copy, result)
     return copy, result
 
@@ -77,7 +77,7 @@ def apply_in_place(
     """As apply_passes, but the program itself becomes the result."""
     result = _run(program, pas, fetch_list, scope)
     if result.changed:
-        program._set_desc(result.desc)
+        program.set_desc(result.desc)
     remember(program, result)
     return result
 
@@ -88,7 +88,7 @@ def remember(program: Program, result: PassResult) -> None:
         if isinstance(plan, MemoryPlan):
             now = {old: plan.reused.get(name, name) for old, name in program.info.reused.items()}
             program.update_info(reused=FrozenMap({**now, **plan.reused}), memory_optimized=True)
-            program._touch()
+            program.touch()
 
 
 def _run(program: Program, pas: Pass | str, fetch_list: Sequence[Variable | str], scope: Scope | None) -> PassResult:

@@ -62,8 +62,8 @@ def transpile_collective(
     new_startup, new_main = begin(startup.desc, ring), train(main.desc, ring)
     if rank == 0 and config.wait_port and mode != SINGLE:
         wait_for(e for e in endpoints if e != current)
-    startup._set_desc(new_startup)
-    main._set_desc(new_main)
+    startup.set_desc(new_startup)
+    main.set_desc(new_main)
 
 
 def _endpoints(trainers: Any, mode: Any) -> tuple[str, ...]:

@@ -79,8 +79,8 @@ class TranspiledJob:
     def begin(self, main: Program, startup: Program) -> None:
         """Rewrite the user's programs as transpile does."""
         new_main, new_startup = self.mode.sending(self.layout, self.layout.request.trainer_id)
-        main._set_desc(new_main)
-        startup._set_desc(new_startup)
+        main.set_desc(new_main)
+        startup.set_desc(new_startup)
         for program in (main, startup):
             program.update_info(pserver_plan=self.plan)
 
@@ -88,9 +88,9 @@ class TranspiledJob:
         """Rewrite them as get_trainer_program does; a second time changes nothing."""
         new_main, new_startup = self.mode.finished(self.layout, main.desc, startup.desc)
         if new_main != main.desc:
-            main._set_desc(new_main)
+            main.set_desc(new_main)
         if new_startup != startup.desc:
-            startup._set_desc(new_startup)
+            startup.set_desc(new_startup)
 
     def with_startup(self, startup: Program) -> TranspiledJob:
         """The same job, initialised by another program."""

@@ -41,7 +41,7 @@ def transpile_nccl2(
         use_hierarchical_allreduce=bool(config.use_hierarchical_allreduce),
         hierarchical_allreduce_inter_nranks=groups if config.use_hierarchical_allreduce else 0,
     )
-    startup._set_desc(new)
+    startup.set_desc(new)
 
 
 def join_trainers(

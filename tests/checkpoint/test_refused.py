@@ -92,7 +92,7 @@ def test_another_dropout_number_or_seed(saved: Path) -> None:
     with pytest.raises(LoadError, match="has random_seed 5, this one 6"):
         job.load(str(saved))
     job = Job()
-    job.main._set_desc(_renumbered(job.main.desc))
+    job.main.set_desc(_renumbered(job.main.desc))
     with pytest.raises(LoadError, match=r"the checkpoint's has `block 0: dropout draws as number \d+`"):
         job.load(str(saved))
 

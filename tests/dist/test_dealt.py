@@ -143,7 +143,7 @@ def test_what_travels_are_the_parameters_and_their_gradients_once():
     (step,) = net.batches(1)
     net.train([step])
     compiled = net.exe.compiled_steps(net)[0]
-    (fn,) = compiled._jitted.values()
+    fn = compiled.function()
     feed = net.parallel.split(step, compiled.check_feed)
     lowered = fn.lower(*in_force(net.scope)[0].arrays, feed, 0, 0).compile().as_text()
     moved = {kind: 0 for kind in ("all-reduce", "reduce-scatter", "all-gather", "all-to-all", "collective-permute")}

@@ -135,10 +135,10 @@ def test_a_pserver_that_trains_or_does_nothing_is_told(monkeypatch):
     assert not process.served(train)
     monkeypatch.setattr(process, "_job", server)
     assert process.served(serve) and not process.served(train)  # it served, and may do as it likes then
-    server._say_if_idle()
+    server.say_if_idle()
     monkeypatch.setattr(process, "_job", idle)
     with pytest.warns(RuntimeWarning, match="pserver 1 ends without having run a pserver's program.*get_pserver_program"):
-        idle._say_if_idle()
+        idle.say_if_idle()
     monkeypatch.setattr(process, "_job", process.Job(1, 2, PSERVER))
     with pytest.warns(RuntimeWarning, match="pserver 1 runs a program that trains.*TRAINING_ROLE.*get_pserver_program"):
         assert not process.served(train)

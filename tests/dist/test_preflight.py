@@ -47,7 +47,7 @@ def hub():
 
     yield make
     for one in OPEN:
-        one._leaving = True
+        one.leaving = True
         one.close()
     OPEN.clear()
     for one in made:
@@ -67,8 +67,8 @@ def link(hub, said, retry=False):
 
 def listen(one):
     """Let a link hear the hub without ending this process when it is told to."""
-    one._leaving = True
-    THREADS.append(threading.Thread(target=one._listen, daemon=True))
+    one.leaving = True
+    THREADS.append(threading.Thread(target=one.listen, daemon=True))
     THREADS[-1].start()
 
 
@@ -109,7 +109,7 @@ def test_contradictions_are_told_to_everyone(text, hub):
     first, second = REFUSED[text]
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(join_all, meeting, [first])
-        while not any(p.hello for p in meeting._peers):
+        while not any(p.hello for p in meeting.peers):
             time.sleep(0.01)
         answers = [*join_all(meeting, [second]), *waiting.result()]
     assert len(set(answers)) == 1 and text in answers[0] and "\n" not in answers[0]
@@ -126,8 +126,8 @@ def test_a_process_that_ends_before_the_start_is_named(hub):
     first = link(meeting, hello(0, 3))
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(join_all, meeting, [hello(1, 3)])
-        first._sock = first._connect(time.monotonic() + LONG, LONG)
-        first._send({"hello": first.hello.as_dict()})
+        first.sock = first.connect(time.monotonic() + LONG, LONG)
+        first.send({"hello": first.hello.as_dict()})
         time.sleep(0.1)
         first.close()
         assert "trainer 0 (process 100 on host host0) ended without a word before the job started" in waiting.result()[0]
@@ -206,9 +206,9 @@ def running(hub, count=2, **options):
 
 def told(one, key, seconds=LONG):
     deadline = time.monotonic() + seconds
-    while message := one._next(deadline):
+    while message := one.next_message(deadline):
         if "poll" in message:
-            one._send({"steps": one.steps})
+            one.send({"steps": one.steps})
         if key in message:
             return message[key]
     raise AssertionError(f"nobody said {key!r}")
@@ -239,9 +239,9 @@ def test_a_failure_is_told_with_its_reason(hub):
 def test_all_leave_together(hub):
     meeting, (zero, one) = running(hub)
     zero.steps = one.steps = 7
-    zero._send({"bye": 7})
-    assert zero._next(time.monotonic() + 0.3) is None  # trainer 1 may take its time
-    one._send({"bye": 7})
+    zero.send({"bye": 7})
+    assert zero.next_message(time.monotonic() + 0.3) is None  # trainer 1 may take its time
+    one.send({"bye": 7})
     assert told(zero, "done") and told(one, "done")
     zero.close()
     one.close()
@@ -251,7 +251,7 @@ def test_all_leave_together(hub):
 
 def test_a_pserver_that_comes_when_all_is_done(hub):
     meeting, (zero,) = running(hub, 1)
-    zero._send({"bye": 1})
+    zero.send({"bye": 1})
     assert told(zero, "done")
     late = link(meeting, hello(0, 1, role="PSERVER"))
     assert late.join(LONG) == "" and told(late, "done")
@@ -262,7 +262,7 @@ def test_a_pserver_that_comes_when_all_is_done(hub):
 def test_different_numbers_of_batches(ended, hub):
     _, links = running(hub)
     links[ended].steps, links[1 - ended].steps = 10, 11
-    links[ended]._send({"bye": 10})
+    links[ended].send({"bye": 10})
     text = f"trainer {ended} ended after 10 steps, but trainer {1 - ended} has begun step 11, which needs every trainer"
     assert told(links[1 - ended], "end").startswith(text)
 
@@ -274,7 +274,7 @@ def test_a_trainer_that_ends_while_another_has_something_to_compare(first, hub):
     zero.steps = one.steps = 10
     waits, ends = {"program": 0, "hash": "x", "steps": 10, "what": NEW}, {"bye": 10}
     for sender, message in [(zero, waits), (one, ends)][:: 1 if first == "waits" else -1]:
-        sender._send(message)
+        sender.send(message)
         time.sleep(0.1)
     assert told(zero, "end") == (
         "trainer 0 has new sizes in its feed, a new program or new state before step 11, but trainer 1 ended after 10 steps; "

@@ -33,7 +33,7 @@ def with_type(main, old: str, new: str):
     """The program with the forward ops of one type made another's."""
     for op in main.global_block().ops:
         if op.type == old:
-            op._replace(type=new, attrs=FrozenMap({n: v for n, v in op.desc.attrs.items() if lookup(new).attr_type(n)}))
+            op.change(type=new, attrs=FrozenMap({n: v for n, v in op.desc.attrs.items() if lookup(new).attr_type(n)}))
     return main.desc
 
 

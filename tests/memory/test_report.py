@@ -78,12 +78,12 @@ def test_both_countings_agree_on_what_goes_in_and_what_is_written_over(trained):
 
 def test_nothing_runs_and_nothing_changes(monkeypatch):
     main, _, loss = training()
-    before, version = main.desc, main._version
+    before, version = main.desc, main.version
     monkeypatch.setattr(fluid.Executor, "run", None)
     monkeypatch.setattr("jax.stages.Compiled.__call__", None)
     count = len(jax.live_arrays())
     first = main.memory_report(batch_size=4, fetch_list=[loss])
-    assert main.desc is before and main._version == version
+    assert main.desc is before and main.version == version
     assert len(jax.live_arrays()) <= count + 1  # a key at most
     assert first == main.memory_report(batch_size=4, fetch_list=loss.name)
 

@@ -146,7 +146,7 @@ def test_shared_pullbacks_survive_memory_optimize(recipe: list[tuple[Any, ...]],
         state = fluid.init_fn(net.startup)(jax.random.key(0))
     result = passes.run(text, net.main.desc, keep=[net.loss.name])
     before, after = (Step(d, (net.loss.name,)) for d in (net.main.desc, result.desc))
-    assert {u: [g.uid for g in gs] for u, gs in before._pairs.items()} == {u: [g.uid for g in gs] for u, gs in after._pairs.items()}
+    assert {u: [g.uid for g in gs] for u, gs in before.pairs.items()} == {u: [g.uid for g in gs] for u, gs in after.pairs.items()}
     compare(text, outcome(before, state, net.feed), outcome(after, state, net.feed))
 
 

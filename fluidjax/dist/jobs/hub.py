@@ -68,7 +68,7 @@ class Hub:
         self.verdict = ""  # why the job was refused or ended early
         self.failures: dict[str, str] = {}  # "trainer 1" -> what it said before it ended
         self.goodbyes: set[str] = set()
-        self._peers: list[Peer] = []
+        self.peers: list[Peer] = []
         self._gone: list[Peer] = []
         self._checks: dict[int, Comparison] = {}
         self._deadline = time.monotonic() + timeout
@@ -101,7 +101,7 @@ class Hub:
 
     def forget(self) -> None:
         """In a forked child: let go of the connections, which stay its parent's alone."""
-        for sock in (self._listener, *(p.sock for p in self._peers)):
+        for sock in (self._listener, *(p.sock for p in self.peers)):
             sock.close()
 
     def _nudge(self) -> None:
@@ -111,7 +111,7 @@ class Hub:
     def _all_answered(self) -> bool:
         if time.monotonic() > self._deadline:
             return True  # who comes so late is not waited for
-        return len({p.name for p in self._peers if p.hello} | {p.name for p in self._gone if p.hello}) >= self.count
+        return len({p.name for p in self.peers if p.hello} | {p.name for p in self._gone if p.hello}) >= self.count
 
     # -- the thread ----------------------------------------------------------------------------------------------------
 
@@ -129,7 +129,7 @@ class Hub:
                         self._read(key.data)
                 self._tick(time.monotonic())
         finally:
-            for sock in (self._listener, self._woken, self._wake, *(p.sock for p in self._peers)):
+            for sock in (self._listener, self._woken, self._wake, *(p.sock for p in self.peers)):
                 sock.close()
             self._selector.close()
 
@@ -141,18 +141,18 @@ class Hub:
         wire.patient(sock)
         sock.settimeout(5.0)
         peer = Peer(sock)
-        self._peers.append(peer)
+        self.peers.append(peer)
         self._selector.register(sock, selectors.EVENT_READ, peer)
-        self._send(peer, {"hub": VERSION})
+        self.send(peer, {"hub": VERSION})
 
-    def _send(self, peer: Peer, message: dict[str, Any]) -> None:
+    def send(self, peer: Peer, message: dict[str, Any]) -> None:
         with contextlib.suppress(OSError):  # that it is gone shows when we read
             peer.sock.sendall(wire.encode(message))
 
     def _tell(self, message: dict[str, Any]) -> None:
-        for peer in self._peers:
+        for peer in self.peers:
             if peer.hello:
-                self._send(peer, message)
+                self.send(peer, message)
 
     def _read(self, peer: Peer) -> None:
         try:
@@ -167,21 +167,21 @@ class Hub:
                 self._hear(peer, message)
         except ParseError as error:
             if peer.hello is None:
-                self._send(peer, {"refused": f"the hub did not understand: {error}"})
+                self.send(peer, {"refused": f"the hub did not understand: {error}"})
                 self._drop(peer)  # a stranger; the job goes on
             else:
                 peer.failed = peer.failed or f"it sent what is no message: {error}"
                 self._lost(peer)
 
     def _drop(self, peer: Peer) -> None:
-        if peer in self._peers:
+        if peer in self.peers:
             self._selector.unregister(peer.sock)
-            self._peers.remove(peer)
+            self.peers.remove(peer)
             peer.sock.close()
 
     def _lost(self, peer: Peer) -> None:
         """A connection that closed: the process has ended."""
-        if peer not in self._peers:
+        if peer not in self.peers:
             return
         self._drop(peer)
         if peer.hello is None:
@@ -219,7 +219,7 @@ class Hub:
 
     def _greet(self, peer: Peer, hello: Hello, failed: object) -> None:
         if hello.token != self.token:
-            self._send(peer, {"refused": f"{hello.name} does not belong to this job (another job's address?)"})
+            self.send(peer, {"refused": f"{hello.name} does not belong to this job (another job's address?)"})
             self._drop(peer)
             return
         if failed:
@@ -227,50 +227,50 @@ class Hub:
             self._over(f"{str(failed)[:2000]}", "refused")
         elif self.state == OVER and hello.role == PSERVER and not self.verdict:
             peer.hello, peer.ended = hello, True  # it was slow to start, and there is nothing left to serve
-            self._send(peer, {"ok": {"coordinator": ""}})
-            self._send(peer, {"done": True})
+            self.send(peer, {"ok": {"coordinator": ""}})
+            self.send(peer, {"done": True})
         elif self.state == OVER:
             peer.hello = hello
-            self._send(peer, {"refused": self.verdict or "the job is over"})
+            self.send(peer, {"refused": self.verdict or "the job is over"})
         elif self.state == RUNNING and (hello.role == TRAINER or self._find(hello)):
             late = f"the job runs already, so {hello.name} ({hello.where}) cannot join it; end all processes and start them together"
-            self._send(peer, {"refused": late})
+            self.send(peer, {"refused": late})
         else:
-            known = [p.hello for p in (*self._peers, *self._gone) if p.hello]
+            known = [p.hello for p in (*self.peers, *self._gone) if p.hello]
             why = contradiction(known, hello, self.count, self.address.loopback)
             peer.hello = hello
             if why and self.state == RUNNING:  # a late pserver
                 peer.ended = True
-                self._send(peer, {"refused": why})
+                self.send(peer, {"refused": why})
             elif why:
                 self._over(why, "refused")
             else:
                 self._gathered(peer)
 
     def _find(self, hello: Hello) -> bool:
-        return any(p.hello and p.name == hello.name for p in self._peers)
+        return any(p.hello and p.name == hello.name for p in self.peers)
 
     def _gathered(self, newest: Peer) -> None:
-        hellos = [p.hello for p in self._peers if p.hello]
+        hellos = [p.hello for p in self.peers if p.hello]
         if self.state == RUNNING:
-            self._send(newest, {"ok": {"coordinator": ""}})
+            self.send(newest, {"ok": {"coordinator": ""}})
         elif not missing(hellos, self.count):
             self.state = RUNNING
             self._tell({"ok": {"coordinator": self._coordinator()}})
 
     def _coordinator(self) -> str:
         """Where jax's coordinator will listen: on trainer 0's host, as the others can reach it."""
-        zero = next(p for p in self._peers if p.hello and p.hello.role == TRAINER and p.hello.rank == 0)
+        zero = next(p for p in self.peers if p.hello and p.hello.role == TRAINER and p.hello.rank == 0)
         assert zero.hello is not None
         seen = zero.sock.getpeername()[0]
         host = self.address.host if Endpoint(seen, 1).loopback else seen
         return str(Endpoint(host, zero.hello.jax_port))
 
     def _maybe_done(self) -> None:
-        trainers = [p for p in (*self._peers, *self._gone) if p.hello and p.hello.role == TRAINER]
+        trainers = [p for p in (*self.peers, *self._gone) if p.hello and p.hello.role == TRAINER]
         if self.state == RUNNING and len(trainers) >= self.count and all(p.ended for p in trainers):
             self.state = OVER
-            for peer in self._peers:
+            for peer in self.peers:
                 peer.ended = True
             self._tell({"done": True})
 
@@ -279,21 +279,21 @@ class Hub:
     def _tick(self, now: float) -> None:
         while self._orders:
             self._over(self._orders.pop(0), "end")
-        for peer in [p for p in self._peers if p.hello is None and now - p.since > 30]:
+        for peer in [p for p in self.peers if p.hello is None and now - p.since > 30]:
             self._drop(peer)  # it never said who it is
         if self.state == GATHERING and now > self._deadline:
-            ranks = missing((p.hello for p in self._peers if p.hello), self.count)
+            ranks = missing((p.hello for p in self.peers if p.hello), self.count)
             self._over(f"{trainers_text(ranks)} of {self.count} did not come within {self.timeout:g} s", "refused")
         if self._verdict_at is not None and now > self._verdict_at and self.state != OVER:
             self._over(self._who_died(), "end")
         if self.state == RUNNING and now > self._poll_at and (self._checks or any(p.ended for p in self._trainers())):
             self._poll_at = now + POLL
-            for peer in self._peers:
+            for peer in self.peers:
                 if peer.hello and peer.hello.role == TRAINER and not peer.ended:
-                    self._send(peer, {"poll": True})
+                    self.send(peer, {"poll": True})
 
     def _trainers(self) -> list[Peer]:
-        return [p for p in (*self._peers, *self._gone) if p.hello and p.hello.role == TRAINER]
+        return [p for p in (*self.peers, *self._gone) if p.hello and p.hello.role == TRAINER]
 
     def _who_died(self) -> str:
         """The first cause: a process that ended without a word comes before one that says why it fails."""
@@ -302,7 +302,7 @@ class Hub:
             assert peer.hello is not None
             early = " before the job started" if self.state == GATHERING else ""
             return f"{peer.name} ({peer.hello.where}) ended without a word{early}: it was killed, or it crashed"
-        peer = next(p for p in (*self._gone, *self._peers) if p.failed)
+        peer = next(p for p in (*self._gone, *self.peers) if p.failed)
         return f"{peer.name} failed: {peer.failed}"
 
     def _judge_steps(self) -> None:
@@ -352,7 +352,7 @@ class Hub:
             for other in self._trainers():
                 if other.hello and other.hello.rank == rank:
                     other.lines.limit = wire.TEXT
-                    self._send(other, {"program": k, "text": True})
+                    self.send(other, {"program": k, "text": True})
         if comparison.same:
             del self._checks[k]
             self._tell({"program": k, "same": True})

@@ -143,7 +143,7 @@ class Supervisor:
     def _watch(self) -> int:
         done_at: float | None = None
         while self._running() or not self._ended.empty():
-            child = self._next()
+            child = self.next_message()
             if self._signal is not None:
                 return self._interrupted(self._signal)
             if child is not None and not self._ended_well(child):
@@ -157,7 +157,7 @@ class Supervisor:
                 return 0
         return 0
 
-    def _next(self, timeout: float = 0.1) -> Child | None:
+    def next_message(self, timeout: float = 0.1) -> Child | None:
         try:
             return self._ended.get(timeout=timeout)
         except queue.Empty:
@@ -174,7 +174,7 @@ class Supervisor:
         if (first.code or 0) >= 0 or first.code == -signal.SIGABRT:  # it may have ended because of another one
             time.sleep(0.1)
         gone = [first]
-        while (other := self._next(0.0)) is not None:
+        while (other := self.next_message(0.0)) is not None:
             gone.append(other)
         # a process that ends because another one died says so by its exit code
         cause = next((c for c in gone if c.code != EXIT_CODE and not self._ended_well(c)), first)

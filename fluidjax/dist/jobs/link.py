@@ -38,14 +38,14 @@ class Link:
         self.address, self.hello, self.where, self.retry = address, hello, where, retry
         self.steps = 0
         self.done = threading.Event()
-        self._sock: socket.socket | None = None
+        self.sock: socket.socket | None = None
         self._lines = wire.Lines()
         self._early: list[dict[str, Any]] = []
         self._answers: queue.Queue[dict[str, Any]] = queue.Queue()
         self._checks = 0
         self._texts: dict[int, str] = {}
         self._sending = threading.Lock()
-        self._leaving = False
+        self.leaving = False
         self._failed: int | None = None  # the exit code of a process that fails
         self._watching = False
         self._verdict = ""
@@ -66,11 +66,11 @@ class Link:
             raise
 
     def _come_in(self, deadline: float, timeout: float, failed: str) -> str:
-        self._sock = self._connect(deadline, timeout)
+        self.sock = self.connect(deadline, timeout)
         self._banner(deadline)
-        self._send({"hello": self.hello.as_dict(), **({"failed": failed} if failed else {})})
+        self.send({"hello": self.hello.as_dict(), **({"failed": failed} if failed else {})})
         # the hub has the same limit, and says more about what is missing; give it the first word
-        message = self._next(deadline + 5)
+        message = self.next_message(deadline + 5)
         if message is None:
             raise JobError(f"{self.hello.name}: {self.where} at {self.address} did not answer within {timeout:g} s")
         if "ok" in message:
@@ -78,7 +78,7 @@ class Link:
         why = message.get("refused") or message.get("end")
         raise JobError(str(why) if why else f"{self.hello.name}: {self.where} at {self.address} went away before the start")
 
-    def _connect(self, deadline: float, timeout: float) -> socket.socket:
+    def connect(self, deadline: float, timeout: float) -> socket.socket:
         while True:
             try:
                 sock = socket.create_connection((self.address.host, self.address.port), timeout=min(10.0, timeout))
@@ -95,22 +95,22 @@ class Link:
         return text + (", a loopback address, which only processes of one host share" if self.address.loopback and self.retry else "")
 
     def _banner(self, deadline: float) -> None:
-        message = self._next(min(deadline, time.monotonic() + 20))
+        message = self.next_message(min(deadline, time.monotonic() + 20))
         if message != {"hub": VERSION}:
             raise JobError(
                 f"{self.hello.name}: {self.address} answers, but not as {self.where} would; another program uses that port"
             )
 
-    def _next(self, deadline: float) -> dict[str, Any] | None:
+    def next_message(self, deadline: float) -> dict[str, Any] | None:
         """The next message, or None at the deadline or the end of the connection."""
-        assert self._sock is not None
+        assert self.sock is not None
         while not self._early:
             left = deadline - time.monotonic()
             if left <= 0:
                 return None
-            self._sock.settimeout(left)
+            self.sock.settimeout(left)
             try:
-                data = self._sock.recv(1 << 16)
+                data = self.sock.recv(1 << 16)
             except OSError:
                 return None
             if not data:
@@ -126,22 +126,22 @@ class Link:
     def watch(self) -> None:
         """Start the thread that listens, and that may end this process from now on."""
         self._watching = True
-        threading.Thread(target=self._listen, name="fluidjax link", daemon=True).start()
+        threading.Thread(target=self.listen, name="fluidjax link", daemon=True).start()
 
-    def _listen(self) -> None:
-        assert self._sock is not None
-        self._sock.settimeout(None)
+    def listen(self) -> None:
+        assert self.sock is not None
+        self.sock.settimeout(None)
         for message in self._early:
             self._hear(message)
         while True:
             try:
-                data = self._sock.recv(1 << 16)
+                data = self.sock.recv(1 << 16)
                 messages = self._lines.feed(data)
             except (OSError, ParseError):
                 data, messages = b"", []
             if not data:
                 gone = f"{self.where} is gone: it was killed, or it crashed"
-                if not (self._leaving or self.done.is_set()):
+                if not (self.leaving or self.done.is_set()):
                     self._die(gone)
                 if self._failed is not None and not self._verdict:
                     self._say(gone)
@@ -155,18 +155,18 @@ class Link:
     def _hear(self, message: dict[str, Any]) -> None:
         if "end" in message or "refused" in message:
             self._verdict = str(message.get("end") or message.get("refused"))
-            if not self._leaving:
+            if not self.leaving:
                 self._die(self._verdict)
             self._tell()  # now: jax may end this process before Python has come to its end
             self._judged.set()
             self._hurry(JUDGED)
         elif "poll" in message:
-            self._send({"steps": self.steps})
+            self.send({"steps": self.steps})
         elif "done" in message:
             self.done.set()
         elif message.get("text"):
             k = message["program"]
-            self._send({"program": k, "text": compare_programs.pack(self._texts.get(k, ""))})
+            self.send({"program": k, "text": compare_programs.pack(self._texts.get(k, ""))})
         elif "program" in message:
             self._answers.put(message)
 
@@ -198,10 +198,10 @@ class Link:
         with contextlib.suppress(OSError):
             os.write(2, f"fluidjax: {self.hello.name} ends because {why}\n".encode(errors="replace"))
 
-    def _send(self, message: dict[str, Any]) -> None:
-        assert self._sock is not None
+    def send(self, message: dict[str, Any]) -> None:
+        assert self.sock is not None
         with contextlib.suppress(OSError), self._sending:  # that the hub is gone shows when we read
-            self._sock.sendall(wire.encode(message))
+            self.sock.sendall(wire.encode(message))
 
     def same_program(self, text: str, timeout: float, what: str = compare_programs.NEW) -> None:
         """Compare `text` with what the other trainers give. Raises JobError where they differ, or do not answer in time.
@@ -210,7 +210,7 @@ class Link:
         """
         k, self._checks = self._checks, self._checks + 1
         self._texts = {k: text}
-        self._send({"program": k, "hash": compare_programs.fingerprint(text), "steps": self.steps, "what": what})
+        self.send({"program": k, "hash": compare_programs.fingerprint(text), "steps": self.steps, "what": what})
         try:
             answer = self._answers.get(timeout=None if math.isinf(timeout) else timeout)
         except queue.Empty:
@@ -223,8 +223,8 @@ class Link:
 
     def fail(self, why: str, code: int | None = None) -> None:
         """Say why this process is about to end. With its exit code: if it has not ended within LAST seconds, it is ended."""
-        self._leaving, self._failed = True, code
-        self._send({"failed": why})
+        self.leaving, self._failed = True, code
+        self.send({"failed": why})
         self._hurry(LAST)
 
     def hear_why(self, seconds: float) -> None:
@@ -233,22 +233,22 @@ class Link:
 
     def leave(self) -> None:
         """Say goodbye, and wait until every trainer has; a death meanwhile ends this process as before."""
-        self._send({"bye": self.steps})
+        self.send({"bye": self.steps})
         self.done.wait()
-        self._leaving = True
+        self.leaving = True
 
     def forget(self) -> None:
         """In a forked child: let go of the connection, which stays its parent's alone."""
-        if self._sock is not None:
-            self._sock.close()
+        if self.sock is not None:
+            self.sock.close()
 
     def close(self) -> None:
         """Hang up."""
-        self._leaving = True
-        if self._sock is not None:
+        self.leaving = True
+        if self.sock is not None:
             with contextlib.suppress(OSError):
-                self._sock.shutdown(socket.SHUT_RDWR)
-            self._sock.close()
+                self.sock.shutdown(socket.SHUT_RDWR)
+            self.sock.close()
 
 
 def _flush() -> None:

@@ -99,7 +99,7 @@ class Job:
             return
         if self._failed:
             _end_now(link, self._hub, self._failed)  # jax would wait for the others, which are being told to end
-        self._say_if_idle()
+        self.say_if_idle()
         link.leave()
         _shut_down_jax()
         link.close()
@@ -117,7 +117,7 @@ class Job:
                 stacklevel=4,
             )
 
-    def _say_if_idle(self) -> None:
+    def say_if_idle(self) -> None:
         """Warn where a pserver comes to its end without having been one."""
         if self.role == PSERVER and not self._served and not self._warned:
             self._warned = True

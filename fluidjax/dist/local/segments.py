@@ -47,7 +47,7 @@ class Segment:
         """absent: gradients that nothing computes; an op that reads one counts it as zero."""
         bare, names = _bare(desc, tuple(ops)), dict(alike or {})
         self.results = tuple(results)
-        read = tuple(n for n in Step(bare, self.results)._uses[0] if n not in absent)
+        read = tuple(n for n in Step(bare, self.results).uses[0] if n not in absent)
         tables = tuple(v for n, v in (blank or {}).items() if n in read)
         self.takes = tuple(n for n in read if n not in {v.name for v in tables})
         self._shared = {n: names.get(n, n) for n in (*self.takes, *self.results)}
@@ -64,7 +64,7 @@ class Segment:
             return dict(zip(self.results, self._compiled.run(given, seed, count), strict=True))
 
     def _reader(self, name: str) -> str:
-        op = self._compiled.step._uses[0].get(self._shared[name])
+        op = self._compiled.step.uses[0].get(self._shared[name])
         return "" if op is None else f": op '{op.type}' reads it" + (f" ({op.loc})" if op.loc else "")
 
 

@@ -197,7 +197,7 @@ def _enough(name: str, samples: int, count: int) -> int:
 def _sequences(name: str, tensor: LoDTensor, count: int) -> list[Any]:
     """The parts of a fed tensor with a LoD: whole outermost sequences."""
     lengths = tensor.recursive_sequence_lengths()
-    rows = np.asarray(tensor._value())
+    rows = np.asarray(tensor.array())
     parts, taken = [], [0] * len(lengths)
     start = 0
     for size in sizes(_enough(name, len(lengths[0]), count), count):

@@ -1,0 +1,67 @@
+"""How often a program is compiled anew, and which feed is the reason."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from ..base.flags import flag
+from ..ops.ragged import Ragged
+
+
+class Recompiles:
+    """Counts the feed signatures that one program was compiled for, and warns once when there are too many.
+
+    The buckets of padded sequences are few by themselves, so for the warning they do not count.
+    """
+
+    def __init__(self) -> None:
+        self.seen: dict[tuple[Any, ...], None] = {}
+        self._counted: dict[tuple[Any, ...], None] = {}
+        self.warned = False
+        self.mixes = ""  # which op has ragged feeds run on exact sizes
+
+    def add(self, feed: Mapping[str, Any]) -> None:
+        traits = [(trait, isinstance(v, Ragged) and v.padded) for n, v in sorted(feed.items()) for trait in _traits(n, v)]
+        self.seen[tuple(trait for trait, _ in traits)] = None
+        self._counted[tuple(trait for trait, padded in traits if not padded or trait[0].startswith(_SEQUENCES))] = None
+        limit = flag("FLAGS_recompile_warning")
+        if len(self._counted) > limit and not self.warned:
+            self.warned = True
+            warnings.warn(
+                f"one program was compiled for more than {limit} different feeds: {self._changing()} keeps changing; "
+                f"pad the feeds to a few sizes{self.mixes}",
+                RuntimeWarning,
+                stacklevel=6,
+            )
+
+    def _changing(self) -> str:
+        values: dict[str, set[Any]] = {}
+        for signature in self._counted:
+            for name, shape, dtype in signature:
+                values.setdefault(name, set()).add((shape, dtype))
+        name = max(values, key=lambda n: len(values[n]))
+        if name.startswith((_LENGTHS, _SEQUENCES)):
+            return name
+        shapes = [s for s, _ in values[name]]
+        if len({len(s) for s in shapes}) > 1:
+            return f"the rank of {name}"
+        dims = [i for i in range(len(shapes[0])) if len({s[i] for s in shapes}) > 1]
+        return f"dimension {', '.join(map(str, dims))} of {name}" if dims else f"the dtype of {name}"
+
+
+_LENGTHS = "the longest sequence of "
+_SEQUENCES = "the number of sequences of "
+
+
+def _traits(name: str, value: Any) -> list[tuple[str, tuple[Any, ...], str]]:
+    """What a compilation hangs on: (what it is, sizes, dtype)."""
+    if not isinstance(value, Ragged):
+        return [(repr(name), tuple(value.shape), str(value.dtype))]
+    sequences = tuple(level.shape[0] - 1 for level in value.offsets)
+    return [
+        (repr(name), tuple(value.rows.shape), str(value.dtype)),
+        (f"{_SEQUENCES}{name!r}", sequences, ""),
+        (f"{_LENGTHS}{name!r}", (value.longest, value.key), ""),
+    ]

@@ -1,0 +1,83 @@
+"""What begins with an underscore stays in its room: no module of another room, and no test, reaches for it.
+
+A room is a folder of the package, or a module at its root. Some of Fluid's own names begin with an underscore; scripts use
+them, and so may everybody here.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "fluidjax"
+FLUIDS = frozenset(
+    "_optimized_guard _backward_role_guard _lr_schedule_guard _clone_variable _find_var_recursive _var_recursive _set_attr "
+    "_remove_attr _rename_input _rename_output _rename_var _remove_op _remove_var _prepend_op _insert_op _create_block _rollback "
+    "_prune _prune_with_input _block_attr _block_attr_id _blocks_attr_ids _to_attr _to_kwargs _global_learning_rate "
+    "_learning_rate_map _set_error_clip _repr_html_".split()
+)
+FILES = sorted([*PACKAGE.rglob("*.py"), *(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")])
+
+
+def room(path: Path) -> str:
+    """The folder that a file lies in, below the package; its own name at the root; "" of what is no part of the package."""
+    if PACKAGE not in path.parents:
+        return ""
+    inside = path.relative_to(PACKAGE).parts
+    return inside[0] if len(inside) > 1 else path.stem
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def made(node: ast.AST) -> str:
+    """The private name that a node of a module or class defines; "" for none."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        name = node.name
+    elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) in ("self", "cls"):
+        name = node.attr
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        name = node.id
+    else:
+        return ""
+    return name if name.startswith("_") and not name.startswith("__") else ""
+
+
+@cache
+def homes() -> dict[str, set[str]]:
+    """Private name -> the rooms of the package that define one."""
+    found = defaultdict(set)
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(tree(path)):
+            if name := made(node):
+                found[name].add(room(path))
+    return found
+
+
+def reached(path: Path) -> Iterator[str]:
+    """The private names of other rooms that a file uses, with their lines."""
+    own = {name for node in ast.walk(tree(path)) if (name := made(node))}
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Attribute):
+            names = [node.attr] if ast.unparse(node.value) not in ("self", "cls") else []
+        elif isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").startswith("fluidjax")):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        for name in names:
+            there = homes().get(name, ())
+            if there and name not in FLUIDS and room(path) not in there and name not in own:
+                yield f"line {node.lineno}: {name} of {' or '.join(sorted(there))}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_nobody_reaches_into_another_room(path: Path) -> None:
+    assert not list(reached(path))
