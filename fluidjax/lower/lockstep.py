@@ -13,8 +13,8 @@ import jax
 import jax.numpy as jnp
 
 from ..errors import UnsupportedError, note
-from ..ir import text
-from ..ir.desc import OpDesc
+from ..ir import text, walk
+from ..ir.desc import OpDesc, ProgramDesc
 from ..ops import ring
 from ..ops.registry import lookup
 from ..ops.selected import total
@@ -34,8 +34,11 @@ def lockstep(
 ) -> list[tuple[dict[str, Any], list[Any]]]:
     """Of every rank: what step(state, feed, key, watch, rank) returns where the ranks run on devices of their own.
 
-    Raises UnsupportedError where a collective gets other shapes from one rank than from another.
+    Raises UnsupportedError where a collective gets other shapes from one rank than from another, and where one stands in
+    a block: each rank runs an op that holds blocks by itself.
     """
+    for op in step.ops:
+        _refuse_inside(step.desc, op)
     envs = [step.enter(state, feed) for state, feed in zip(states, feeds, strict=True)]
     contexts = [Context(step.desc, key, step.literal, {}, watch, rank) for rank in range(len(envs))]
     with jax.enable_x64(True):
@@ -47,6 +50,21 @@ def lockstep(
                 step.run_one(op, env, ctx)
         left = [step.leave(env) for env in envs]
     return [({**state, **changed}, fetched) for state, (changed, fetched) in zip(states, left, strict=True)]
+
+
+def _refuse_inside(desc: ProgramDesc, op: OpDesc) -> None:
+    blocks = walk.nested(desc, op.blocks) if op.blocks else ()
+    found = next((o for i in blocks for o in desc.blocks[i].ops if lookup(o.type).traits.ranks.together), None)
+    if found is not None:
+        raise _refused(
+            op,
+            f"op '{op.type}' holds '{found.type}', by which ranks talk, but here they take turns, since the batch is split into "
+            "unequal parts or the places outnumber the devices; feed a batch that the places divide, and have a device for each",
+        )
+
+
+def _refused(op: OpDesc, why: str) -> BaseException:
+    return note(UnsupportedError(why), f"in op: {text.op_text(op)}" + (f"  # {op.loc}" if op.loc else ""))
 
 
 def _together(op: OpDesc, envs: Sequence[Env]) -> None:
@@ -61,13 +79,10 @@ def _together(op: OpDesc, envs: Sequence[Env]) -> None:
         return
     shapes = [[v.shape for v in jax.tree.leaves(i)] for i in inputs]
     if any(s != shapes[0] for s in shapes):
-        place = f"in op: {text.op_text(op)}" + (f"  # {op.loc}" if op.loc else "")
-        raise note(
-            UnsupportedError(
-                f"op '{op.type}' needs equal shapes on all devices, but the batch is split into unequal parts; "
-                "feed a batch that the number of devices divides"
-            ),
-            place,
+        raise _refused(
+            op,
+            f"op '{op.type}' needs equal shapes on all devices, but the batch is split into unequal parts; "
+            "feed a batch that the number of devices divides",
         )
     stacked = jax.tree.map(lambda *values: jnp.stack(values), *inputs)
     wanted = requested(op) if definition.forward is not None else None

@@ -13,10 +13,12 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax import layers, passes
+from fluidjax.errors import UnsupportedError
 from fluidjax.graph.program import Program
 from fluidjax.ir import edit, text, verify, walk
 from fluidjax.lower.divergence import divergent
 from fluidjax.lower.eager import OpByOp
+from fluidjax.lower.lockstep import lockstep
 from fluidjax.lower.step import Step
 from fluidjax.ops.control_interface import Call, ControlOp
 from fluidjax.ops.registry import REGISTRY, Attr, control_op, lookup
@@ -112,6 +114,23 @@ def test_ranks_differ_where_its_rule_says_so(decided: str, inside: str, want: bo
         ins = {"X": [values[decided]], "Input": [values[inside]], "Else": [values["alike"]]}
         block.append_op("when_positive", ins, {"Out": [kept]}, {"sub_block": sub, "results": [result.name]})
     assert divergent(Step(program.desc)) == (frozenset({"kept"}) if want else frozenset())
+
+
+def test_side_by_side_ranks_refuse_to_talk_within_a_block() -> None:
+    """Each rank runs the op by itself, so nobody would answer."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        a = fluid.data("a", [-1], "float32")
+        program, block = fluid.default_main_program(), fluid.default_main_program().global_block()
+        sub = program._create_block()
+        total = layers.reduce_sum(a)
+        sub.append_op("c_allreduce_sum", {"X": [total]}, {"Out": [total]}, {"ring_id": 0})
+        program._rollback()
+        out, other = block.create_var(name="out", shape=[1], dtype="float32"), layers.fill_constant([1], "float32", 0.0)
+        attrs = {"sub_block": sub, "results": [total.name]}
+        block.append_op("when_positive", {"X": [other], "Input": [a], "Else": [other]}, {"Out": [out]}, attrs)
+    feeds = [{"a": np.ones(n, "float32")} for n in (1, 2)]
+    with pytest.raises(UnsupportedError, match=r"op 'when_positive' holds 'c_allreduce_sum', .* take turns"):
+        lockstep(Step(program.desc, (out.name,)), [{}, {}], feeds)
 
 
 def test_a_loop_draws_anew_in_every_iteration() -> None:
