@@ -60,6 +60,23 @@ class Program:
         """Replace fields of `info`, the ProgramInfo that goes with the program and its copies."""
         self.info = replace(self.info, **changes)
 
+    # Fluid's names for what nccl2 mode leaves on a program; fleet scripts read them.
+    @property
+    def _trainers_endpoints(self) -> list[str]:
+        return list(self.info.trainers_endpoints)
+
+    @property
+    def _nccl_comm_num(self) -> int:
+        return self.info.nccl_comm_num
+
+    @property
+    def _use_hierarchical_allreduce(self) -> bool:
+        return self.info.use_hierarchical_allreduce
+
+    @property
+    def _hierarchical_allreduce_inter_nranks(self) -> int:
+        return self.info.hierarchical_allreduce_inter_nranks
+
     def next_uid(self) -> int:
         self._uid += 1
         return self._uid - 1
