@@ -612,3 +612,22 @@ def test_an_ops_error_carries_its_text_and_line():
         fluid.Executor().run(main, feed={"x": np.ones((2, 3), np.float32)}, fetch_list=[out])
     notes = "\n".join(caught.value.__notes__)
     assert "reshape2(" in notes and "test_executor.py:" in notes
+
+
+def test_state_that_is_reshaped_in_place_begins_in_another_shape(scope):
+    """Programs of Paddle declare such a variable in the shape that it ends with; a value of another size is refused."""
+    main = fluid.Program()
+    block = main.global_block()
+    mask = block.create_var(name="mask", shape=[2, 6], dtype="float32", persistable=True)
+    shape, out = block.create_var(name="mask.shape", dtype="float32"), block.create_var(name="out", dtype="float32")
+    block.append_op("reshape2", {"X": mask}, {"Out": mask, "XShape": shape}, {"shape": [2, 6]})
+    block.append_op("scale", {"X": mask}, {"Out": out}, {"scale": 2.0})
+    value = np.arange(12, dtype=np.float32)
+    scope.var("mask").set(value.reshape(2, 3, 2))
+    exe = fluid.Executor()
+    for _ in range(2):
+        np.testing.assert_array_equal(exe.run(main, fetch_list=[out])[0], 2 * value.reshape(2, 6))
+    assert scope.get("mask").shape == (2, 6)
+    scope.var("mask").set(np.zeros((2, 5), np.float32))
+    with pytest.raises(EnforceNotMet, match=r"'mask' holds a value of shape \[2, 5\].*declares \[2, 6\]"):
+        exe.run(main, fetch_list=[out])

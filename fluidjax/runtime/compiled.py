@@ -189,6 +189,12 @@ class Compiled:
         """State of any shape, because the ops that count there check its size: Paddle fills auc's otherwise than it declares."""
         return {n for op in self.step.desc.blocks[0].ops for slot in traits(op.type).counters for n in op.input(slot)}
 
+    @cached_property
+    def _reshaped(self) -> set[str]:
+        """State that an op brings into another shape in place: it is declared in the last one, and begins in the first."""
+        moved = ((op, traits(op.type).carries) for op in self.step.desc.blocks[0].ops)
+        return {n for op, slot in moved if slot for n in op.input(slot) if n in op.writes}
+
     def _collect(self, scope: Scope, keep: bool = False) -> tuple[dict[str, Any], Any]:
         """Values of what the step reads, out of other buffers (keep: these go on); and their types, which the layout depends on."""
         values: dict[str, Any] = {}
@@ -201,7 +207,7 @@ class Compiled:
                 raise EnforceNotMet(f"variable {name!r} is not initialised; run the startup program first")
             value = value if isinstance(value, jax.Array | ShardedValue) else np.asarray(value)
             shape = self.pieces[name].shape if name in self.pieces else self.step.desc.blocks[0].vars[name].shape
-            if not declared(shape, value.shape) and name not in self._counters:
+            if not (declared(shape, value.shape) or name in self._counters or self._may_reshape(name, shape, value.shape)):
                 raise EnforceNotMet(
                     f"variable {name!r} holds a value of shape {list(value.shape)} in the scope, but the program declares {list(shape)}"
                 )
@@ -213,6 +219,9 @@ class Compiled:
         kept.update(self._dealt({n: values.pop(n) for n in self.pieces}))
         self.own = divergent(self.step, [*kept, *self.made])
         return {**values, **kept}, (types, self.own)
+
+    def _may_reshape(self, name: str, shape: Any, found: tuple[int, ...]) -> bool:
+        return name in self._reshaped and math.prod(shape) == math.prod(found)
 
     def _parts(self, var: ScopeVar) -> ShardedValue | None:
         """The variable as it lies on this mesh already, if it does."""
