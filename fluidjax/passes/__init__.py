@@ -1,12 +1,14 @@
 """Rewrites of programs: functions from a frozen desc to a frozen desc, one pass a module.
 
+A pass is registered by its module, which needs to be named nowhere: importing this package imports all modules in it.
 ``run("inference,fuse_batch_norm,dce", desc, params, keep=[...])`` runs passes by name; ``PASSES`` holds them.
 """
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Iterable
-from importlib import import_module
 
 from ..ir.desc import ProgramDesc
 from . import base
@@ -16,10 +18,8 @@ from .match import Refused, Values, chain
 from .memory_plan import MemoryPlan
 from .pipeline import as_pass, parse
 
-# Importing a module registers its pass.
-PASS_MODULES = ("dce", "inference", "fold_constants", "fuse_batch_norm", "fuse_conv_affine", "memory_optimize", "release_memory")
-for _module in PASS_MODULES:
-    import_module(f".{_module}", __name__)
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")
 
 
 def run(pas: Pass | str, desc: ProgramDesc, params: Params | None = None, keep: Iterable[str] = ()) -> PassResult:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,13 +11,13 @@ import fluidjax as fluid
 from fluidjax.lower.rows import treat
 from fluidjax.ops.ragged import Ragged
 from fluidjax.ops.registry import REGISTRY, lookup
+from tests.documents import examples
 
 from .running import Batch
 from .sample import Sample
 from .test_traits import SAY
 
-PAGE = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text()
-OP, SAMPLES = re.findall(r"```python\n(.*?)```", PAGE[PAGE.index("### To add an op") :], re.S)[:2]
+OP, SAMPLES = examples("architecture.md", "### To add an op")
 BEND = 0.25
 
 

@@ -13,8 +13,9 @@ from fluidjax import layers, passes
 from fluidjax.errors import FluidError, FluidTypeError, FluidValueError, PassError
 from fluidjax.ir import edit
 from fluidjax.ir.desc import FrozenMap, ProgramDesc
-from fluidjax.ops.registry import lookup
+from fluidjax.ops.registry import REGISTRY, lookup
 from fluidjax.passes import PASSES, Pass, Pipeline, Rewrite, base, parse
+from tests.documents import examples
 
 from .trained import Net, net
 
@@ -189,21 +190,14 @@ def test_registration_refuses_namesakes_and_nameless() -> None:
     assert PASSES["dce"] is not Dce2
 
 
-def test_a_user_written_pass() -> None:
-    """The example of docs/passes.md."""
-    import re
-    from pathlib import Path
-
-    text = (Path(__file__).parents[2] / "docs/passes.md").read_text()
-    examples = re.findall(r"```python\n(.*?)```", text, re.S)
+def test_the_examples_of_the_page_run() -> None:
     namespace: dict[str, object] = {}
     try:
-        for example in examples:
+        for example in examples("passes.md", "# Passes"):
             exec(example, namespace)
     finally:
-        PASSES.pop("relu6_to_relu", None)
-        from fluidjax.ops.registry import REGISTRY
-
+        for name in ("relu6_to_relu", "drop_casts"):
+            PASSES.pop(name, None)
         for kind in ("mish_like", "mish_like_grad"):
             REGISTRY.pop(kind, None)
 

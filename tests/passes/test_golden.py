@@ -1,4 +1,6 @@
-"""Every pass on a small program: the printed text before and after, as it should stand.
+"""Passes on a small program: the printed text before and after, as it should stand.
+
+Every registered pass is here, or has a test module of its own name.
 
 After a change that is meant: ``python -m tests.passes.test_golden`` writes the files anew.
 """
@@ -86,11 +88,16 @@ def render(name: str) -> str:
     return f"== before\n{text.to_text(bare(program.desc))}\n== after\n{text.to_text(bare(result.desc))}\n== notes\n{notes}\n"
 
 
-@pytest.mark.parametrize("name", sorted(PASSES))
+def test_every_pass_has_its_test() -> None:
+    folder = Path(__file__).parent
+    assert [name for name in PASSES if name not in CASES and not (folder / f"test_{name}.py").exists()] == []
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
 def test_golden(name: str) -> None:
     assert render(name) == (GOLDEN / f"{name}.txt").read_text()
 
 
 if __name__ == "__main__":
-    for each in sorted(PASSES):
+    for each in sorted(CASES):
         (GOLDEN / f"{each}.txt").write_text(render(each))
