@@ -1,4 +1,4 @@
-"""A Geo-SGD script in the form of Paddle's documents: its role comes from the environment. Run by test_geo_mesh.py.
+"""A Geo-SGD script in the form of Paddle's documents: its role comes from the environment. Run by test_geo.py.
 
 python -m fluidjax launch --nproc 2 --pservers 2 geo_script.py FOLDER
 """

@@ -1,4 +1,4 @@
-"""A trainer or pserver with a table that no trainer holds whole. Run by test_table_mesh.py.
+"""A trainer or pserver with a table that no trainer holds whole. Run by test_tables.py.
 
 python -m fluidjax launch --nproc 2 --pservers 2 table_script.py FOLDER
 """

@@ -1,4 +1,4 @@
-"""Blocks dealt to one rank alone: the arrays, one after another; tests/dist/test_dealt.py has them on several."""
+"""Blocks dealt to one rank alone: the arrays, one after another; tests/dist/test_block_partition.py has them on several."""
 from ..sample import Sample, f32, ints
 
 NOTE = "1.8.5 has no such ops"
