@@ -56,11 +56,11 @@ def _against_bare(main: Any, startup: Any, loss: Any, feed: Any) -> Paired:
     ours()
     (compiled,) = exe.compiled_steps(main)
     step = compiled.function()
-    bank = compiled.bind(scope)
+    buffers = compiled.bind(scope)
 
     def bare() -> Any:
-        result = step(*bank.arrays, feed, 0, 0)
-        bank.cell[:] = [result]
+        result = step(*buffers.arrays, feed, 0, 0)
+        buffers.cell[:] = [result]
         return result[2][0]
 
     with jax.enable_x64(True):

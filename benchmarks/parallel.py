@@ -26,7 +26,7 @@ CHOSEN = (0, 1, 3, 4)  # ResNet-18 takes seconds a step where two cores act as e
 
 
 class OursParallel(Ours):
-    """A case through with_data_parallel, or with its optimizer's state in pieces."""
+    """A case through with_data_parallel, or with its optimizer's state sharded."""
 
     def __init__(self, case: Case, devices: int, pieces: bool = False) -> None:
         super().__init__(case)
@@ -82,7 +82,7 @@ def hand_written(case: Case, devices: int) -> Callable[[], Any]:
 
 KINDS: dict[str, Callable[[Case, int], Ours]] = {
     "": OursParallel,
-    ", in pieces": lambda case, devices: OursParallel(case, devices, pieces=True),
+    ", sharded": lambda case, devices: OursParallel(case, devices, pieces=True),
     ", pservers": OursPservers,
 }
 
@@ -99,7 +99,7 @@ def measure(devices: int) -> None:
 
 def table() -> None:
     """The ratios on 2, 4 and 8 devices."""
-    print("\nData parallel step, state whole, in pieces, on pservers / hand-written shard_map, replicated (medians of interleaved turns)")
+    print("\nData parallel step, state whole, sharded, on pservers / hand-written shard_map, replicated (medians of interleaved turns)")
     print(f"{'model':<55}{'devices':>8}{'ours ms':>10}{'theirs ms':>11}{'ratio':>8}", flush=True)
     for devices in DEVICES:
         subprocess.run([sys.executable, "-m", "benchmarks", "_parallel", str(devices)], check=True)

@@ -1,6 +1,6 @@
 """Gradient clipping: ops between the backward pass and the update that bound the gradients.
 
-Two ways in, as in Fluid: ``optimizer(grad_clip=...)``, and the older :func:`set_gradient_clip`, which hangs a clip on
+Two ways in, as in Fluid: ``optimizer(grad_clip=...)``, and the older :func:`set_gradient_clip`, which attaches a clip to
 each parameter. They leave different ``op_namescope`` marks (``/gradient_clip/``; ``/gradient_clip_@CLIP/`` and
 ``/graident_clip_@CLIP/``, spelt so), and DistributeTranspiler tells them apart by these.
 """

@@ -59,10 +59,10 @@ class CompiledProgram:
     ) -> CompiledProgram:
         """Run the program on several devices at once, each on its part of the batch; returns the CompiledProgram itself.
 
-        Gradients are summed over the devices and parameters stay alike. Each device's loss gradient is 1 / devices, so
+        Gradients are summed over the devices and parameters stay the same on all. Each device's loss gradient is 1 / devices, so
         with equal parts and a mean loss this is one step on the whole batch. What a run fetches is concatenated over the
         devices on dimension 0. batch_norm takes its statistics from each device's own part, and each device keeps its own
-        moving averages, of which the scope shows the first device's (BuildStrategy.sync_batch_norm: all alike).
+        moving averages, of which the scope shows the first device's (BuildStrategy.sync_batch_norm: all have the same).
 
         A feed is a dict, whose arrays are split on dimension 0 (see fluidjax.dist.parallel.sizes for unequal parts), or
         a list with a dict for each device.

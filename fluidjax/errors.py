@@ -84,7 +84,7 @@ class MixesRows(UnsupportedError):
 def near(name: str, known: object, cutoff: float = 0.6) -> str:
     """``" (did you mean 'a' or 'b'?)"``, or an empty string when nothing in `known` resembles `name`.
 
-    cutoff: how alike they must be, from 0 to 1.
+    cutoff: how similar they must be, from 0 to 1.
     """
     import difflib
 

@@ -107,7 +107,7 @@ def test_no_cycles():
             del below[module]
         for targets in below.values():
             targets.difference_update(ready)
-    assert not below, f"modules that import each other in a circle, or hang on one: {', '.join(below)}"
+    assert not below, f"modules that import each other in a circle, or depend on one: {', '.join(below)}"
 
 
 def test_every_pattern_fits_a_module():

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from ..errors import FluidError, UnsupportedError, near
 
-_CLOSE = 0.8  # how alike two names are that one may be taken for the other
+_CLOSE = 0.8  # how similar two names are that one may be taken for the other
 
 # Modules of Paddle below "paddle." whose subject is not there, and those within them.
 MODULES: dict[str, str] = {

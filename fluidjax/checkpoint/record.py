@@ -37,7 +37,7 @@ class Random:
 class Record:
     """program: its lines (see `lines`). empty: variables without elements, which orbax does not store: dtype and shape.
 
-    placed: where in which arrays the variables lie that are stored in pieces (see Snapshot).
+    placed: where in which arrays the elements of sharded variables are (see Snapshot).
     """
 
     step: int
@@ -54,7 +54,7 @@ class Record:
 def lines(desc: ProgramDesc) -> str:
     """What must agree between a checkpoint and the program that it is restored into, an op or variable a line.
 
-    The numbers that random ops draw hang on their uids, so these stand at the end. The random seed stands apart. Where an op
+    The numbers that random ops draw depend on their uids, so these stand at the end. The random seed stands apart. Where an op
     was written (its name scope, which counts up within a process, and its call stack) does not matter.
     """
     desc = edit.map_ops(desc, _without_place)

@@ -130,7 +130,7 @@ class Variable(Indexed["Variable"]):
 
 
 class Parameter(Variable):
-    """A trainable persistable variable with what Fluid hangs on it.
+    """A trainable persistable variable with what Fluid attaches to it.
 
     optimize_attr: ``{"learning_rate": factor}``; regularizer, gradient_clip_attr: used by minimize;
     do_model_average: whether ModelAverage takes part.

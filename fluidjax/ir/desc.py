@@ -80,7 +80,7 @@ class VarDesc:
 class OpDesc:
     """An op: slots map to tuples of variable names, attributes to frozen values.
 
-    `uid` is the op's ordinal at creation; it survives every pass, and random keys hang on it.
+    `uid` is the op's ordinal at creation; it survives every pass, and random keys depend on it.
     """
 
     uid: int

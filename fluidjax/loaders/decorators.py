@@ -57,7 +57,7 @@ def map_readers(func: Callable[..., Any], *readers: Reader) -> Reader:
 def shuffle(reader: Reader, buf_size: int, seed: int | None = None) -> Reader:
     """A reader that shuffles blocks of `buf_size` samples.
 
-    seed: None draws from Python's ``random``. A number makes the order of pass n hang on it and on n alone, so that a run
+    seed: None draws from Python's ``random``. A number makes the order of pass n depend on it and on n alone, so that a run
     can go on from a checkpoint in the middle of a pass: n is the pass of the DataLoader or resumable reader around it,
     else counted here. Without a seed going on raises FluidValueError.
     """

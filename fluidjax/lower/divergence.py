@@ -16,7 +16,7 @@ from .step import Step
 def divergent(step: Step, already: Iterable[str] = ()) -> frozenset[str]:
     """Names of persistable variables of which every rank has its own value after a step, or before it (`already`).
 
-    A value differs if it is fed, drawn anew by each rank, or computed from one that differs; a collective makes it alike
+    A value differs if it is fed, drawn anew by each rank, or computed from one that differs; a collective makes it the same
     again. Such a variable makes those different that are computed from it in the next step, so this goes round until
     nothing changes.
     """
@@ -61,7 +61,7 @@ def _follow(desc: ProgramDesc, op: OpDesc, differs: dict[str, bool]) -> None:
 
 
 def _each_alone(desc: ProgramDesc, op: OpDesc, differs: dict[str, bool]) -> None:
-    """By the op's traits: an output differs where an input does, or the op draws, but for what a collective makes alike."""
+    """By the op's traits: an output differs where an input does, or the op draws, but for what a collective makes the same."""
     reads = walk.reads_with_subblocks(desc, op) if op.blocks else op.reads
     ranks = lookup(op.type).traits.ranks
     here = any(differs.get(n, False) for n in reads) or ranks.scatters or _draws(desc, op)

@@ -22,8 +22,8 @@ class Context:
 
     key: the step's random key, None in a program without random ops. literal: gradient ops run the forward op again
     instead of using its pullback. watch: called with every op and its outputs (the NaN check). rank: this device's number
-    where several run the program on their own data: each draws other random numbers, but for the ops that update what all
-    hold alike.
+    where several run the program on their own data: each draws other random numbers, but for the ops that update
+    replicated values.
     """
 
     desc: ProgramDesc
@@ -101,7 +101,7 @@ def op_key(op: OpDesc, ctx: Context) -> jax.Array:
 
 
 def drawn_alike(op: OpDesc) -> bool:
-    """Whether all ranks draw the same numbers: what updates a parameter must update it alike everywhere."""
+    """Whether all ranks draw the same numbers: what updates a parameter must do the same everywhere."""
     return bool(role(op) & (OPTIMIZE | LRSCHED))
 
 

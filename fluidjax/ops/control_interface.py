@@ -60,7 +60,7 @@ class Ranks(Protocol):
 
 
 def decided_by(*slots: str) -> Callable[[Ranks], None]:
-    """A divergence: the blocks run or not as these input slots say, so where those are alike all ranks run the same ops."""
+    """A divergence: the blocks run or not as these input slots say, so with the same inputs all ranks run the same ops."""
 
     def follow(ranks: Ranks) -> None:
         op = ranks.op

@@ -1,7 +1,7 @@
-"""Ops over arrays whose blocks were dealt to the ranks, as a dispatcher deals blocks to pservers. All are ours.
+"""Ops over arrays whose blocks belong to the ranks, as a dispatcher assigns blocks to pservers. Paddle has none of them.
 
-A bin is an array of which each rank has a row. `spans` says what lies where, six numbers for each block:
-(which whole array, which bin, rank, column, first element in the flattened whole array, number of elements).
+A shard bucket is an array of which each rank has a row. `spans` says what lies where, six numbers for each block:
+(which whole array, which bucket, rank, column, first element in the flattened whole array, number of elements).
 A whole array of one element may stand for many: then the numbers of a span say in how many columns it lies. Columns that
 hold nothing are zero.
 """
@@ -44,7 +44,7 @@ def _bin_specs(X: tuple[Spec, ...], *, widths: Ints, spans: Ints, **_: Any) -> t
 
 
 def _row(X: Sequence[Any], blocks: Sequence[Block], width: int) -> Any:
-    """One rank's row of a bin."""
+    """One rank's row of a bucket."""
     parts, at = [], 0
     for b in sorted(blocks, key=lambda b: b.at):
         if b.at > at:
@@ -78,7 +78,7 @@ def _runs(blocks: Sequence[Block], width: int, ranks: int) -> Iterator[list[Bloc
 
 
 def _rows(X: Sequence[Any], blocks: Sequence[Block], width: int, ranks: int) -> Any:
-    """A bin with all its rows, [ranks, width]."""
+    """A bucket with all its rows, [ranks, width]."""
     parts = []
     for run in _runs(blocks, width, ranks):
         if len(run) > 1 and run[0].rank != run[-1].rank:
@@ -91,7 +91,7 @@ def _rows(X: Sequence[Any], blocks: Sequence[Block], width: int, ranks: int) -> 
 
 @op(outs="Out*", infer=_bin_specs, rows=mixes("X"), ranks=collective(scatters=True))
 def c_deal(X: list[Array], *, spans: Ints, widths: Ints, nranks: int, ring_id: int = 0):
-    """Out[i] = this rank's row of bin i, of arrays X that all ranks hold alike."""
+    """Out[i] = this rank's row of bucket i, of arrays X that are the same on all ranks."""
     found = ring_of("c_deal", nranks)
     blocks, out = blocks_of(spans), []
     for i, width in enumerate(widths):
@@ -106,7 +106,7 @@ def c_deal(X: list[Array], *, spans: Ints, widths: Ints, nranks: int, ring_id: i
 
 @op(outs="Out*", infer=_bin_specs, rows=mixes("X"), ranks=collective(scatters=True))
 def c_deal_reducescatter(X: list[Array], *, spans: Ints, widths: Ints, nranks: int, ring_id: int = 0):
-    """Out[i] = this rank's row of bin i, of the sums of X over the ranks."""
+    """Out[i] = this rank's row of bucket i, of the sums of X over the ranks."""
     found = ring_of("c_deal_reducescatter", nranks)
     blocks, out = blocks_of(spans), []
     for i, width in enumerate(widths):
@@ -121,7 +121,7 @@ def _exchanged_specs(X: tuple[Spec, ...], *, widths: Ints, spans: Ints, nranks: 
 
 @op(outs="Out*", infer=_exchanged_specs, rows=mixes("X"), ranks=collective(scatters=True))
 def c_deal_alltoall(X: list[Array], *, spans: Ints, widths: Ints, nranks: int, ring_id: int = 0):
-    """Out[i][t] = this rank's row of bin i, of rank t's X."""
+    """Out[i][t] = this rank's row of bucket i, of rank t's X."""
     found = ring_of("c_deal_alltoall", nranks)
     blocks, out = blocks_of(spans), []
     for i, width in enumerate(widths):
@@ -132,7 +132,7 @@ def c_deal_alltoall(X: list[Array], *, spans: Ints, widths: Ints, nranks: int, r
 
 @op(outs="Out", infer=lambda *, nranks: Spec((nranks,), "int32"))
 def c_arrival_order(*, nranks: int, key: Any):
-    """Out = the ranks in the order in which what they sent arrives: a permutation that is drawn anew, alike on all ranks."""
+    """Out = the ranks in the order in which what they sent arrives: a permutation that is drawn anew, the same on all ranks."""
     return jax.random.permutation(key, nranks).astype(jnp.int32)
 
 
@@ -148,9 +148,9 @@ def _answered_specs(X: tuple[Spec, ...], Order: Spec, *, shapes: Ints, spans: In
 
 @op(outs="Out*", infer=_answered_specs, rows=mixes("X"), ranks=collective(scatters=True))
 def c_deal_answer(X: list[Array], Order: Array, *, spans: Ints, shapes: Ints, nranks: int, ring_id: int = 0):
-    """Out[i] = the whole array in the bins, as it was after what this rank sent had come.
+    """Out[i] = the whole array in the buckets, as it was after what this rank sent had come.
 
-    X: of every bin the row after each arrival, in order (so nranks rows a bin). Order: as of c_arrival_order.
+    X: of every bucket the row after each arrival, in order (so nranks rows a bucket). Order: as of c_arrival_order.
     """
     found = ring_of("c_deal_answer", nranks)
     place = jnp.argsort(Order)  # at which place each rank's came
@@ -169,7 +169,7 @@ def _whole_specs(X: tuple[Spec, ...], *, shapes: Ints, spans: Ints, **_: Any) ->
 
 @op(outs="Out*", infer=_whole_specs, rows=mixes("X"), ranks=collective(agree=ALL))
 def c_deal_allgather(X: list[Array], *, spans: Ints, shapes: Ints, nranks: int, ring_id: int = 0):
-    """Out[i] = the whole array whose blocks lie in the bins X; shapes: as shapes_of reads them."""
+    """Out[i] = the whole array whose blocks are in the buckets X; shapes: as shapes_of reads them."""
     found = ring_of("c_deal_allgather", nranks)
     rows = [x[None] if found.axis is None else jax.lax.all_gather(x, found.axis) for x in X]
     blocks = blocks_of(spans)
@@ -177,7 +177,7 @@ def c_deal_allgather(X: list[Array], *, spans: Ints, shapes: Ints, nranks: int, 
 
 
 def _whole(rows: Sequence[Any], blocks: Sequence[Block], shape: tuple[int, ...]) -> Any:
-    """A whole array out of the rows of bins."""
+    """A whole array out of the rows of buckets."""
     parts: list[Any] = []
     run: list[Block] = []
     ordered = sorted(blocks, key=lambda b: b.start)

@@ -72,7 +72,7 @@ def _shuffled(X: Array, groups: int) -> Array:
 
 @op(outs="Out", rows=row_wise("X", lod=None))
 def shuffle_channel(X: Array, *, group: int = 1):
-    """Out[n, i group + g] = X[n, g C / group + i]: channels dealt round over the groups."""
+    """Out[n, i group + g] = X[n, g C / group + i]: channels in turn to each of the groups."""
     return _shuffled(X, group)
 
 

@@ -237,7 +237,7 @@ def _infer_cos_sim(X: Spec, Y: Spec) -> tuple[Spec, Spec, Spec]:
 
 @op(outs="Out XNorm~ YNorm~", infer=_infer_cos_sim, rows=row_wise("X", "Y"))
 def cos_sim(X: Array, Y: Array):
-    """Out[i, 0] = <X[i], Y[i]> / (XNorm[i] * YNorm[i]); XNorm[i, 0] = max(||X[i]||, 1e-4), YNorm alike.
+    """Out[i, 0] = <X[i], Y[i]> / (XNorm[i] * YNorm[i]); XNorm[i, 0] = max(||X[i]||, 1e-4), YNorm likewise.
 
     Y may have one row, which then serves all rows of X.
     """
@@ -257,7 +257,7 @@ def _rows(x: Any) -> Any:
 
 @grad_of("cos_sim", "X Y Out XNorm YNorm")
 def cos_sim_grad(X: Array, Y: Array, Out: Array, XNorm: Array, YNorm: Array, d_Out: Array):
-    """X@GRAD = Out@GRAD * (Y / (XNorm * YNorm) - Out * X / XNorm ** 2), Y@GRAD alike."""
+    """X@GRAD = Out@GRAD * (Y / (XNorm * YNorm) - Out * X / XNorm ** 2), Y@GRAD likewise."""
     x, y = _rows(X), _rows(Y)
     both = XNorm * YNorm
     dx = d_Out * (y / both - Out * x / (XNorm * XNorm))

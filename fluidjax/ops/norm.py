@@ -104,7 +104,7 @@ def batch_norm(
 
     X [N, C, ...] or [N, ..., C] by data_layout, all others [C]. is_test (without trainable_statistics) and
     use_global_stats take Mean and Variance instead. MeanOut = Mean * momentum + mean * (1 - momentum), VarianceOut
-    alike with the biased variance; SavedMean is the mean, SavedVariance 1 / sqrt(variance + epsilon). MomentumTensor
+    likewise with the biased variance; SavedMean is the mean, SavedVariance 1 / sqrt(variance + epsilon). MomentumTensor
     [1] overrides momentum.
     """
     return _batch_norm(

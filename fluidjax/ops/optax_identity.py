@@ -65,7 +65,7 @@ def _array(value: Any) -> str:
 
 
 def _equations(traced: Any) -> str:
-    """A traced function: variables by number, so that nothing hangs on how a jaxpr is printed."""
+    """A traced function: variables by number, so that nothing depends on how a jaxpr is printed."""
     numbers: dict[Any, int] = {}
 
     def name(v: Any) -> str:

@@ -1,6 +1,6 @@
-"""Ops over arrays of which each rank keeps one piece. All are ours.
+"""Ops over arrays of which each rank keeps one shard. Paddle has none of them.
 
-The pieces of an array: its elements in order, filled up with zeros to a multiple of the ranks, and cut into equal parts;
+The shards of an array: its elements in order, filled up with zeros to a multiple of the ranks, and cut into equal parts;
 rank r has part r, a flat array.
 """
 
@@ -25,7 +25,7 @@ def piece_size(size: int, ranks: int) -> int:
 
 
 def _pieces(x: Any, ranks: int) -> Any:
-    """All pieces, [ranks, size]."""
+    """All shards, [ranks, size]."""
     each = piece_size(x.size, ranks)
     return jnp.pad(jnp.ravel(x), (0, each * ranks - x.size)).reshape(ranks, each)
 
@@ -39,7 +39,7 @@ def _piece_spec(x: Spec, nranks: int) -> Spec:
     rows=mixes("X"), ranks=collective(scatters=True),
 )
 def c_piece(X: Array, *, nranks: int, ring_id: int = 0):
-    """Out = this rank's piece of X, which all ranks hold alike."""
+    """Out = this rank's shard of X, which is the same on all ranks."""
     found = ring_of("c_piece", nranks)
     return jax.lax.dynamic_index_in_dim(_pieces(X, nranks), found.rank, 0, keepdims=False)
 
@@ -63,7 +63,7 @@ def _messages(values: Sequence[Any], sizes: Sequence[int]) -> Iterator[list[int]
     rows=mixes("X"), ranks=collective(scatters=True),
 )
 def c_fused_reducescatter(X: list[Array], *, nranks: int, ring_id: int = 0):
-    """Out[i] = this rank's piece of the sum of X[i] over the ranks; small arrays in one message."""
+    """Out[i] = this rank's shard of the sum of X[i] over the ranks; small arrays in one message."""
     found = ring_of("c_fused_reducescatter", nranks)
     done: dict[int, Any] = {}
     for members in _messages(X, [x.size for x in X]):
@@ -98,7 +98,7 @@ def _whole_specs(X: tuple[Spec, ...], *, nranks: int, shapes: Ints, ring_id: int
 
 @op(outs="Out*", infer=_whole_specs, rows=mixes("X"), ranks=collective(agree=ALL))
 def c_fused_allgather(X: list[Array], *, nranks: int, shapes: Ints, ring_id: int = 0):
-    """Out[i] = the array whose pieces are X[i] of all ranks, small ones in one message; shapes: as shapes_of reads them."""
+    """Out[i] = the array whose shards are X[i] of all ranks, small ones in one message; shapes: as shapes_of reads them."""
     found = ring_of("c_fused_allgather", nranks)
     wanted = shapes_of(shapes)
     done: dict[int, Any] = {}

@@ -29,7 +29,7 @@ from .traits import Bounds, collective, mixes
 class Split:
     """Which of `count` ranks has which of `height` rows, and where.
 
-    A table has parts. With `dealt` their rows are dealt in turn, as in Fluid's is_distributed tables: row r is row r // n of
+    A table has parts. With `dealt` they take the rows in turn, as in Fluid's is_distributed tables: row r is row r // n of
     part r % n. Else they are runs, one after another, beginning at `starts` (default: of equal length). owners: the rank of
     each part, default the part's number; a rank with several parts has them one after another.
     """
@@ -231,7 +231,7 @@ def c_table_owned(
 def c_table_rows(
     X: Array, *, nranks: int, height: Int64, dealt: bool = False, owners: Ints = (), starts: Longs = (), ring_id: int = 0
 ):
-    """Out = this rank's rows of the table X, which all ranks have alike; zeros in spare rows."""
+    """Out = this rank's rows of the table X, which is the same on all ranks; zeros in spare rows."""
     split, ring = _split("c_table_rows", nranks, height, dealt, owners, starts)
     rows = jnp.asarray(np.stack([split.rows_of(k) for k in range(nranks)]))[ring.rank]
     return jnp.asarray(X).at[rows].get(mode="fill", fill_value=0)

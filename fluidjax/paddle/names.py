@@ -94,7 +94,7 @@ def public_names(module: ModuleType) -> list[str]:
     )
 
 
-_CLOSE = 0.75  # how alike names are of which one may be meant by the other
+_CLOSE = 0.75  # how similar names are of which one may be meant by the other
 
 
 def _is_plain(value: Any) -> bool:

@@ -65,7 +65,7 @@ class Compiled:
         self, desc: ProgramDesc, fetches: tuple[str, ...], where: Placement, recompiles: Recompiles, memory_optimized: bool = False,
         pieces: Mapping[str, ShardLayout] = MappingProxyType({}),
     ) -> None:  # fmt: skip
-        """pieces: where the variables lie of which every rank has a part."""
+        """pieces: the sharded variables, and where their elements are."""
         self.step = Step(desc, fetches)
         self.pieces = {n: p for n, p in pieces.items() if not set(arrays_of([p])).isdisjoint(self.step.reads)}
         self.made = {n: p for n, p in pieces.items() if n not in self.pieces and set(arrays_of([p])) == {n} and n in self.step.writes}

@@ -1,6 +1,6 @@
 """Where a program runs: on one device, on a mesh of devices at once, or for several ranks in turn on one device.
 
-A rank is one copy of the program with its own part of the batch. State that all ranks hold alike is one array, replicated
+A rank is one copy of the program with its own part of the batch. State that is the same on all ranks is one array, replicated
 over the mesh; state of which each rank has its own value ("own") is an array with a leading dimension of ranks.
 """
 

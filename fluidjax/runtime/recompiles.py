@@ -56,7 +56,7 @@ _SEQUENCES = "the number of sequences of "
 
 
 def _traits(name: str, value: Any) -> list[tuple[str, tuple[Any, ...], str]]:
-    """What a compilation hangs on: (what it is, sizes, dtype)."""
+    """What a compilation depends on: (what it is, sizes, dtype)."""
     if not isinstance(value, Ragged):
         return [(repr(name), tuple(value.shape), str(value.dtype))]
     sequences = tuple(level.shape[0] - 1 for level in value.offsets)

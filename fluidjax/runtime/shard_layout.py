@@ -90,7 +90,7 @@ class ShardLayout:
 
 
 def even(name: str, shape: tuple[int, ...], ranks: int) -> ShardLayout:
-    """A variable in pieces (ops/sharding.py), a row of the array of its own name for each rank; zeros fill the last."""
+    """A variable in equal shards (ops/sharding.py), a row of the array of its own name for each rank; zeros fill the last."""
     size = math.prod(shape)
     each = piece_size(size, ranks)
     return ShardLayout(shape, tuple(Span(name, r, 0, r * each, min(each, size - r * each)) for r in range(ranks) if r * each < size))

@@ -134,7 +134,7 @@ class StateBuffers:
         self, scope: Scope, layouts: tuple[StateLayout, StateLayout], values: Mapping[str, Any], where: Placement,
         pieces: Mapping[str, ShardLayout] = MappingProxyType({}), beside: bool = False,
     ) -> None:  # fmt: skip
-        """pieces: variables of which each rank has a part, in the arrays that they name; the scope shows the whole.
+        """pieces: sharded variables, whose elements are in the arrays that they name; the scope shows the whole.
 
         beside: the values are copies, and the scope's variables stay where they are.
         """
@@ -230,7 +230,7 @@ class StateBuffers:
         return True
 
     def _put(self, name: str, value: Any) -> None:
-        """Replace an array for all ranks; by Rows where each has its own."""
+        """Replace an array for all ranks; by a PerRank where each has its own."""
         g, i, pack = self._at[name]
         old, own = self.arrays[g][i], self.layouts[g].own[i]
         if pack is None:
@@ -319,9 +319,9 @@ def in_force(scope: Scope) -> list[StateBuffers]:
 
 
 def held_by_mesh(names: Iterable[str], scope: Scope) -> list[Any]:
-    """What the values of these variables hang on, if a mesh of several devices holds some of them; else nothing.
+    """The buffers that hold these variables, if a mesh of several devices holds some of them; else nothing.
 
-    A program that only looks at them, on one device, takes copies, so that they stay on the mesh: each rank keeps what is
+    A program that only reads them, on one device, takes copies, so that they stay on the mesh: each rank keeps what is
     its own, and the processes of a job need not look at the same time.
     """
     vars = [var for n in names if (var := scope.find_var(n)) is not None]

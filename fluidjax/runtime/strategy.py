@@ -115,7 +115,7 @@ class BuildStrategy(_Options):
     These mean what they say:
 
     - ``reduce_strategy``: AllReduce sums every gradient on all devices. With Reduce every device sums, updates and keeps
-      the optimizer state of its piece of every parameter, and the pieces of the parameters are gathered: equal results,
+      the optimizer state of its shard of every parameter, and the shards of the parameters are gathered: equal results,
       and 1 / devices of the optimizer's memory.
     - ``gradient_scale_strategy``: the gradient of each device's loss is 1 / devices (CoeffNumDevice), 1 (One), or fed as
       ``<loss>@GRAD`` with a value for each device (Customized).
@@ -128,7 +128,7 @@ class BuildStrategy(_Options):
     XLA does these by itself, in any program, so they change nothing: ``fuse_elewise_add_act_ops``, ``fuse_bn_act_ops``,
     ``fuse_relu_depthwise_conv``, ``fuse_broadcast_ops``, ``fuse_all_optimizer_ops``, ``enable_auto_fusion`` (it fuses what
     it can), ``enable_inplace`` (the state is donated), ``remove_unnecessary_lock``, ``enable_sequential_execution``,
-    ``enable_backward_optimizer_op_deps`` (data flow orders the ops, so results never hang on it), ``cache_runtime_context``
+    ``enable_backward_optimizer_op_deps`` (data flow orders the ops, so results never depend on it), ``cache_runtime_context``
     (a step is compiled once), ``nccl_comm_num``, ``use_hierarchical_allreduce``, ``hierarchical_allreduce_inter_nranks``
     (it plans how messages travel). ``async_mode``, ``is_distribution``, ``trainers_endpoints`` tell what the
     DistributeTranspiler knows already; ``mkldnn_enabled_op_types`` is of a library that is not used.

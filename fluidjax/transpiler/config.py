@@ -32,7 +32,7 @@ class DistributeTranspilerConfig:
         t = fluid.DistributeTranspiler(config=config)
 
     slice_var_up (True): cut large parameters into blocks, at most one a pserver. split_method (RoundRobin): the class
-    that deals blocks to pservers: RoundRobin, HashName, SizeBalanced, or another that derives from PSDispatcher.
+    that assigns blocks to pservers: RoundRobin, HashName, SizeBalanced, or another that derives from PSDispatcher.
     min_block_size (8192): elements that a block has at least; smaller values are refused, as messages get too small.
     mode ("pserver"): or "nccl2", "collective". collective_mode: "grad_allreduce", "local_sgd" or
     "single_process_multi_thread", for mode "collective". sync_mode (True): pservers wait for all trainers.

@@ -32,7 +32,7 @@ class Layout:
     """The original programs, prepared, and what follows from them.
 
     main: clips belong to backward; in asynchronous jobs the learning rate counts what all trainers did. pairs: (parameter,
-    gradient) in the order of updates. params: the same, cut and dealt. sends: parameter names in the order of sends.
+    gradient) in the order of updates. params: the same, in blocks. sends: parameter names in the order of sends.
     counters: the counters of the trainers' steps, by trainer (asynchronous, with a learning-rate schedule).
     """
 
@@ -98,7 +98,7 @@ class Layout:
 
 
 def analyse(request: Request, main: ProgramDesc, startup: ProgramDesc) -> Layout:
-    """Cut and deal the parameters of a training program.
+    """Cut the parameters of a training program into blocks, and assign these to pservers.
 
     Raises FluidValueError for a program without optimizer, or that is transpiled already; UnsupportedError for updates
     that no pserver can make by itself; what a split_method of the user's own raises.
@@ -143,7 +143,7 @@ def refuse(main: ProgramDesc) -> None:
     if "optax_update" in kinds:
         raise UnsupportedError(
             "op 'optax_update' updates all parameters at once, which pservers cannot share; use an optimizer of "
-            "fluid.optimizer, or keep the state of this one in pieces (fluid.transpiler.shard_optimizer)"
+            "fluid.optimizer, or shard the state of this one (fluid.transpiler.shard_optimizer)"
         )
 
 
@@ -220,7 +220,7 @@ def pieces(param: VarDesc, shapes: Sequence[tuple[int, ...]]) -> list[VarDesc]:
 
 
 def dispatched(dispatcher: Any, blocks: list[VarDesc], endpoints: Sequence[str]) -> list[str]:
-    """The endpoints that a dispatcher deals to `blocks`, checked. Raises FluidValueError for what are none."""
+    """The endpoints that a dispatcher assigns to `blocks`, checked. Raises FluidValueError for what are none."""
     dealt = dispatcher.dispatch(blocks)
     name = type(dispatcher).__name__
     if not isinstance(dealt, list | tuple) or len(dealt) != len(blocks):

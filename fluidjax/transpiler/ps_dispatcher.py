@@ -1,4 +1,4 @@
-"""How the blocks of parameters are dealt to parameter servers: Fluid's RoundRobin and HashName, and a balanced one."""
+"""How the blocks of parameters are assigned to parameter servers: Fluid's RoundRobin and HashName, and a balanced one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..errors import FluidTypeError, FluidValueError
 
 
 def name_of_item(item: Any) -> str:
-    """The name of what is dealt: of a string, a variable, or an object with a method ``name()``."""
+    """The name of what is assigned: of a string, a variable, or an object with a method ``name()``."""
     if isinstance(item, str):
         return item
     name = getattr(item, "name", None)
@@ -23,7 +23,7 @@ def name_of_item(item: Any) -> str:
 
 
 class PSDispatcher:
-    """Deals variables to endpoints. Derive from it and define `dispatch` for a split_method of your own.
+    """Assigns variables to endpoints. Derive from it and define `dispatch` for a split_method of your own.
 
     pserver_endpoints: list of ``ip:port``. Raises FluidTypeError for a bare string.
     """
@@ -40,7 +40,7 @@ class PSDispatcher:
         return self._eps
 
     def reset(self) -> None:
-        """Forget what was dealt so far."""
+        """Forget what was assigned so far."""
 
     def dispatch(self, varlist: Iterable[Any]) -> list[str]:
         """The endpoint of each of `varlist`; the next call goes on where this one stopped, until reset."""
@@ -85,7 +85,7 @@ class HashName(PSDispatcher):
 class SizeBalanced(PSDispatcher):
     """The endpoint that holds the fewest elements so far, the first of these; an item counts as the product of its shape.
 
-    Not in Fluid. Deals the largest of the items of one call first, so that the load stays within one item of even.
+    Not in Fluid. Assigns the largest of the items of one call first, so that the load stays within one item of even.
     """
 
     def reset(self) -> None:

@@ -1,4 +1,4 @@
-"""Optimizer state in pieces, for any program: what parameter servers did, by one call."""
+"""Sharded optimizer state, for any program: what parameter servers did, by one call."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ..runtime.strategy import BuildStrategy
 def shard_optimizer(
     program: Program, loss: Variable | str, places: Sequence[Place] | None = None, build_strategy: BuildStrategy | None = None
 ) -> CompiledProgram:
-    """The program data parallel, with its optimizer's state kept in pieces: 1 / devices of the memory on each.
+    """The program data parallel, with its optimizer's state sharded: 1 / devices of the memory on each.
 
-    Gradients are reduce-scattered, every device updates its piece of each parameter with its piece of the state, and the
+    Gradients are reduce-scattered, every device updates its shard of each parameter with its shard of the state, and the
     parameters are gathered again (ZeRO, stage 1: Rajbhandari et al., 2020; Fluid's parameter servers, without servers).
     Optimizers that need whole arrays (Lamb, LarsMomentum, Optax) gather their state for the update. The scope shows every
     variable whole, under its own name. This is with_data_parallel with ReduceStrategy.Reduce.

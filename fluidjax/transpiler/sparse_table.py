@@ -1,7 +1,7 @@
 """Embedding tables that trainers do not hold: their rows are looked up on the pservers.
 
 A table whose lookups are `is_sparse` is cut into blocks like any parameter; `distributed_lookup_table` asks for rows. A
-table whose lookups are `is_distributed` is dealt row by row (row r to pserver r mod n): ids are split, rows fetched and
+table whose lookups are `is_distributed` is distributed row by row (row r to pserver r mod n): ids are split, rows fetched and
 merged, and plain sgd updates it.
 """
 

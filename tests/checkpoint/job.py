@@ -1,7 +1,7 @@
 """One process of a data parallel job that saves checkpoints and goes on from them.
 
 job.py FOLDER UNTIL KIND: goes on from the latest checkpoint, if any, saves after every second step, and prints losses and
-state. KIND pieces: the optimizer state is in pieces. lone: trainer 0 alone saves. apart: trainers save in folders of their own.
+state. KIND pieces: the optimizer state is sharded. lone: trainer 0 alone saves. apart: trainers save in folders of their own.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def values(program: Any, scope: Any) -> dict[str, np.ndarray]:
 class Job:
     """A run of the model: the losses of its steps, and its parameters.
 
-    devices: on how many it runs data parallel; reduce: with its optimizer state in pieces. trainers: as trainer `rank` of a
+    devices: on how many it runs data parallel; reduce: with its optimizer state sharded. trainers: as trainer `rank` of a
     job of so many, each with so many devices, and its part of every batch.
     """
 

@@ -1,4 +1,4 @@
-"""A parameter-server job whose whole batch hangs on the step alone, so that any number of trainers continues it.
+"""A parameter-server job whose whole batch depends on the step alone, so that any number of trainers continues it.
 
 python -m fluidjax launch --nproc 4 --pservers 2 pserver_job.py FOLDER STEPS: goes on from the latest checkpoint in FOLDER
 until so many steps are taken, saves, and writes trainer_K.npz: every variable as it was loaded, and as it is in the end.

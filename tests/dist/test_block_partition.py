@@ -237,7 +237,7 @@ def test_ops_between_updates_that_write_parameters_are_refused():
 @given(recipes().filter(lambda r: all(step[0] != "batch_norm" for step in r)), st.sampled_from([2, 4]), st.integers(1, 4))
 @pytest.mark.filterwarnings("ignore:pserver .* has nothing to update:RuntimeWarning")
 def test_random_programs_are_the_same_however_they_are_spread(recipe, ranks, pservers):
-    """Parameters after three steps: one process, data parallel, pservers on a mesh, optimizer state in pieces."""
+    """Parameters after three steps: one process, data parallel, pservers on a mesh, sharded optimizer state."""
     net = build(recipe, fluid.optimizer.Momentum(0.01, 0.9, regularization=fluid.regularizer.L2Decay(0.1)))
     places = [fluid.CPUPlace()] * ranks
     plan = transpiled(net.main.clone(), net.startup.clone(), ranks, pservers).plan

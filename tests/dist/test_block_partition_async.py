@@ -146,7 +146,7 @@ def test_rows_of_tables_take_every_gradient(how: dict[str, bool], mode: str) -> 
         rows = fluid.embedding(ids, [30, 4], param_attr="table", **how)
         rows = layers.reshape(rows, [-1, 4])
         bias = layers.create_parameter([4], "float32", name="bias")
-        loss = layers.mean(layers.elementwise_mul(layers.elementwise_add(rows, bias), y))  # gradients do not hang on values
+        loss = layers.mean(layers.elementwise_mul(layers.elementwise_add(rows, bias), y))  # gradients do not depend on values
         fluid.optimizer.SGD(0.5).minimize(loss)
     first = startup.clone()
     program = on_ranks(main, startup, 2, **MODES[mode])

@@ -1,4 +1,4 @@
-"""Optimizer state in pieces: equal to keeping it whole, and 1 / devices of the memory."""
+"""Sharded optimizer state: equal to keeping it whole, and 1 / devices of the memory."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_scope_writes_reach_the_pieces():
 
 
 def test_programs_in_turn_on_one_scope(tmp_path):
-    """In pieces, then whole on one device, saved and loaded, then in pieces on two devices."""
+    """Sharded, then whole on one device, saved and loaded, then sharded on two devices."""
     nets = [Net(OPTIMIZERS["momentum"]()) for _ in range(2)]
     a, b = nets
     a.train(fluid.transpiler.shard_optimizer(a.main, a.loss, [CPU] * 4), 2)

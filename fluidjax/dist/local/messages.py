@@ -1,7 +1,7 @@
 """What trainers and pservers of one process say to each other, and how ops say it: send, recv and the barriers.
 
 An op is a generator: it yields messages and gets answers. Whoever drives it decides when to answer, so a job can be
-stepped message by message. local_tables.py has the ops of embedding tables.
+stepped message by message. tables.py has the ops of embedding tables.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def send(op: OpDesc, trainer: Speaker) -> Talk:
     names, endpoints = op.input("X"), strings(op, "epmap")
     there = strings(op, "send_varnames")
     if not names or names == (GEO_START,):
-        return  # what a geo trainer sends are differences, after its step (local_trainer.py)
+        return  # what a geo trainer sends are differences, after its step (trainer.py)
     if there and len(names) != 1:
         raise FluidValueError(f"op 'send' has {len(names)} inputs, but send_varnames is for one")
     if len(names) == 1 and len(there) < 2:  # a trainer's counter goes to every pserver

@@ -15,7 +15,7 @@ from ...ir.desc import OpDesc, ProgramDesc
 class Home:
     """One parameter on the pservers. blocks: (endpoint, name there), in order.
 
-    rows: of each block, in order; they follow one another. If it is empty the rows are dealt in turn, row r to block
+    rows: of each block, in order; they follow one another. If it is empty the blocks take the rows in turn, row r is in block
     r mod n, and height says how many there are in all (a distributed table).
     """
 
@@ -24,7 +24,7 @@ class Home:
     height: int = 0
 
     def split(self, value: Any) -> list[Any]:
-        """The blocks of a whole value; the last rows of dealt blocks that have none are zero."""
+        """The blocks of a whole value; the last rows of blocks that take rows in turn are zero where they have none."""
         if self.rows:
             ends = np.cumsum(self.rows)
             return [value[end - n : end] for end, n in zip(ends, self.rows, strict=True)]

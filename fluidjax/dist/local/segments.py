@@ -1,7 +1,7 @@
-"""A program that talks, cut where it talks: compiled pieces between the ops that send, receive and wait.
+"""A program that talks, cut where it talks: compiled segments between the ops that send, receive and wait.
 
-A piece is a pure function from named values to named values, compiled once. What a `send` hands over is among the results
-of the piece before it, so that a whole forward and backward pass stays one piece, and gradient ops go on sharing work with
+A segment is a pure function from named values to named values, compiled once. What a `send` hands over is among the results
+of the segment before it, so that a whole forward and backward pass stays one segment, and gradient ops go on sharing work with
 their forward ops.
 """
 
@@ -31,7 +31,7 @@ class Segment:
     """Some ops of a program as one compiled function: values by name in, values by name out.
 
     takes: names that it reads. results: names whose values it returns. blank: tables that live elsewhere, of which a
-    gradient op asks the shape alone. alike: names as they are in an equal piece of another party (trainer 1's
+    gradient op asks the shape alone. alike: names as they are in an equal segment of another party (trainer 1's
     ``x@GRAD.trainer_1`` is ``x@GRAD.trainer_0``), so that both are compiled once.
     """
 
@@ -83,7 +83,7 @@ class _Compiled:
 
 @lru_cache(maxsize=256)
 def _compiled(desc: ProgramDesc, results: tuple[str, ...], blank: tuple[VarDesc, ...]) -> _Compiled:
-    """Equal pieces, of whatever trainer or job, are compiled once."""
+    """Equal segments, of whatever trainer or job, are compiled once."""
     return _Compiled(Step(desc, results), blank)
 
 
@@ -109,7 +109,7 @@ def _with_state(desc: ProgramDesc, names: Iterable[str]) -> ProgramDesc:
 
 
 def _plain(desc: ProgramDesc, kept: Iterable[str]) -> ProgramDesc:
-    """The program without what does not matter to its value, so that more pieces are equal: unused variables, and uids."""
+    """The program without what does not matter to its value, so that more segments are equal: unused variables, and uids."""
     desc = edit.drop_dead_vars(desc, kept, keep_persistable=False, keep_data=False)
     return desc if any(lookup(op.type).random for _, op in walk.ops(desc)) else edit.renumber(desc)
 
@@ -124,10 +124,10 @@ def cut(
     blank: Collection[str] = (),
     alike: Mapping[str, str] | None = None,
 ) -> tuple[Part, ...]:
-    """Block 0 as pieces and the ops that talk, in order.
+    """Block 0 as segments and the ops that talk, in order.
 
     fetches: names that must have a value at the end. given: names that have one at the start. blank: names of tables that
-    live elsewhere. alike: see Piece.
+    live elsewhere. alike: see Segment.
     """
     groups = _groups(desc)
     needed: set[str] = set(fetches) | {n for n, v in desc.blocks[0].vars.items() if v.persistable and v.kind in HELD}

@@ -1,6 +1,6 @@
 """How a trainer of a local job looks up rows of tables that live on pservers, and cuts their gradients for them.
 
-A table is cut into runs of rows (is_sparse: distributed_lookup_table, split_selected_rows), or its rows are dealt in turn,
+A table is cut into runs of rows (is_sparse: distributed_lookup_table, split_selected_rows), or its rows are assigned in turn,
 row r to pserver r mod n as its row r // n (is_distributed: split_ids, prefetch, merge_ids).
 """
 
@@ -46,7 +46,7 @@ def distributed_lookup_table(op: OpDesc, trainer: Speaker) -> Talk:
 
 
 def prefetch(op: OpDesc, trainer: Speaker) -> Talk:
-    """Out[i] = the rows X[i] of a table whose rows are dealt to the pservers of epmap."""
+    """Out[i] = the rows X[i] of a table whose rows the pservers of epmap take in turn."""
     asked = paired(op, op.input("X"), strings(op, "epmap"))
     for (name, endpoint), out in zip(asked, op.output("Out"), strict=True):
         ids = np.asarray(trainer.value(name, op))

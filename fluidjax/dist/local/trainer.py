@@ -150,7 +150,7 @@ class LocalTrainer:
         return fetched
 
     def _computed(self, piece: Segment, seed: int, count: int, may_retry: bool) -> bool:
-        """Run a piece and keep its results. False if its ragged feeds have to be packed exactly first."""
+        """Run a segment and keep its results. False if its ragged feeds have to be packed exactly first."""
         try:
             values = {n: v for n in piece.takes if (v := self._find(n)) is not None}
             results = piece(values, seed, count)
@@ -169,7 +169,7 @@ class LocalTrainer:
         return None if var is None else var.value
 
     def _alike(self, desc: ProgramDesc) -> dict[str, str]:
-        """This trainer's own names, as trainer 0 has them: their pieces are the same."""
+        """This trainer's own names, as trainer 0 has them: their segments are the same."""
         own, first = f".trainer_{self.id}", ".trainer_0"
         names = {n for op in desc.blocks[0].ops for n in (*op.reads, *op.writes)} | set(desc.blocks[0].vars)
         mapping = {n: n.replace(own, first) for n in names if own in n}

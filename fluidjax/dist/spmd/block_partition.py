@@ -1,7 +1,7 @@
-"""Pservers on a mesh: rank k holds and updates the blocks that the dispatcher dealt to pserver k, and nobody else does.
+"""Pservers on a mesh: rank k, and no other, holds and updates the blocks that were assigned to pserver k.
 
-What trainers send is reduce-scattered to the blocks' ranks, the updates run on bins of blocks (bins.py), and the updated
-parameters are gathered. The printed program shows all of it.
+What trainers send is reduce-scattered to the blocks' ranks, the updates run on buckets of blocks (shard_buckets.py),
+and the updated parameters are gathered. The printed program shows all of it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def deal_of(plan: PserverPlan, ranks: int) -> Deal:
 
 @dataclass(frozen=True)
 class PartitionedOptimizer(Pass):
-    """Update each block of a parameter on the rank that it was dealt to, with the mean of what the ranks send.
+    """Update each block of a parameter on the rank that it was assigned to, with the mean of what the ranks send.
 
     Takes the updates whose every element goes by itself; others are noted, and stay as they are. ranks: how many trainers.
     """
@@ -59,7 +59,7 @@ class PartitionedOptimizer(Pass):
 
 @dataclass(frozen=True)
 class Group:
-    """Bins of blocks of parameters that are updated in the same way. number: of its first bin in the program."""
+    """Buckets of blocks of parameters that are updated in the same way. number: of its first bucket in the program."""
 
     updates: Mapping[str, Update]
     bins: tuple[ShardBucket, ...]
@@ -70,13 +70,13 @@ class Group:
         return next(iter(self.updates.values()))
 
     def array(self, i: int, role: str) -> str:
-        """The name of a rank's row of bin i."""
+        """The name of a rank's row of bucket i."""
         return f"@BIN_{self.number + i}.{role}"
 
 
 @lru_cache(maxsize=16)
 def grouped(desc: ProgramDesc, deal: Deal, ranks: int) -> tuple[tuple[Group, ...], Mapping[str, str]]:
-    """The updates in groups with their bins, and why others are not among them."""
+    """The updates in groups with their buckets, and why others are not among them."""
     found, reasons = updates(desc, {param: grad for param, grad, _ in deal})
     blocks = {param: [OwnedBlock(param, *b) for b in dealt] for param, _, dealt in deal}
     by_signature: dict[object, list[Update]] = {}
@@ -163,19 +163,19 @@ class Emission:
         return self.made.op(kind, given, {"Out": out}, edit.OPTIMIZE, self.at, **attrs)
 
     def moved(self, kind: str, one: ShardBucket, x: Sequence[str], out: str, single: bool = False) -> OpDesc:
-        """An op from whole arrays, one for each name of the bin, to a row of it."""
+        """An op from whole arrays, one for each name of the bucket, to a row of it."""
         wholes = {name: i for i, name in enumerate(one.names)}
         attrs: dict[str, Any] = {"nranks": self.ranks, "ring_id": 0, "widths": (one.width,), "spans": spans([one], wholes, single)}
         return self.new(kind, x, [out], **attrs)
 
     def declared(self, group: Group, i: int, role: str, kept: bool = False, width: int | None = None) -> str:
-        """A new variable for a row of a bin."""
+        """A new variable for a row of a bucket."""
         name = group.array(i, role)
         self.vars[name] = array_of(name, group.bins[i].width if width is None else width, group.like.dtype, kept)
         return name
 
     def mapping(self, group: Group, i: int) -> tuple[dict[str, str], list[OpDesc]]:
-        """The names of the group's first update -> those of a bin, but for Param and Grad; and the ops that make them."""
+        """The names of the group's first update -> those of a bucket, but for Param and Grad; and the ops that make them."""
         like, one, out = group.like, group.bins[i], list[OpDesc]()
         names = {n: self.declared(group, i, slot, kept=True) for slot, n in like.state.items()}
         names |= {n: self.declared(group, i, f"Temp{k}") for k, n in enumerate(like.temps)}
@@ -191,7 +191,7 @@ class Emission:
         return names, out
 
     def updated(self, group: Group, i: int, names: Mapping[str, str]) -> list[OpDesc]:
-        """The ops of an update on a bin."""
+        """The ops of an update on a bucket."""
         ops = []
         for op in group.like.ops:
             written = [s for s in goes_on(op.type) if op.output(s)]  # not read: see `powers`

@@ -105,7 +105,7 @@ class _Async(Emission):
         return out
 
     def received(self, group: Group, i: int) -> list[OpDesc]:
-        """What all ranks send to the blocks of a bin, a row for each; and the blocks themselves."""
+        """What all ranks send to the blocks of a bucket, a row for each; and the blocks themselves."""
         one, names = group.bins[i], list(group.bins[i].names)
         out = [self.exchanged(group, i, "Grads", [group.updates[p].grad for p in names])]
         if self.options.compensated:
@@ -119,7 +119,7 @@ class _Async(Emission):
         return self.moved("c_deal_alltoall", group.bins[i], x, name)
 
     def arrived(self, group: Group, i: int, at: int) -> list[OpDesc]:
-        """The update of a bin with the gradient that comes at place `at`."""
+        """The update of a bucket with the gradient that comes at place `at`."""
         names, out = self.mapping(group, i)
         grad, param = self.declared(group, i, "Grad"), group.array(i, "Param")
         out.append(self.taken_in(group, i, "Grads", grad, at))

@@ -82,7 +82,7 @@ class ExchangeDeltas(Pass):
 
 
 def _now_and_then(desc: ProgramDesc, inside: BlockDesc, every: int, made: OpBuilder, at: OpDesc) -> ProgramDesc:
-    """The program with a block that runs after every `every` steps; all ranks count alike."""
+    """The program with a block that runs after every `every` steps; all ranks count the same."""
     period, due, scopes = (new_name(COUNTER + n, desc.blocks[0].vars) for n in (".every", ".due", ".scopes"))
     outer = [n for n in dict.fromkeys(n for op in inside.ops for n in op.reads) if n not in inside.vars]
     ops = [

@@ -167,7 +167,7 @@ def _lines(compiled: Compiled, scope: Scope, feed: Any, random: str) -> Iterator
 
 
 def _named(feed: Any) -> list[tuple[str, Any]]:
-    assert isinstance(feed, Mapping)  # Parallel.split refuses what is not alike on all devices of a process
+    assert isinstance(feed, Mapping)  # Parallel.split refuses what is not the same on all devices of a process
     return list(feed.items())
 
 

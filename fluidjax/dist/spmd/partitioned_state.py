@@ -1,4 +1,4 @@
-"""The state of optimizers that need whole arrays, dealt to ranks: gathered for an update, and dealt again."""
+"""The state of optimizers that need whole arrays, in blocks on the ranks: gathered for an update, and cut again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .updates import Update, on_pservers
 
 @dataclass(frozen=True)
 class PartitionedState(Pass):
-    """Keep the state of lars_momentum and lamb, which take norms of whole arrays, where its blocks were dealt.
+    """Keep the state of lars_momentum and lamb, which take norms of whole arrays, on the ranks that own its blocks.
 
     Every rank gathers it, makes the same update of the whole parameter, and keeps its own blocks: less memory between the
     steps only.

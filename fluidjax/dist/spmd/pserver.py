@@ -1,7 +1,8 @@
 """A parameter-server job on a mesh: every trainer is a rank, and together they are the pservers too.
 
 The program that runs is the one before transpile, with what `send`, the pservers and `recv` did: every rank has the blocks
-that were dealt to one of the pservers, updates them with what the trainers send, and gives them to all (dealt.py).
+that were assigned to one of the pservers, updates them with what the trainers send, and gives them to
+all (block_partition.py).
 """
 
 from __future__ import annotations

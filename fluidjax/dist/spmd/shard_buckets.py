@@ -1,7 +1,7 @@
-"""Blocks of arrays that were dealt to ranks, laid side by side so that all ranks can do the same at once.
+"""Blocks of arrays that belong to ranks, laid side by side so that all ranks can do the same at once.
 
-A bin is an array with one row for each rank. The large blocks of a rank have bins of their own, the largest first; its
-small ones share one. So where every rank was dealt about the same, the rows are about equally long.
+A bucket is an array with one row for each rank. The large blocks of a rank have buckets of their own, the largest first; its
+small ones share one. So where every rank has about as much, the rows are about equally long.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ShardBucket:
 
 
 def bins(blocks: Iterable[OwnedBlock], ranks: int) -> list[ShardBucket]:
-    """The bins of these blocks."""
+    """The buckets of these blocks."""
     large: list[list[OwnedBlock]] = [[] for _ in range(ranks)]
     small: list[list[OwnedBlock]] = [[] for _ in range(ranks)]
     for block in blocks:
@@ -64,7 +64,7 @@ def _joined(rows: Sequence[Sequence[OwnedBlock]]) -> ShardBucket:
 
 
 def connected(found: Sequence[ShardBucket]) -> list[list[int]]:
-    """The numbers of the bins in groups: two that share an array are in one group."""
+    """The numbers of the buckets in groups: two that share an array are in one group."""
     groups: list[tuple[set[str], list[int]]] = []
     for i, one in enumerate(found):
         names, members = set(one.names), [i]
@@ -80,7 +80,7 @@ def connected(found: Sequence[ShardBucket]) -> list[list[int]]:
 
 
 def spans(found: Sequence[ShardBucket], wholes: Mapping[str, int], single: bool = False) -> tuple[int, ...]:
-    """The attribute `spans` (ops/dealing.py) of these bins; wholes: the place of each array among the op's.
+    """The attribute `spans` (ops/dealing.py) of these buckets; wholes: the place of each array among the op's.
 
     single: the arrays have one element each, which stands for all of a block.
     """

@@ -1,6 +1,6 @@
-"""Optimizer state in pieces: every device keeps and updates its part of it, and its part of the parameters.
+"""Sharded optimizer state: every device keeps and updates its part of it, and its part of the parameters.
 
-This is Fluid's parameter server without servers: gradients are reduce-scattered, the optimizer runs on pieces, and the
+This is Fluid's parameter server without servers: gradients are reduce-scattered, the optimizer runs on shards, and the
 updated parameters are gathered.
 """
 
@@ -24,11 +24,11 @@ from .summing import pairs
 
 @dataclass(frozen=True)
 class ShardOptimizer(Pass):
-    """Keep the optimizer's state in pieces, one on each of `ranks`; run before DataParallel.
+    """Shard the optimizer's state, one shard on each of `ranks`; run before DataParallel.
 
-    An elementwise optimizer op runs on this rank's pieces of parameter, gradient and state. A gradient that nothing else
+    An elementwise optimizer op runs on this rank's shards of parameter, gradient and state. A gradient that nothing else
     reads is summed by a reduce-scatter; one that a clip or regularizer has read is summed by DataParallel and then cut.
-    Other optimizers gather their state, update it whole, and keep their pieces: less memory between the steps only.
+    Other optimizers gather their state, update it whole, and keep their shards: less memory between the steps only.
     """
 
     name: ClassVar[str] = "shard_optimizer"
@@ -39,7 +39,7 @@ class ShardOptimizer(Pass):
         return _Sharding(desc, self, keep).rewritten()
 
     def placed(self, before: ProgramDesc, after: ProgramDesc) -> Mapping[str, ShardLayout]:
-        """Where the persistable variables are that the rewritten program keeps in pieces."""
+        """Where the persistable variables are that the rewritten program shards."""
         old = walk.persistables(before)
         cut = [n for n, v in walk.persistables(after).items() if n in old and v.shape != old[n].shape]
         return {n: even(n, old[n].shape or (), self.ranks) for n in cut}
@@ -78,7 +78,7 @@ class _Sharding:
     # -- which ops -------------------------------------------------------------------------------------------------
 
     def _takes(self, op: OpDesc) -> bool:
-        """Whether the op's state is to be kept in pieces; notes why not."""
+        """Whether the op's state is to be sharded; notes why not."""
         if traits(op.type).update is None or not edit.role(op) & edit.OPTIMIZE:
             return False
         reason = self._objection(op) if _by_elements(op) else None
@@ -100,7 +100,7 @@ class _Sharding:
         return None
 
     def _state(self, op: OpDesc) -> list[str]:
-        """Variables of the op's state that can be kept in pieces: large enough, and this op's alone."""
+        """Variables of the op's state that can be sharded: large enough, and this op's alone."""
         return [n for n in state_names(op) if self._own(n)]
 
     def _own(self, name: str) -> bool:
@@ -111,7 +111,7 @@ class _Sharding:
     # -- the rewrite -----------------------------------------------------------------------------------------------
 
     def _before(self, ops: Iterable[OpDesc]) -> list[OpDesc]:
-        """This rank's pieces of gradients and parameters."""
+        """This rank's shards of gradients and parameters."""
         ops = list(ops)
         scattered = [op for op in ops if self._scatters(op)]
         out = []
@@ -158,12 +158,12 @@ class _Sharding:
         return [gathered, replace(edit.rename_op(op, wholes), attrs=op.attrs), *cut]
 
     def _cut(self, name: str) -> None:
-        """Declare a state variable as this rank's piece."""
+        """Declare a state variable as this rank's shard."""
         var = self.block.vars[name]
         self.vars[name] = replace(var, shape=(piece_size(math.prod(var.shape or ()), self.ranks),))
 
     def _piece(self, name: str, param: str) -> str:
-        """Declare the variable that holds this rank's piece of an array of the parameter's shape."""
+        """Declare the variable that holds this rank's shard of an array of the parameter's shape."""
         like = self.block.vars[param]
         size = piece_size(math.prod(like.shape or ()), self.ranks)
         self.vars[_at_piece(name)] = VarDesc(_at_piece(name), (size,), like.dtype, stop_gradient=True)
@@ -178,7 +178,7 @@ class _Sharding:
 
 
 def _by_elements(op: OpDesc) -> bool:
-    """Whether an optimizer updates every element by itself, so that it runs on pieces as it is."""
+    """Whether an optimizer updates every element by itself, so that it runs on shards as it is."""
     update = traits(op.type).update
     return update is not None and update.elements
 

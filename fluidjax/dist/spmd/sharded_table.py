@@ -6,7 +6,7 @@ The functions run inside jax.shard_map, on the shard of one device:
     grad = SelectedRows(ids, d_rows, split.height)
     new = update("adagrad", {"Param": shard, "Moment": m, "LearningRate": lr}, {}, grad, split, "x")
 
-ops/table.py says what travels. In programs the same are ops (c_table_lookup, c_table_owned), which table_mesh.py writes.
+ops/table.py says what travels. In programs the same are ops (c_table_lookup, c_table_owned), which tables.py writes.
 """
 
 from __future__ import annotations

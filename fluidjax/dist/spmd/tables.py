@@ -1,8 +1,8 @@
 """Tables of a parameter-server job on a mesh: each rank holds the rows of the pservers that it stands for.
 
 Rank k is pserver k. Of more pservers than ranks, pserver k lies on rank k % ranks; of fewer, the other ranks hold no rows.
-A table of is_distributed lookups is dealt row by row and updated by plain sgd with the sum of the trainers' gradients; one
-of is_sparse lookups is cut into the blocks that the dispatcher dealt, and updated by its optimizer with their average.
+A table of is_distributed lookups is distributed row by row and updated by plain sgd with the sum of the trainers' gradients; one
+of is_sparse lookups is cut into the blocks that the dispatcher assigned, and updated by its optimizer with their average.
 """
 
 from __future__ import annotations
@@ -276,7 +276,7 @@ def _kinds_followed(desc: ProgramDesc) -> ProgramDesc:
 
 @dataclass(frozen=True)
 class MakeTables(Pass):
-    """Have each rank make its own rows of tables, and all ranks make everything else alike.
+    """Have each rank make its own rows of tables, and all ranks make the same of everything else.
 
     A constant is what it is in one process. Random rows are drawn by each rank for itself, so they differ from those that
     one process draws; where the initializer has a seed of its own, all ranks draw the same numbers, as pservers do. A table

@@ -158,5 +158,5 @@ def on_pservers(op: OpDesc) -> bool:
 
 
 def array_of(name: str, width: int, dtype: str, kept: bool = False) -> VarDesc:
-    """The variable of a rank's row of a bin."""
+    """The variable of a rank's row of a bucket."""
     return VarDesc(name, (width,), dtype, persistable=kept, stop_gradient=True)

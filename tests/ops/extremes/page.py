@@ -20,7 +20,7 @@ HEAD = """# At the extremes
 Every op is compared with Paddle 1.8.5 at extreme inputs, at ties and at kinks: zeros of both signs, the bounds of piecewise
 functions and their neighbours, the smallest and the greatest numbers, infinities, nan, equal elements, empty tensors,
 integers at their limits; results and gradients, in float32 and float64. It is equal if it is the same special value
-(nan, an infinity, a zero of the same sign; in gradients zeros of both signs are alike) or an ordinary number within
+(nan, an infinity, a zero of the same sign; in gradients zeros of both signs are equal) or an ordinary number within
 rounding: 2e-5 of its size in float32, 1e-11 in float64. What is not equal stands below, and nothing else does: a test
 compares this page with what the ops compute. A row shows the first differing elements; `a or b` is what 1.8.5 answers in
 its vector code or in its scalar code, which runs for the last few elements of a tensor.
