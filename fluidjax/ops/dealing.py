@@ -26,7 +26,7 @@ class Block(NamedTuple):
     """One span, in words."""
 
     whole: int
-    bin: int
+    bucket: int
     rank: int
     at: int
     start: int
@@ -39,7 +39,7 @@ def blocks_of(spans: Sequence[int]) -> list[Block]:
 
 
 def _bin_specs(X: tuple[Spec, ...], *, widths: Ints, spans: Ints, **_: Any) -> tuple[Spec, ...]:
-    first = {b.bin: X[b.whole].dtype for b in reversed(blocks_of(spans))}
+    first = {b.bucket: X[b.whole].dtype for b in reversed(blocks_of(spans))}
     return tuple(Spec((width,), first[i]) for i, width in enumerate(widths))
 
 
@@ -95,7 +95,7 @@ def c_deal(X: list[Array], *, spans: Ints, widths: Ints, nranks: int, ring_id: i
     found = ring_of("c_deal", nranks)
     blocks, out = blocks_of(spans), []
     for i, width in enumerate(widths):
-        mine = [[b for b in blocks if b.bin == i and b.rank == r] for r in range(nranks)]
+        mine = [[b for b in blocks if b.bucket == i and b.rank == r] for r in range(nranks)]
         if len(list(_runs([b for bs in mine for b in bs], width, nranks))) == 1:  # all rows follow one another: no copy of the rest
             rows = _rows(X, [b for bs in mine for b in bs], width, nranks)
             out.append(jax.lax.dynamic_index_in_dim(rows, found.rank, 0, keepdims=False))
@@ -110,7 +110,7 @@ def c_deal_reducescatter(X: list[Array], *, spans: Ints, widths: Ints, nranks: i
     found = ring_of("c_deal_reducescatter", nranks)
     blocks, out = blocks_of(spans), []
     for i, width in enumerate(widths):
-        rows = _rows(X, [b for b in blocks if b.bin == i], width, nranks)
+        rows = _rows(X, [b for b in blocks if b.bucket == i], width, nranks)
         out.append(rows[0] if found.axis is None else jax.lax.psum_scatter(rows, found.axis))
     return out
 
@@ -125,7 +125,7 @@ def c_deal_alltoall(X: list[Array], *, spans: Ints, widths: Ints, nranks: int, r
     found = ring_of("c_deal_alltoall", nranks)
     blocks, out = blocks_of(spans), []
     for i, width in enumerate(widths):
-        rows = _rows(X, [b for b in blocks if b.bin == i], width, nranks)
+        rows = _rows(X, [b for b in blocks if b.bucket == i], width, nranks)
         out.append(rows if found.axis is None else jax.lax.all_to_all(rows, found.axis, 0, 0))
     return out
 
@@ -163,7 +163,7 @@ def c_deal_answer(X: list[Array], Order: Array, *, spans: Ints, shapes: Ints, nr
 
 
 def _whole_specs(X: tuple[Spec, ...], *, shapes: Ints, spans: Ints, **_: Any) -> tuple[Spec, ...]:
-    first = {b.whole: X[b.bin].dtype for b in blocks_of(spans)}
+    first = {b.whole: X[b.bucket].dtype for b in blocks_of(spans)}
     return tuple(Spec(shape, first[i]) for i, shape in enumerate(shapes_of(shapes)))
 
 
@@ -184,14 +184,14 @@ def _whole(rows: Sequence[Any], blocks: Sequence[Block], shape: tuple[int, ...])
 
     def close() -> None:
         if run:
-            first, bin = run[0], rows[run[0].bin]
-            one = bin[first.rank, first.at : first.at + first.size]
-            parts.append(one if len(run) == 1 else bin[first.rank : first.rank + len(run)].reshape(-1))
+            first, bucket = run[0], rows[run[0].bucket]
+            one = bucket[first.rank, first.at : first.at + first.size]
+            parts.append(one if len(run) == 1 else bucket[first.rank : first.rank + len(run)].reshape(-1))
             run.clear()
 
     for b in ordered:
-        full = b.at == 0 and b.size == rows[b.bin].shape[1]
-        follows = run and full and b.bin == run[-1].bin and b.rank == run[-1].rank + 1 and run[-1].size == b.size
+        full = b.at == 0 and b.size == rows[b.bucket].shape[1]
+        follows = run and full and b.bucket == run[-1].bucket and b.rank == run[-1].rank + 1 and run[-1].size == b.size
         if not follows:
             close()
         run.append(b)

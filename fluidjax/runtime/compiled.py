@@ -28,7 +28,7 @@ from ..ops.selected import SelectedRows
 from .bucketing import bucketed
 from .feeding import FeedRule, declared, ranges, rule_for, unknown_feed
 from .nan_check import Finite
-from .placement import ALIKE, OWN, STACKED, Mesh, OneDevice, PerRank, Placement, per_rank
+from .placement import OWN, REPLICATED, STACKED, Mesh, OneDevice, PerRank, Placement, per_rank
 from .recompiles import Recompiles
 from .scope import Scope, ScopeVar
 from .shard_layout import ShardedValue, ShardLayout, arrays_of, dealt
@@ -283,9 +283,9 @@ class Compiled:
     def _spmd(self, body: Any, kind: Kind, options: Mapping[str, Any]) -> Any:
         """`body` run by every device of the mesh on its part of the feed, at once."""
         assert self._layouts is not None and isinstance(self.where, Mesh)
-        mutable, constant = ([OWN if own else ALIKE for own in layout.own] for layout in self._layouts)
+        mutable, constant = ([OWN if own else REPLICATED for own in layout.own] for layout in self._layouts)
         batch = STACKED if kind is Kind.MANY else OWN
-        extra = {n: OWN if n in self.own else ALIKE for n in self._created()}
+        extra = {n: OWN if n in self.own else REPLICATED for n in self._created()}
         finite = (OWN,) if kind is Kind.CHECKED else ()
         count = self.where.count
 
@@ -293,14 +293,14 @@ class Compiled:
             with ring.bound(ring.Ring(AXIS, count)):
                 return body(mutable, constant, feed, seed, step, jax.lax.axis_index(AXIS))
 
-        return self.where.spmd(local, (mutable, constant, batch, ALIKE, ALIKE), (mutable, extra, batch, *finite), **options)
+        return self.where.spmd(local, (mutable, constant, batch, REPLICATED, REPLICATED), (mutable, extra, batch, *finite), **options)
 
     def _homes(self, kind: Kind) -> Any:
         """Where the results of a step of ranks in turn belong: the state where it was."""
         if not isinstance(self.where, Mesh):
             return None
         assert self._layouts is not None
-        homes = [self.where.sharding(OWN if own else ALIKE) for own in self._layouts[0].own]
+        homes = [self.where.sharding(OWN if own else REPLICATED) for own in self._layouts[0].own]
         return (homes, None, None, None) if kind.checked else (homes, None, None)
 
     def _created(self) -> list[str]:

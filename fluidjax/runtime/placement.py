@@ -20,7 +20,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from ..lower.lockstep import AXIS
 
 IN_FLIGHT = 16  # steps on CPU devices that may be under way at once
-OWN, ALIKE, STACKED = PartitionSpec(AXIS), PartitionSpec(), PartitionSpec(None, AXIS)
+OWN, REPLICATED, STACKED = PartitionSpec(AXIS), PartitionSpec(), PartitionSpec(None, AXIS)
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Mesh:
         return [self.put(v, o) for v, o in zip(values, own, strict=True)]
 
     def _here(self, value: Any) -> bool:
-        return isinstance(value, jax.Array) and value.sharding in (self.sharding(ALIKE), self.sharding(OWN))
+        return isinstance(value, jax.Array) and value.sharding in (self.sharding(REPLICATED), self.sharding(OWN))
 
     def agreed(self, values: Sequence[Any]) -> list[Any]:
         """These values; where other processes hold devices, process 0's, and each of them calls this."""
@@ -130,7 +130,7 @@ class Mesh:
         """Process 0's of these arrays, in one message for all."""
         with jax.enable_x64(True):
             every = [self._rows_of(h) for h in hosts]
-            return list(jax.jit(lambda many: [a[0] for a in many], out_shardings=self.sharding(ALIKE))(every)) if every else []
+            return list(jax.jit(lambda many: [a[0] for a in many], out_shardings=self.sharding(REPLICATED))(every)) if every else []
 
     def _rows_of(self, host: np.ndarray) -> Any:
         """[ranks, ...] with this array in the rows of this process."""
@@ -138,7 +138,7 @@ class Mesh:
 
     def put(self, value: Any, own: bool = False) -> Any:
         """The array on all devices: replicated, or each rank's row on its device."""
-        sharding = self.sharding(OWN if own else ALIKE)
+        sharding = self.sharding(OWN if own else REPLICATED)
         with jax.enable_x64(True):
             if isinstance(value, jax.Array) and value.sharding == sharding:
                 return value
@@ -162,7 +162,7 @@ class Mesh:
         """All ranks' rows as a host array. Where other processes hold some, each of them must call this too."""
         if not array.is_fully_addressable:
             self.begins()
-            array = jax.jit(lambda a: a, out_shardings=self.sharding(ALIKE))(array)
+            array = jax.jit(lambda a: a, out_shardings=self.sharding(REPLICATED))(array)
         return np.array(array)
 
     def spmd(self, body: Callable[..., Any], ins: Any, outs: Any, **options: Any) -> Any:

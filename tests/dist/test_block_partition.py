@@ -18,7 +18,7 @@ from fluidjax.dist import LocalJob
 from fluidjax.dist.spmd.parallel import Parallel
 from fluidjax.dist.spmd.pserver import on_mesh
 from fluidjax.dist.spmd.runnable import Runnable
-from fluidjax.dist.spmd.shard_buckets import OwnedBlock, bins, connected
+from fluidjax.dist.spmd.shard_buckets import OwnedBlock, buckets, connected
 from fluidjax.errors import FetchError, UnsupportedError
 from fluidjax.runtime.placement import Mesh
 from fluidjax.runtime.state_buffers import in_force
@@ -32,13 +32,13 @@ DEALS = [(2, 2, "RoundRobin"), (4, 3, "HashName"), (2, 3, "SizeBalanced")]
 SENT = [name for name in OPTIMIZERS if name != "optax"]  # DistributeTranspiler refuses that one
 
 
-# -- bins ----------------------------------------------------------------------------------------------------------------
+# -- buckets ----------------------------------------------------------------------------------------------------------------
 
 
 @given(st.integers(1, 4), st.lists(st.tuples(st.integers(0, 3), st.sampled_from([1, 5, 8191, 8192, 20000])), max_size=20))
 def test_every_block_has_a_place_of_its_own(ranks, drawn):
     blocks = [OwnedBlock(f"v{i}", rank % ranks, 3 * i, size) for i, (rank, size) in enumerate(drawn)]
-    found = bins(blocks, ranks)
+    found = buckets(blocks, ranks)
     assert sorted(b.name for one in found for b, _ in one.blocks) == sorted(b.name for b in blocks)
     for one in found:
         taken = [np.zeros(one.width, int) for _ in range(ranks)]
@@ -49,10 +49,10 @@ def test_every_block_has_a_place_of_its_own(ranks, drawn):
 
 def test_equal_blocks_of_large_arrays_share_bins():
     blocks = [OwnedBlock(name, k, k * 9000, 9000) for name in "ab" for k in range(3)]
-    found = bins([*blocks, OwnedBlock("c", 1, 0, 10), OwnedBlock("d", 1, 0, 20)], 3)
+    found = buckets([*blocks, OwnedBlock("c", 1, 0, 10), OwnedBlock("d", 1, 0, 20)], 3)
     assert [one.names for one in found] == [("a",), ("b",), ("c", "d")] and [one.width for one in found] == [9000, 9000, 30]
     assert connected(found) == [[0], [1], [2]]
-    assert connected(bins([OwnedBlock("a", 0, 0, 9000), OwnedBlock("a", 1, 9000, 10), OwnedBlock("b", 1, 0, 9000)], 2)) == [[0, 1]]
+    assert connected(buckets([OwnedBlock("a", 0, 0, 9000), OwnedBlock("a", 1, 9000, 10), OwnedBlock("b", 1, 0, 9000)], 2)) == [[0, 1]]
 
 
 # -- jobs ----------------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from ...ops.sharding import flat_shapes
 from ...passes.base import Note, Params, Pass, Rewrite, did
 from ...runtime.shard_layout import ShardLayout, Span
 from ..pserver_plan import PserverPlan
-from .shard_buckets import OwnedBlock, ShardBucket, bins, connected, spans
+from .shard_buckets import OwnedBlock, ShardBucket, buckets, connected, spans
 from .updates import Update, array_of, goes_on, updates
 
 Deal = tuple[tuple[str, str, tuple[tuple[int, int, int], ...]], ...]  # (parameter, what is sent, ((rank, start, size), ...))
@@ -62,7 +62,7 @@ class Group:
     """Buckets of blocks of parameters that are updated in the same way. number: of its first bucket in the program."""
 
     updates: Mapping[str, Update]
-    bins: tuple[ShardBucket, ...]
+    buckets: tuple[ShardBucket, ...]
     number: int
 
     @property
@@ -84,7 +84,7 @@ def grouped(desc: ProgramDesc, deal: Deal, ranks: int) -> tuple[tuple[Group, ...
         by_signature.setdefault(update.signature(), []).append(update)
     groups, number = [], 0
     for members in by_signature.values():
-        made = bins((b for u in members for b in blocks[u.param]), ranks)
+        made = buckets((b for u in members for b in blocks[u.param]), ranks)
         groups.append(Group({u.param: u for u in members}, tuple(made), number))
         number += len(made)
     return tuple(groups), FrozenMap(reasons)
@@ -95,7 +95,7 @@ def state_placed(groups: Iterable[Group]) -> dict[str, ShardLayout]:
     found: dict[str, list[Span]] = {}
     shapes: dict[str, tuple[int, ...]] = {}
     for group in groups:
-        for i, one in enumerate(group.bins):
+        for i, one in enumerate(group.buckets):
             for block, at in one.blocks:
                 update = group.updates[block.name]
                 for slot, name in update.state.items():
@@ -171,12 +171,12 @@ class Emission:
     def declared(self, group: Group, i: int, role: str, kept: bool = False, width: int | None = None) -> str:
         """A new variable for a row of a bucket."""
         name = group.array(i, role)
-        self.vars[name] = array_of(name, group.bins[i].width if width is None else width, group.like.dtype, kept)
+        self.vars[name] = array_of(name, group.buckets[i].width if width is None else width, group.like.dtype, kept)
         return name
 
     def mapping(self, group: Group, i: int) -> tuple[dict[str, str], list[OpDesc]]:
         """The names of the group's first update -> those of a bucket, but for Param and Grad; and the ops that make them."""
-        like, one, out = group.like, group.bins[i], list[OpDesc]()
+        like, one, out = group.like, group.buckets[i], list[OpDesc]()
         names = {n: self.declared(group, i, slot, kept=True) for slot, n in like.state.items()}
         names |= {n: self.declared(group, i, f"Temp{k}") for k, n in enumerate(like.temps)}
         for slot, name in like.powers.items():
@@ -197,8 +197,8 @@ class Emission:
             written = [s for s in goes_on(op.type) if op.output(s)]  # not read: see `powers`
             unread = {s: (self.declared(group, i, s, width=self._width(op, s, names)),) for s in written}
             inside = edit.rename_op(replace(op, outputs=FrozenMap({**op.outputs, **unread})), names)
-            ops.append(replace(inside, uid=self.made.uid(), attrs=FrozenMap({**op.attrs, "op_role_var": group.bins[i].names})))
-        self.notes.append(did(group.like.optimizer, f"bin {group.number + i} holds blocks of {', '.join(group.bins[i].names)}"))
+            ops.append(replace(inside, uid=self.made.uid(), attrs=FrozenMap({**op.attrs, "op_role_var": group.buckets[i].names})))
+        self.notes.append(did(group.like.optimizer, f"bucket {group.number + i} holds blocks of {', '.join(group.buckets[i].names)}"))
         return ops
 
     def _width(self, op: OpDesc, slot: str, names: Mapping[str, str]) -> int:
@@ -219,8 +219,8 @@ class Emission:
     def gathered(self, group: Group, role: str, wholes: Mapping[str, str]) -> list[OpDesc]:
         """The ops that make arrays whole on every rank; wholes: parameter -> the array of its shape that lies in rows `role`."""
         out = []
-        for members in connected(group.bins):
-            found = [group.bins[i] for i in members]
+        for members in connected(group.buckets):
+            found = [group.buckets[i] for i in members]
             names = list(dict.fromkeys(n for one in found for n in one.names))
             shapes = tuple(flat_shapes([group.updates[n].shape for n in names]))
             where = spans(found, {n: k for k, n in enumerate(names)})
@@ -235,14 +235,14 @@ class _Sync(Emission):
     def emit(self) -> list[OpDesc]:
         out: list[OpDesc] = []
         for group in self.groups:
-            for i, one in enumerate(group.bins):
+            for i, one in enumerate(group.buckets):
                 grads = [group.updates[p].grad for p in one.names]
                 grad, param = self.declared(group, i, "Grad"), self.declared(group, i, "Param")
                 out.append(self.moved("c_deal_reducescatter", one, grads, grad))
                 out.append(self.new("scale", [grad], [grad], scale=1.0 / self.ranks, bias=0.0, bias_after_scale=True))
                 out.append(self.moved("c_deal", one, list(one.names), param))
         for group in self.groups:
-            for i in range(len(group.bins)):
+            for i in range(len(group.buckets)):
                 names, before = self.mapping(group, i)
                 names |= {group.like.param: group.array(i, "Param"), group.like.grad: group.array(i, "Grad")}
                 out += before + self.updated(group, i, names)

@@ -64,7 +64,7 @@ class PartitionedAsync(Pass):
 def _params_placed(groups: tuple[Group, ...], ranks: int) -> dict[str, ShardLayout]:
     found: dict[str, list[Span]] = {}
     for group in groups:
-        for i, one in enumerate(group.bins):
+        for i, one in enumerate(group.buckets):
             for b, at in one.blocks:
                 found.setdefault(b.name, []).append(Span(group.array(i, "Param"), b.rank, at, b.start, b.size))
     shapes = {u.param: u.shape for g in groups for u in g.updates.values()}
@@ -93,11 +93,11 @@ class _Async(Emission):
         self.vars[ORDER] = VarDesc(ORDER, (self.ranks,), "int32", stop_gradient=True)
         out = [self.new("c_arrival_order", [], [ORDER], nranks=self.ranks)]
         for group in self.groups:
-            for i in range(len(group.bins)):
+            for i in range(len(group.buckets)):
                 out += self.received(group, i)
         for at in range(self.ranks):
             for group in self.groups:
-                for i in range(len(group.bins)):
+                for i in range(len(group.buckets)):
                     out += self.arrived(group, i, at)
             out += self.powers()
         for group in self.groups:
@@ -106,7 +106,7 @@ class _Async(Emission):
 
     def received(self, group: Group, i: int) -> list[OpDesc]:
         """What all ranks send to the blocks of a bucket, a row for each; and the blocks themselves."""
-        one, names = group.bins[i], list(group.bins[i].names)
+        one, names = group.buckets[i], list(group.buckets[i].names)
         out = [self.exchanged(group, i, "Grads", [group.updates[p].grad for p in names])]
         if self.options.compensated:
             out.append(self.exchanged(group, i, "Seen", names))
@@ -115,8 +115,8 @@ class _Async(Emission):
 
     def exchanged(self, group: Group, i: int, role: str, x: list[str]) -> OpDesc:
         name = self.declared(group, i, role)
-        self.vars[name] = replace(self.vars[name], shape=(self.ranks, group.bins[i].width))
-        return self.moved("c_deal_alltoall", group.bins[i], x, name)
+        self.vars[name] = replace(self.vars[name], shape=(self.ranks, group.buckets[i].width))
+        return self.moved("c_deal_alltoall", group.buckets[i], x, name)
 
     def arrived(self, group: Group, i: int, at: int) -> list[OpDesc]:
         """The update of a bucket with the gradient that comes at place `at`."""
@@ -144,8 +144,8 @@ class _Async(Emission):
     def answered(self, group: Group) -> list[OpDesc]:
         """The ops that give every rank the parameters as they were after its own gradient."""
         out = []
-        for members in connected(group.bins):
-            found = [group.bins[i] for i in members]
+        for members in connected(group.buckets):
+            found = [group.buckets[i] for i in members]
             names = list(dict.fromkeys(n for one in found for n in one.names))
             shapes = tuple(flat_shapes([group.updates[n].shape for n in names]))
             attrs: dict[str, Any] = {"nranks": self.ranks, "ring_id": 0, "shapes": shapes}

@@ -13,7 +13,7 @@ from ...ops.registry import traits
 from ...passes.base import Params, Pass, Rewrite, did
 from ...runtime.shard_layout import ShardLayout
 from .block_partition import Deal, Emission, Group, state_placed
-from .shard_buckets import OwnedBlock, bins
+from .shard_buckets import OwnedBlock, buckets
 from .updates import Update, on_pservers
 
 
@@ -57,7 +57,7 @@ def _grouped(desc: ProgramDesc, deal: Deal, ranks: int) -> tuple[Group, ...]:
             found.setdefault((op.type, update.dtype, tuple(state)), {})[param] = update
     groups, number = [], sum(len(op.output("Out")) for op in desc.blocks[0].ops if op.type == "c_deal_reducescatter")
     for members in found.values():
-        made = bins((OwnedBlock(p, *b) for p in members for b in dealt[p][1]), ranks)
+        made = buckets((OwnedBlock(p, *b) for p in members for b in dealt[p][1]), ranks)
         groups.append(Group(members, tuple(made), number))
         number += len(made)
     return tuple(groups)
@@ -71,7 +71,7 @@ class _Whole(Emission):
             self.vars.update({new: replace(self.block.vars[old], name=new, persistable=False) for old, new in wholes.items()})
             of = {slot: {p: wholes[u.state[slot]] for p, u in group.updates.items()} for slot in group.like.state}
             for slot, names in of.items():
-                for i in range(len(group.bins)):
+                for i in range(len(group.buckets)):
                     self.declared(group, i, slot, kept=True)
                 out += self.gathered(group, slot, names)
             for update in group.updates.values():
@@ -79,6 +79,6 @@ class _Whole(Emission):
                 out.append(replace(edit.rename_op(op, wholes), attrs=op.attrs))
                 self.notes.append(did(op, f"the state of {update.param} is kept where its blocks were dealt"))
             for slot, names in of.items():
-                for i, one in enumerate(group.bins):
+                for i, one in enumerate(group.buckets):
                     out.append(self.moved("c_deal", one, [names[p] for p in one.names], group.array(i, slot)))
         return out

@@ -35,7 +35,7 @@ class ShardBucket:
         return tuple(dict.fromkeys(b.name for b, _ in self.blocks))
 
 
-def bins(blocks: Iterable[OwnedBlock], ranks: int) -> list[ShardBucket]:
+def buckets(blocks: Iterable[OwnedBlock], ranks: int) -> list[ShardBucket]:
     """The buckets of these blocks."""
     large: list[list[OwnedBlock]] = [[] for _ in range(ranks)]
     small: list[list[OwnedBlock]] = [[] for _ in range(ranks)]
