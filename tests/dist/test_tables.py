@@ -119,7 +119,7 @@ def test_other_optimizers_and_a_padding_idx(name: str) -> None:
 
 
 def kinds(mesh: MeshJob) -> list[str]:
-    return [op.type for op in mesh.main.runnable().ranks.desc(mesh.main.runnable().program).blocks[0].ops]
+    return [op.type for op in mesh.main.ranks.desc(mesh.main.program).blocks[0].ops]
 
 
 HEIGHT, WIDTH, RANKS = 40_003, 16, 4
