@@ -28,10 +28,10 @@ CHOSEN = (0, 1, 3, 4)  # ResNet-18 takes seconds a step where two cores act as e
 class OursParallel(Ours):
     """A case through with_data_parallel, or with its optimizer's state sharded."""
 
-    def __init__(self, case: Case, devices: int, pieces: bool = False) -> None:
+    def __init__(self, case: Case, devices: int, sharded: bool = False) -> None:
         super().__init__(case)
         strategy = fluid.BuildStrategy()
-        if pieces:
+        if sharded:
             strategy.reduce_strategy = fluid.BuildStrategy.ReduceStrategy.Reduce
         places = [fluid.CPUPlace()] * devices
         self.program = fluid.CompiledProgram(self.main).with_data_parallel(self.loss.name, strategy, places=places)
@@ -82,7 +82,7 @@ def hand_written(case: Case, devices: int) -> Callable[[], Any]:
 
 KINDS: dict[str, Callable[[Case, int], Ours]] = {
     "": OursParallel,
-    ", sharded": lambda case, devices: OursParallel(case, devices, pieces=True),
+    ", sharded": lambda case, devices: OursParallel(case, devices, sharded=True),
     ", pservers": OursPservers,
 }
 

@@ -235,7 +235,7 @@ class Executor:
             for key in [k for k in steps.compiled if k[0] != program.version]:
                 del steps.compiled[key]
             small = program.info.memory_optimized or ranks.memory_optimized
-            found = Compiled(ranks.desc(program), fetches, ranks.where, steps.recompiles, small, ranks.pieces(program))
+            found = Compiled(ranks.desc(program), fetches, ranks.where, steps.recompiles, small, ranks.sharded(program))
             steps.compiled[program.version, fetches] = found
         return found
 

@@ -63,13 +63,13 @@ class Compiled:
 
     def __init__(
         self, desc: ProgramDesc, fetches: tuple[str, ...], where: Placement, recompiles: Recompiles, memory_optimized: bool = False,
-        pieces: Mapping[str, ShardLayout] = MappingProxyType({}),
+        sharded: Mapping[str, ShardLayout] = MappingProxyType({}),
     ) -> None:  # fmt: skip
-        """pieces: the sharded variables, and where their elements are."""
+        """sharded: variables of which no rank holds the whole, and where their elements are."""
         self.step = Step(desc, fetches)
-        self.pieces = {n: p for n, p in pieces.items() if not set(arrays_of([p])).isdisjoint(self.step.reads)}
-        self.made = {n: p for n, p in pieces.items() if n not in self.pieces and set(arrays_of([p])) == {n} and n in self.step.writes}
-        self._holders = {n: math.prod(desc.blocks[0].vars[n].shape or ()) for n in arrays_of(self.pieces.values())}
+        self.sharded = {n: p for n, p in sharded.items() if not set(arrays_of([p])).isdisjoint(self.step.reads)}
+        self.made = {n: p for n, p in sharded.items() if n not in self.sharded and set(arrays_of([p])) == {n} and n in self.step.writes}
+        self._holders = {n: math.prod(desc.blocks[0].vars[n].shape or ()) for n in arrays_of(self.sharded.values())}
         self.where = where
         self.options = MEMORY_OPTIMIZED if memory_optimized and where.device.platform == "cpu" else None
         self.own: frozenset[str] = frozenset()  # of these variables every rank has its own value
@@ -96,7 +96,7 @@ class Compiled:
 
     def _check_fetches(self, desc: ProgramDesc) -> None:
         for name in self.fetches:
-            if desc.find_var(name) is None and name in self.pieces:
+            if desc.find_var(name) is None and name in self.sharded:
                 raise FetchError(f"fetch target {name!r} lies in parts on the ranks; read it from the scope after the run")
             if desc.find_var(name) is None:
                 raise FetchError(f"fetch target {name!r} is not in the program{near(name, desc.blocks[0].vars)}")
@@ -167,7 +167,7 @@ class Compiled:
             layouts = self._plan(shapes)
             self._jitted.clear()
             self.ready.clear()
-        buffers = StateBuffers(scope, layouts, values, self.where, self.pieces, beside=bool(held))
+        buffers = StateBuffers(scope, layouts, values, self.where, self.sharded, beside=bool(held))
         self.buffers, self._copied = buffers, held
         return buffers
 
@@ -198,7 +198,7 @@ class Compiled:
     def _collect(self, scope: Scope, keep: bool = False) -> tuple[dict[str, Any], Any]:
         """Values of what the step reads, out of other buffers (keep: these go on); and their types, which the layout depends on."""
         values: dict[str, Any] = {}
-        for name in (*(n for n in self.step.reads if n not in self._holders), *self.pieces):
+        for name in (*(n for n in self.step.reads if n not in self._holders), *self.sharded):
             var = scope.find_var(name)
             if var is not None and not keep:
                 var.storage.release()
@@ -206,7 +206,7 @@ class Compiled:
             if value is None:
                 raise EnforceNotMet(f"variable {name!r} is not initialised; run the startup program first")
             value = value if isinstance(value, jax.Array | ShardedValue) else np.asarray(value)
-            shape = self.pieces[name].shape if name in self.pieces else self.step.desc.blocks[0].vars[name].shape
+            shape = self.sharded[name].shape if name in self.sharded else self.step.desc.blocks[0].vars[name].shape
             if not (declared(shape, value.shape) or name in self._counters or self._may_reshape(name, shape, value.shape)):
                 raise EnforceNotMet(
                     f"variable {name!r} holds a value of shape {list(value.shape)} in the scope, but the program declares {list(shape)}"
@@ -215,8 +215,8 @@ class Compiled:
         types = tuple((n, tuple(v.shape), str(v.dtype)) for n, v in values.items())
         if self.where.count == 1:
             return values, types
-        kept = {n: v for n in values if n not in self.pieces and (v := self._per_rank(scope, n)) is not None}
-        kept.update(self._dealt({n: values.pop(n) for n in self.pieces}))
+        kept = {n: v for n in values if n not in self.sharded and (v := self._per_rank(scope, n)) is not None}
+        kept.update(self._dealt({n: values.pop(n) for n in self.sharded}))
         self.own = divergent(self.step, [*kept, *self.made])
         return {**values, **kept}, (types, self.own)
 
@@ -225,8 +225,8 @@ class Compiled:
 
     def _parts(self, var: ScopeVar) -> ShardedValue | None:
         """The variable as it lies on this mesh already, if it does."""
-        value = var.storage.shards() if var.name in self.pieces else None
-        return value if value is not None and value.placed == self.pieces[var.name] and self.where.has(value.arrays) else None
+        value = var.storage.shards() if var.name in self.sharded else None
+        return value if value is not None and value.placed == self.sharded[var.name] and self.where.has(value.arrays) else None
 
     def _dealt(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The arrays that hold the variables of which every rank has a part."""
@@ -236,7 +236,7 @@ class Compiled:
         for name, array in lying.items():
             if math.prod(array.shape[1:]) <= SMALL:  # it may be packed
                 lying[name] = per_rank(self.where.everywhere(array))
-        placed = {n: self.pieces[n] for n in wholes}
+        placed = {n: self.sharded[n] for n in wholes}
         found = dealt(placed, agreed, self._holders, self.where.count)
         return {**lying, **{n: per_rank(v.reshape(len(v), *(self.step.desc.blocks[0].vars[n].shape or ()))) for n, v in found.items()}}
 

@@ -132,22 +132,22 @@ class StateBuffers:
 
     def __init__(
         self, scope: Scope, layouts: tuple[StateLayout, StateLayout], values: Mapping[str, Any], where: Placement,
-        pieces: Mapping[str, ShardLayout] = MappingProxyType({}), beside: bool = False,
+        sharded: Mapping[str, ShardLayout] = MappingProxyType({}), beside: bool = False,
     ) -> None:  # fmt: skip
-        """pieces: sharded variables, whose elements are in the arrays that they name; the scope shows the whole.
+        """sharded: variables that no rank holds whole, whose elements are in the arrays that they name; the scope shows the whole.
 
         beside: the values are copies, and the scope's variables stay where they are.
         """
         self.beside = beside
         self.in_force = False  # whether the scope's variables point here
-        self.pieces = pieces
-        self._holders = frozenset(arrays_of(pieces.values()))
+        self.sharded = sharded
+        self._holders = frozenset(arrays_of(sharded.values()))
         self._gathered: tuple[str, Any, Any] | None = None  # the array that was looked at last, and its rows on the host
         self.scope = scope
         self.layouts = layouts
         self.where = where
         arrays = [n for layout in layouts for n in (*layout.singles, *(m for p in layout.packs for m in p.names))]
-        self.names = [*(n for n in arrays if n not in self._holders), *pieces]  # those that the scope knows
+        self.names = [*(n for n in arrays if n not in self._holders), *sharded]  # those that the scope knows
         self.constant = _arrays(layouts[1], values, where)
         # Results of steps are appended (the donating call does it itself, in C); the last one holds the state in force.
         # So an interrupt at any moment sees the old state or the new one, never none.
@@ -175,8 +175,8 @@ class StateBuffers:
 
     def read(self, name: str) -> Any:
         """The value of a variable; a copy if it travels packed. Where every rank has its own, that of the first here."""
-        if name in self.pieces:
-            return self.pieces[name].joined(self._rows_of)
+        if name in self.sharded:
+            return self.sharded[name].joined(self._rows_of)
         g, i, pack = self._at[name]
         array = self.arrays[g][i]
         if self.layouts[g].own[i]:
@@ -210,8 +210,8 @@ class StateBuffers:
             return False  # the processes have to agree on a new value: the next step takes process 0's
         if value is None or isinstance(value, ShardedValue):
             return False
-        if name in self.pieces:
-            return self._write_parts(self.pieces[name], value)
+        if name in self.sharded:
+            return self._write_parts(self.sharded[name], value)
         g, i, pack = self._at[name]
         old, own = self.arrays[g][i], self.layouts[g].own[i]
         shape = old.shape[own:] if pack is None else pack.shapes[pack.names.index(name)]
@@ -247,7 +247,7 @@ class StateBuffers:
             self.constant = group
 
     def _own_rows(self, array: Any) -> PerRank:
-        return per_rank(self.where.everywhere(array)) if self.pieces else all_rows(array)
+        return per_rank(self.where.everywhere(array)) if self.sharded else all_rows(array)
 
     def adopt(self) -> None:
         """Make the scope's variables point here, unless they are only copied."""
@@ -264,7 +264,7 @@ class StateBuffers:
         if not isinstance(self.where, Mesh):
             return set()
         singles = {n for layout in self.layouts for n in layout.singles}
-        return {n for n, placed in self.pieces.items() if n in singles and set(arrays_of([placed])) == {n}}
+        return {n for n, placed in self.sharded.items() if n in singles and set(arrays_of([placed])) == {n}}
 
     def dissolve(self) -> None:
         """Give every variable its own array back."""
@@ -275,8 +275,8 @@ class StateBuffers:
             values.update({n: self._own_rows(values[n]) for n in layout.owned if n not in apart})
             for pack, flat in zip(layout.packs, arrays, strict=False):
                 values.update(pack.cut_rows(self._own_rows(flat)) if pack.own else pack.cut(np.array(flat)))
-        whole = {n: placed for n, placed in self.pieces.items() if n not in apart}
-        parts = {n: ShardedValue(self.pieces[n], {n: values[n]}, self.where.everywhere) for n in apart}
+        whole = {n: placed for n, placed in self.sharded.items() if n not in apart}
+        parts = {n: ShardedValue(self.sharded[n], {n: values[n]}, self.where.everywhere) for n in apart}
         values.update({**{n: placed.joined(values.__getitem__) for n, placed in whole.items()}, **parts})
         for name in self.names:
             var = self.scope.find_var(name)
@@ -303,7 +303,7 @@ class Buffered:
         return self.buffers.every_rank(self.name)
 
     def shards(self) -> ShardedValue | None:
-        layout = self.buffers.pieces.get(self.name)
+        layout = self.buffers.sharded.get(self.name)
         if layout is None:
             return None
         return ShardedValue(layout, {n: self.buffers.every_rank(n) for n in layout.arrays}, self.buffers.where.everywhere)

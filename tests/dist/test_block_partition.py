@@ -119,7 +119,7 @@ def test_equals_the_local_job_block_by_block(name, ranks, pservers, split):
     alone = one_process(net, first, steps) if name == "lars" else {}  # its pservers take the norms of blocks, the job those of wholes
     for param in job.parameters:
         np.testing.assert_allclose(net.scope.get(param), alone.get(param, job.get(param)), rtol=3e-4, atol=3e-6, err_msg=param)
-    state = net.parallel.pieces(net.program)
+    state = net.parallel.sharded(net.program)
     owner = {p.name: p for p in net.plan.params}
     for variable, placed in state.items():
         shards = net.scope.find_var(variable).storage.shards()
@@ -245,7 +245,7 @@ def test_random_programs_are_the_same_however_they_are_spread(recipe, ranks, pse
         "one": net.main,
         "data parallel": fluid.CompiledProgram(net.main).with_data_parallel(net.loss.name, places=places),
         "pservers": Runnable(fluid.Program.from_desc(plan.main), Parallel(Mesh(tuple(jax.devices()[:ranks])), on_mesh(plan, ranks))),
-        "pieces": fluid.transpiler.shard_optimizer(net.main, net.loss, places),
+        "sharded": fluid.transpiler.shard_optimizer(net.main, net.loss, places),
     }
     rng = np.random.default_rng(3)
     steps = [{"x": rng.uniform(-1, 1, (2 * ranks, WIDTH)).astype("float32")} for _ in range(3)]

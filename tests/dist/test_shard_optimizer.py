@@ -79,12 +79,12 @@ def test_each_device_holds_its_share(name):
     net = Net(OPTIMIZERS[name]())
     program = fluid.transpiler.shard_optimizer(net.main, net.loss, [CPU] * 4)
     net.train(program)
-    pieces = program.runnable().ranks.pieces(net.main)
-    state = [v for v in pieces if v not in {p.name for p in net.main.all_parameters()}]
+    sharded = program.runnable().ranks.sharded(net.main)
+    state = [v for v in sharded if v not in {p.name for p in net.main.all_parameters()}]
     assert len(state) >= 3 * (1 if name == "momentum" else 2)
     (buffers,) = in_force(net.scope)
     arrays = buffers.own_arrays
-    whole = sum(pieces[v].size for v in state) * 4
+    whole = sum(sharded[v].size for v in state) * 4
     assert arrays
     held = {d: sum(s.data.nbytes for a in arrays for s in a.addressable_shards if s.device == d) for d in jax.devices()}
     assert len(set(held.values())) == 1 and max(held.values()) <= whole / 4 + 4 * len(state)

@@ -126,14 +126,14 @@ class LocalServer:
 
         Raises EnforceNotMet for a gradient that no trainer sent since the last round.
         """
-        piece = self._piece(self._blocks)
+        segment = self._segment(self._blocks)
         vars = self._desc.blocks[0].vars
-        for name in piece.takes if piece is not None else ():
+        for name in segment.takes if segment is not None else ():
             if not (name in vars and vars[name].persistable) and name not in self._arrived:
                 sent = f"; it got {', '.join(sorted(self._arrived))}" if self._arrived else "; it got nothing"
                 raise EnforceNotMet(f"pserver {self.endpoint} needs {name!r} for its round, which no trainer sent{sent}")
         self._arrived.clear()
-        self._run(piece)
+        self._run(segment)
         self.rounds += 1
 
     # -- inside ----------------------------------------------------------------------------------------------------
@@ -149,20 +149,20 @@ class LocalServer:
         idx = self._block_of.get(name)
         if idx is None:
             idx = next((i for i in self._blocks if any(name in op.reads for op in self._desc.blocks[i].ops)), None)
-        piece = None if idx is None else self._piece((idx,))
-        if piece is None:
+        segment = None if idx is None else self._segment((idx,))
+        if segment is None:
             raise FluidValueError(
                 f"trainer {trainer} sends {name!r} to pserver {self.endpoint}, which has no optimize block for it"
                 f"{near(name, self._block_of)}"
             )
         self.scope.var(TRAINER_ID).value = np.array([trainer], np.int64)
-        awaited = set(self._listen.input("X")).intersection(piece.takes)
+        awaited = set(self._listen.input("X")).intersection(segment.takes)
         if not awaited <= self._arrived:
             return
         self._arrived -= {*awaited, name}
-        if self._rates >= 0 and any(self._value(n) is None for n in piece.takes):
+        if self._rates >= 0 and any(self._value(n) is None for n in segment.takes):
             self._update_rates()  # no trainer's counter has come yet
-        self._run(piece)
+        self._run(segment)
         self.rounds += 1
 
     @staticmethod
@@ -175,9 +175,9 @@ class LocalServer:
         return self._rates >= 0 and name not in self._block_of and any(name in op.reads for op in self._desc.blocks[self._rates].ops)
 
     def _update_rates(self) -> None:
-        self._run(self._piece((self._rates,)))
+        self._run(self._segment((self._rates,)))
 
-    def _piece(self, blocks: tuple[int, ...]) -> Segment | None:
+    def _segment(self, blocks: tuple[int, ...]) -> Segment | None:
         """The ops of these blocks, one block after another, compiled together; None if they do nothing."""
         if blocks not in self._pieces:
             ops = [op for i in blocks for op in self._desc.blocks[i].ops]
@@ -188,11 +188,11 @@ class LocalServer:
             self._pieces[blocks] = Segment(_with_vars_of(self._desc, blocks), ops, results) if results else None
         return self._pieces[blocks]
 
-    def _run(self, piece: Segment | None) -> None:
-        if piece is None:
+    def _run(self, segment: Segment | None) -> None:
+        if segment is None:
             return
-        values = {n: v for n in piece.takes if (v := self._value(n)) is not None}
-        self._store(piece(values, self._desc.seed or self._seed, self.rounds))
+        values = {n: v for n in segment.takes if (v := self._value(n)) is not None}
+        self._store(segment(values, self._desc.seed or self._seed, self.rounds))
 
     def _value(self, name: str) -> Any:
         var = self.scope.find_var(name)

@@ -149,11 +149,11 @@ class LocalTrainer:
         self._local = {}
         return fetched
 
-    def _computed(self, piece: Segment, seed: int, count: int, may_retry: bool) -> bool:
+    def _computed(self, segment: Segment, seed: int, count: int, may_retry: bool) -> bool:
         """Run a segment and keep its results. False if its ragged feeds have to be packed exactly first."""
         try:
-            values = {n: v for n in piece.takes if (v := self._find(n)) is not None}
-            results = piece(values, seed, count)
+            values = {n: v for n in segment.takes if (v := self._find(n)) is not None}
+            results = segment(values, seed, count)
         except MixesRows:
             if self._exact or not may_retry:
                 raise

@@ -71,7 +71,7 @@ class Parallel:
         """The program as every rank runs it; made anew when the program has changed."""
         return self._rewritten(program)[1]
 
-    def pieces(self, program: Program) -> Mapping[str, ShardLayout]:
+    def sharded(self, program: Program) -> Mapping[str, ShardLayout]:
         """The variables of which every rank keeps a part, and where."""
         return self._rewritten(program)[2]
 

@@ -29,7 +29,7 @@ class Ranks(Protocol):
     def desc(self, program: Program) -> ProgramDesc:
         """The program as every rank runs it."""
 
-    def pieces(self, program: Program) -> Mapping[str, ShardLayout]:
+    def sharded(self, program: Program) -> Mapping[str, ShardLayout]:
         """The variables of which every rank keeps a part, and where."""
 
     def prepare(self, scope: Scope) -> None:
@@ -55,7 +55,7 @@ class Alone:
     def desc(self, program: Program) -> ProgramDesc:
         return program.desc
 
-    def pieces(self, program: Program) -> Mapping[str, ShardLayout]:
+    def sharded(self, program: Program) -> Mapping[str, ShardLayout]:
         return MappingProxyType({})
 
     def prepare(self, scope: Scope) -> None:

@@ -62,16 +62,16 @@ class _Sharding:
         updates = [op for op in self.block.ops if self._takes(op)]
         if not updates:
             return Rewrite(self.desc, notes=tuple(self.notes))
-        pieces = [op for op in updates if _by_elements(op)]
-        first, last = (pieces[0], pieces[-1]) if pieces else (None, None)
+        by_elements = [op for op in updates if _by_elements(op)]
+        first, last = (by_elements[0], by_elements[-1]) if by_elements else (None, None)
         out: list[OpDesc] = []
         chosen = {id(op) for op in updates}
         for op in self.block.ops:
             if op is first:
-                out += self._before(pieces)
-            out += [op] if id(op) not in chosen else [self._on_pieces(op)] if _by_elements(op) else self._on_wholes(op)
+                out += self._before(by_elements)
+            out += [op] if id(op) not in chosen else [self._on_shards(op)] if _by_elements(op) else self._on_wholes(op)
             if op is last:
-                out += self._after(pieces)
+                out += self._after(by_elements)
         desc = edit.add_vars(edit.replace_ops(self.desc, 0, out), 0, self.vars.values())
         return Rewrite(desc, notes=tuple(self.notes))
 
@@ -117,13 +117,13 @@ class _Sharding:
         out = []
         if scattered:
             grads = [op.input("Grad")[0] for op in scattered]
-            pieces = [self._piece(g, _param(op)) for g, op in zip(grads, scattered, strict=True)]
-            out.append(self._new("c_fused_reducescatter", grads, pieces, ops[0]))
+            shards = [self._shard(g, _param(op)) for g, op in zip(grads, scattered, strict=True)]
+            out.append(self._new("c_fused_reducescatter", grads, shards, ops[0]))
         for op in ops:
             (grad,), param = op.input("Grad"), _param(op)
             if op not in scattered:
-                out.append(self._new("c_piece", [grad], [self._piece(grad, param)], op))
-            out.append(self._new("c_piece", [param], [self._piece(param, param)], op))
+                out.append(self._new("c_piece", [grad], [self._shard(grad, param)], op))
+            out.append(self._new("c_piece", [param], [self._shard(param, param)], op))
         return out
 
     def _scatters(self, op: OpDesc) -> bool:
@@ -131,12 +131,12 @@ class _Sharding:
         (grad,) = op.input("Grad")
         return grad in self.raw and self.uses[grad] == 2 and grad not in self.below and grad not in self.keep
 
-    def _on_pieces(self, op: OpDesc) -> OpDesc:
+    def _on_shards(self, op: OpDesc) -> OpDesc:
         param, (grad,) = _param(op), op.input("Grad")
         for name in self._state(op):
             self._cut(name)
         mapping = {param: _at_piece(param), grad: _at_piece(grad)}
-        self.notes.append(did(op, f"{param} is updated in {self.ranks} pieces"))
+        self.notes.append(did(op, f"{param} is updated in {self.ranks} shards"))
         attrs = op.attrs
         renamed = edit.rename_op(op, mapping)
         return replace(renamed, attrs=attrs)
@@ -152,7 +152,7 @@ class _Sharding:
         for old in olds:
             self.vars[wholes[old.name]] = replace(old, name=wholes[old.name], persistable=False)
             self._cut(old.name)
-        self.notes.append(did(op, f"{len(names)} variables of its state are kept in {self.ranks} pieces"))
+        self.notes.append(did(op, f"{len(names)} variables of its state are kept in {self.ranks} shards"))
         gathered = self._gather(names, list(wholes.values()), olds, op)
         cut = [self._new("c_piece", [wholes[n]], [n], op) for n in names]
         return [gathered, replace(edit.rename_op(op, wholes), attrs=op.attrs), *cut]
@@ -162,7 +162,7 @@ class _Sharding:
         var = self.block.vars[name]
         self.vars[name] = replace(var, shape=(piece_size(math.prod(var.shape or ()), self.ranks),))
 
-    def _piece(self, name: str, param: str) -> str:
+    def _shard(self, name: str, param: str) -> str:
         """Declare the variable that holds this rank's shard of an array of the parameter's shape."""
         like = self.block.vars[param]
         size = piece_size(math.prod(like.shape or ()), self.ranks)
@@ -172,9 +172,9 @@ class _Sharding:
     def _new(self, kind: str, x: list[str], out: list[str], at: OpDesc, **attrs: object) -> OpDesc:
         return self.made.over(kind, x, at, out, nranks=self.ranks, ring_id=0, op_role=edit.OPTIMIZE, **attrs)
 
-    def _gather(self, pieces: list[str], wholes: list[str], like: list[VarDesc], at: OpDesc) -> OpDesc:
+    def _gather(self, shards: list[str], wholes: list[str], like: list[VarDesc], at: OpDesc) -> OpDesc:
         shapes = flat_shapes([v.shape or () for v in like])
-        return self._new("c_fused_allgather", pieces, wholes, at, shapes=tuple(shapes))
+        return self._new("c_fused_allgather", shards, wholes, at, shapes=tuple(shapes))
 
 
 def _by_elements(op: OpDesc) -> bool:
