@@ -29,9 +29,11 @@ def constant(shape: Sequence[int], value: Any, dtype: np.dtype) -> Array:
 def scalar(value: float, text: str, dtype: np.dtype) -> Any:
     """The number that `text` writes, or `value` if it is empty; integers are exact, as a float32 would not be.
 
-    Paddle 1.8.5 reads "inf" and "nan" as 0.
+    Paddle 1.8.5 reads "inf" and "nan" as 0. Raises EnforceNotMet where int64 cannot hold it.
     """
     if text and dtype == np.int64 and text.lstrip("+-").isdecimal():
+        if abs(2 * int(text) + 1) >= 2**64:
+            raise EnforceNotMet(f"str_value is {text}, an int64 lies between {-(2**63)} and {2**63 - 1}")
         return np.int64(text)
     number = float(text) if text else value
     if text and not math.isfinite(number):
@@ -106,8 +108,8 @@ def fill_zeros_like(X: Array):
 
 @op(outs="Out", rows=row_wise("X"))
 def fill_zeros_like2(X: Array, *, dtype: int = 5):
-    """Out[...] = 0, with X's shape and dtype; `dtype` is ignored."""
-    return jnp.zeros(X.shape, X.dtype)
+    """Out[...] = 0 of `dtype`, with X's shape."""
+    return jnp.zeros(X.shape, numpy_dtype(name_of(dtype)))
 
 
 _VALUES = {"bool": "bool_values", "int32": "int32_values", "int64": "int64_values", "float32": "fp32_values"}
@@ -161,7 +163,8 @@ def linspace(Start: Array, Stop: Array, Num: Array):
     if count == 1:
         return start
     step = (stop - start) / np.asarray(count - 1, Start.dtype)
-    return start + step * np.arange(count, dtype=Start.dtype)
+    index = np.arange(count, dtype=Start.dtype)
+    return jnp.where(index == 0, start, start + step * index)  # the first one also where the step overflows
 
 
 @op(outs="Out")

@@ -175,6 +175,8 @@ class Resize:
         out = out or self.sizes(inner, [out_d, out_h, out_w], scales)
         if len(out) != len(inner) or min(out) <= 0:
             raise ShapeError(f"{self.kind} resizes {len(inner)} axes, each to a positive size, not to {out}")
+        if out == inner:
+            return X  # as it is: a weight of zero would make nan of an infinite neighbour
         # 2.x steps by the scale, also where OutSize gives the size; 1.8.5 by the ratio of the sizes
         steps = scales if self.later and scales else [0.0] * len(inner)
         single = self.later and len(inner) != 2

@@ -133,7 +133,7 @@ def precision_recall(
         raise ShapeError(f"Indices {list(Indices.shape)} and Labels {list(Labels.shape)} must be as many")
     weight = jnp.ones(guess.shape, MaxProbs.dtype) if Weights is None else Weights.reshape(-1)
     right = jnp.where(guess == label, weight, 0)
-    wrong = weight - right
+    wrong = jnp.where(guess == label, 0, weight)  # weight - right is nan for an infinite one
     nothing = jnp.zeros(class_number, weight.dtype)
     hits = nothing.at[guess].add(right)
     extra = nothing.at[guess].add(wrong)

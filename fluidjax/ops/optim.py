@@ -243,7 +243,8 @@ def dpsgd(
 
     noise is one number from N(0, sigma^2), the same for the whole parameter, as in Paddle.
     """
-    scale = jnp.maximum(_norm(Grad) / clip, 1)
+    norm = _norm(Grad)
+    scale = jnp.where(norm > clip, norm / clip, 1)  # 1 where the norm is nan
     key = jax.random.key(seed) if seed else key
     noise = sigma * jax.random.normal(key, (), Param.dtype)
     return Param - _scalar(LearningRate) * (Grad / scale + noise / batch_size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .extremes import FAMILIES, cases_of, page, recorded
+from .extremes import FAMILIES, cases_of, page, recorded, without
 from .extremes.case import Extreme
 
 CASES = {f"{family}-{case.name}": (family, case) for family in FAMILIES for case in cases_of(family)}
@@ -21,6 +21,14 @@ def test_equals_paddle_or_stands_on_the_page(name: str) -> None:
 
 def test_the_page_speaks_of_no_other_case() -> None:
     assert set(page.written()) <= {case.name for _, case in CASES.values()}
+
+
+def test_every_op_has_a_case_or_a_reason() -> None:
+    """A new op: add cases (tests/ops/README.md), or name it in extremes/without.py under the reason why there is none."""
+    listed = without.listed()
+    assert len(set(listed)) == len(listed)
+    assert without.uncovered() == set(listed)
+    assert without.section() in page.PATH.read_text(), "run python -m tests.ops.extremes.page and read the diff"
 
 
 def test_cases_have_distinct_names() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from . import FAMILIES
 from .judge import Difference, differences, runs
 from .reasons import REASONS, Reason, reason_of
+from .without import section
 
 PATH = Path(__file__).parents[3] / "docs" / "extremes.md"
 SHOWN = 4  # elements of one output that a row shows; it tells how many there are
@@ -26,7 +27,7 @@ compares this page with what the ops compute. A row shows the first differing el
 its vector code or in its scalar code, which runs for the last few elements of a tensor.
 
 Not listed: subnormal numbers (and those below four times the smallest normal one), which XLA takes for zero on the CPU,
-where they are an input of an elementwise op or Paddle's result.
+where they are an input of an elementwise op or Paddle's result. The last section names the ops of which there is no case.
 """
 COLUMNS = "| case | of | differing | inputs | 1.8.5 | here |\n| --- | --- | --- | --- | --- | --- |\n"
 ROUNDING = "| case | of |\n| --- | --- |\n"
@@ -77,7 +78,7 @@ def page() -> str:
         f"## {r.title}\n\n{r.text}\n\n{ROUNDING if r.rounding else COLUMNS}" + "\n".join(found[r.title])
         for r in REASONS if found[r.title]
     ]  # fmt: skip
-    return "\n\n".join([HEAD.rstrip(), *parts]) + "\n"
+    return "\n\n".join([HEAD.rstrip(), *parts, section()]) + "\n"
 
 
 @cache
@@ -87,7 +88,7 @@ def written() -> dict[str, set[tuple[str, str]]]:
     title = ""
     for line in PATH.read_text().splitlines():
         title = line[3:] if line.startswith("## ") else title
-        if line.startswith("| ") and not line.startswith(("| case |", "| --- ")):
+        if line.startswith("| ") and not line.startswith(("| case |", "| op types |", "| --- ", "| `")):
             table.setdefault(line[2:].split(" | ")[0], set()).add((title, line))
     return table
 

@@ -42,3 +42,17 @@ for dtype in ("int32", "int64"):
     CASES += [Extreme("%s%s" % (dtype, " descending" * down), "argsort", {"X": v}, {"axis": 1, "descending": down}, ["Out", "Indices"])
               for down in (False, True)]
     CASES += [Extreme(dtype, "top_k", {"X": v}, {"k": 2}, ["Out", "Indices"])]
+for dtype in ("float32", "float64", "int32", "int64"):
+    x = np.array(ROWS["nan"], dtype) if dtype[0] == "f" else limits(dtype).reshape(4, 4)
+    CASES += [Extreme(dtype + " twice", "index_sample", {"X": x, "Index": np.tile(np.array([[3, 0, 3]], "int64"), (len(x), 1))},
+                      grad=["X"] if dtype[0] == "f" else [])]
+for dtype in ("int32", "int64"):
+    tree = np.arange(8, dtype=dtype).reshape(4, 1, 2)
+    CASES += [Extreme("%s parents %s" % (dtype, p), "gather_tree", {"Ids": tree, "Parents": np.tile(np.array([[p]], dtype), (4, 1, 1))})
+              for p in ([0, 0], [1, 1], [1, 0])]
+    CASES += [Extreme("%s one step" % dtype, "gather_tree", {"Ids": tree[:1].copy(), "Parents": np.zeros((1, 1, 2), dtype)})]
+    CASES += [Extreme("%s to %d, maxlen %d" % (dtype, t, most), "sequence_mask", {"X": np.array([0, 1, -1, 4, 100], dtype)},
+                      {"maxlen": most, "out_dtype": t}, ["Y"]) for t in (2, 3, 5, 6) for most in (1, 4)]
+CASES += [Extreme("shard %d of %d" % (i, n), "shard_index", {"X": np.array([[0], [1], [9], [10], [19]], "int64")},
+                  {"index_num": 20, "nshards": n, "shard_id": i, "ignore_value": -2 ** 31}) for n, i in ((1, 0), (2, 1), (3, 2), (20, 19))]
+CASES += [Extreme("beyond", "shard_index", {"X": np.array([[20]], "int64")}, {"index_num": 20, "nshards": 2, "shard_id": 1})]

@@ -29,3 +29,14 @@ CASES += [Extreme("specials", "concat", {"X": [x, -x]}, {"axis": 0}, grad=["X"])
           Extreme("specials", "tril_triu", {"X": x}, {"lower": True}, grad=["X"]),
           Extreme("beyond the end", "slice", {"Input": x}, {"axes": [0, 1], "starts": [-9, 1], "ends": [9, 99]}, grad=["Input"]),
           Extreme("specials", "stack", {"X": [x, -x]}, {"axis": 1}, ["Y"], grad=["X"])]
+row, plane = x.reshape(1, 6), x.reshape(1, 2, 3)
+CASES += [Extreme("specials", op, {"X": given}, attrs, outs, grad=["X"]) for op, given, attrs, outs in (
+    ("assign", x, {}, ["Out"]), ("flatten", plane, {"axis": 0}, ["Out"]), ("flatten2", plane, {"axis": 3}, ["Out"]),
+    ("reshape", x, {"shape": [-1]}, ["Out"]), ("reshape2", x, {"shape": [0, -1, 1]}, ["Out"]), ("squeeze", plane, {"axes": []}, ["Out"]),
+    ("squeeze2", plane, {"axes": [-3]}, ["Out"]), ("unsqueeze", x, {"axes": [0, -1]}, ["Out"]), ("unsqueeze2", x, {"axes": [2]}, ["Out"]),
+    ("transpose", plane, {"axis": [2, 0, 1]}, ["Out"]), ("transpose2", x, {"axis": [1, 0]}, ["Out"]),
+    ("split", x, {"axis": 1, "sections": [1, 2]}, ["Out*2"]), ("unbind", x, {"axis": 1}, ["Out*3"]),
+    ("unstack", x, {"axis": 1, "num": 3}, ["Y*3"]))]
+CASES += [Extreme("specials", "expand_as", {"X": x, "target_tensor": np.zeros((4, 3), "float32")}, grad=["X"]),
+          Extreme("specials", "shape", {"Input": x}), Extreme("specials", "size", {"Input": x}),
+          Extreme("nothing", "shape", {"Input": x[:0].copy()}), Extreme("nothing", "size", {"Input": x[:0].copy()})]

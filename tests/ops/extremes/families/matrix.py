@@ -19,3 +19,9 @@ for dtype in ("float32", "float64"):
               Extreme(dtype, "kron", {"X": x[:2].copy(), "Y": y}, grad=["X", "Y"]),
               Extreme(dtype, "trace", {"Input": x}, grad=["Input"]),
               Extreme(dtype, "addmm", {"Input": np.full((6, 2), INF, dtype), "X": x, "Y": y}, {"Beta": 0.0, "Alpha": 0.0}, grad=["X", "Y"])]
+for dtype in ("float32", "float64"):
+    for what, row in (("zeros", [0, -0.0, 0]), ("infinite", [np.inf, 0, 1]), ("nan", [np.nan, 0, 1]), ("great", [3e38, 1, 1])):
+        x = np.array([row, [1, 2, 3]], dtype)
+        CASES += [Extreme("%s %s" % (dtype, what), "bilinear_tensor_product", {"X": x, "Y": np.ones((2, 2), dtype), "Weight": np.ones((2, 3, 2), dtype)},
+                          grad=["X", "Y", "Weight"]),
+                  Extreme("%s %s" % (dtype, what), "conv_shift", {"X": x, "Y": np.array([[1, 0, 1], [0, 1, 0]], dtype)}, grad=["X", "Y"])]

@@ -37,3 +37,17 @@ for dtype in ("float32", "float64"):
             CASES += [Extreme("%s %s" % (dtype, what), "lrn", {"X": x4}, {}, ["Out", "MidOut"], ["X"], of=["Out"])]
     CASES += [Extreme(dtype, "affine_channel", {"X": PLANES["infinite"].astype(dtype).reshape(2, 4, 2, 1), "Scale": np.array([0, 1, -1, 2], dtype),
                                                 "Bias": np.array([0, INF, 0, NAN], dtype)}, {"data_layout": "NCHW"}, grad=["X", "Scale", "Bias"])]
+for dtype in ("float32", "float64"):
+    flat = np.array([[0, -0.0, 1], [1e30, 3, -3], [1e-8, 2, 2]], dtype)
+    for what, size, total, square in (("usual", 4, 2, 8), ("no samples", 0, 0, 1), ("no deviation", 4, 2, 0), ("infinite", 4, INF, 1)):
+        state = {"BatchSize": np.full(3, size, dtype), "BatchSum": np.full(3, total, dtype), "BatchSquareSum": np.full(3, square, dtype)}
+        CASES += [Extreme("%s %s slot_dim=%d" % (dtype, what, slot), "data_norm", dict(state, X=flat), {"slot_dim": slot}, ["Y", "Means", "Scales"])
+                  for slot in (-1, 1)]
+    for what, weight in (("zeros", np.zeros((2, 3))), ("one", np.ones((2, 3))), ("infinite", np.full((2, 3), INF)), ("tiny", np.full((2, 3), 1e-30))):
+        CASES += [Extreme("%s %s" % (dtype, what), "spectral_norm", {"Weight": weight.astype(dtype), "U": np.ones(2, dtype), "V": np.ones(3, dtype)},
+                          {"dim": 0}, grad=["Weight"] if what == "one" else [])]
+    for what in ("equal", "zeros", "infinite"):
+        given = {"X": PLANES[what].astype(dtype)[..., None], "Scale": np.array([1, 0.5, -2, 3], dtype), "Bias": np.array([0, 1, 0, -1], dtype),
+                 "Mean": np.zeros(4, dtype), "Variance": np.ones(4, dtype)}
+        CASES += [Extreme("%s %s %s" % (dtype, what, activation), "inplace_abn", given, {"activation": activation}, ["Y", "MeanOut", "VarianceOut"],
+                          inplace={"Y": "X", "MeanOut": "Mean", "VarianceOut": "Variance"}) for activation in ("identity", "leaky_relu", "elu")]

@@ -52,3 +52,23 @@ for dtype in ("float32", "float64"):
                   case(dtype, label, "ftrl", {"SquaredAccumulator": m, "LinearAccumulator": m}, {"l1": 0.5, "l2": 0.1},
                        {"SquaredAccumOut": "SquaredAccumulator", "LinearAccumOut": "LinearAccumulator"})]
     CASES += [case(dtype, "l1=%g" % l1, "proximal_gd", {}, {"l1": l1, "l2": 0.1}, {}) for l1 in (0.0, 0.5)]
+for dtype in ("float32", "float64"):
+    zero, one = states(dtype, 0, 1)
+    lone = lambda v, dtype=dtype: np.array([v], dtype)  # noqa: E731
+    for label, param, grad in (("usual", one, np.linspace(-1, 1, N)), ("at zero", zero, np.linspace(-1, 1, N)), ("level", one, zero),
+                               ("tiny", one, np.full(N, 1e-30)), ("infinite", one, np.array([np.inf] + [1.0] * (N - 1))), ("nan", one, VALUES)):
+        given = {"Param": param, "Grad": np.array(grad, dtype), "LearningRate": lone(0.1), "Moment1": zero, "Moment2": zero,
+                 "Beta1Pow": lone(0.9), "Beta2Pow": lone(0.999)}
+        CASES += [Extreme("%s %s decay %g" % (dtype, label, decay), "lamb", given, {"weight_decay": decay}, ["ParamOut", "Moment1Out", "Moment2Out"],
+                          inplace={"ParamOut": "Param", "Moment1Out": "Moment1", "Moment2Out": "Moment2"}) for decay in (0.0, 0.01)]
+        CASES += [Extreme("%s %s clip %g" % (dtype, label, clip), "dpsgd", {k: given[k] for k in ("Param", "Grad", "LearningRate")},
+                          {"clip": clip, "sigma": 0.0}, ["ParamOut"], inplace={"ParamOut": "Param"}) for clip in (0.5, 1e30)]
+    sums = ["sum_1", "sum_2", "sum_3"]
+    for label, updates, count, window in (("first", 0, 0, 0.0), ("every", 1, 1, 1.0), ("full", 16383, 9, 0.5), ("late", 2 ** 40, 2, 1.0)):
+        given = {"param": np.array(VALUES, dtype), "in_num_updates": np.array([updates], "int64"), "in_num_accumulates": np.array([count], "int64"),
+                 "in_old_num_accumulates": np.array([0], "int64")}
+        given.update(("in_" + s, one) for s in sums)
+        outs = sums + ["num_updates", "num_accumulates", "old_num_accumulates"]
+        CASES += [Extreme("%s %s" % (dtype, label), "average_accumulates", given,
+                          {"average_window": window, "max_average_window": 10, "min_average_window": 2}, ["out_" + o for o in outs],
+                          inplace={"out_" + o: "in_" + o for o in outs})]

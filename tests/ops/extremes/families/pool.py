@@ -28,3 +28,10 @@ for dtype in ("float32", "float64"):
         volume = np.array(plane, dtype).reshape(1, 1, 2, 2, 4)
         CASES += [Extreme("%s %s %s" % (kind, dtype, what), "pool3d", {"X": volume},
                           {"pooling_type": kind, "ksize": [2, 2, 2], "strides": [2, 2, 2]}, grad=["X"]) for kind in ("max", "avg")]
+for dtype in ("float32", "float64"):
+    for what, plane in sorted(PLANES.items()):
+        x = np.array(plane, dtype)
+        CASES += [Extreme("%s %s" % (dtype, what), "max_pool3d_with_index", {"X": x.reshape(1, 1, 2, 2, 4)}, {"ksize": [2, 2, 2], "strides": [2, 2, 2]},
+                          ["Out", "Mask"]),
+                  Extreme("%s %s" % (dtype, what), "unpool", {"X": x[:2, :2].reshape(1, 1, 2, 2).copy(), "Indices": np.array([[[[0, 15], [5, 2]]]], "int32")},
+                          {"ksize": [2, 2], "strides": [2, 2], "paddings": [0, 0], "unpooling_type": "max"}, grad=["X"])]

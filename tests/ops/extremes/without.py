@@ -1,0 +1,55 @@
+"""Op types of which the audit has no case, each with the reason; a new op has cases or stands here.
+
+Gradient ops come with their forward op.
+"""
+
+from __future__ import annotations
+
+import fluidjax.ops  # noqa: F401  (fills the registry)
+from fluidjax.ops.registry import REGISTRY
+
+from . import FAMILIES, cases_of
+from .recorded import recorded
+
+HEAD = "## Ops without a case\n\nGradient ops are compared with their forward op.\n\n| op types | why |\n| --- | --- |\n"
+WITHOUT: dict[str, str] = {
+    "They steer a program or talk to its surroundings, and compute nothing.":
+        "conditional_block delete_var feed fetch print save fake_init",
+    "They move values between the ranks of a job, or to and from parameter servers, as they are; a single process of 1.8.5 "
+    "cannot run them.":
+        "c_allgather c_allreduce_max c_allreduce_min c_allreduce_prod c_allreduce_sum c_broadcast c_fused_allreduce_sum "
+        "c_reducescatter c_sync_calc_stream c_sync_comm_stream c_comm_init c_comm_init_all c_gen_nccl_id gen_nccl_id "
+        "c_fused_allgather c_fused_reducescatter checkpoint_notify distributed_lookup_table fetch_barrier listen_and_serv "
+        "lookup_sparse_table merge_ids prefetch recv ref_by_trainer_id send send_barrier split_byref split_ids "
+        "split_selected_rows",
+    "They are no ops of Paddle: rewrites of programs and optax optimizers bring them.":
+        "c_arrival_order c_arrived c_deal c_deal_allgather c_deal_alltoall c_deal_answer c_deal_reducescatter c_piece "
+        "c_table_lookup c_table_owned c_table_rows optax_init optax_update",
+    "They take rows apart and together by their numbers, from variables that cannot be fed to an op alone.":
+        "get_tensor_from_selected_rows merge_selected_rows",
+    "1.8.5 has them for the GPU alone.": "flip sync_batch_norm",
+    "Only later Paddles have them; what they share with an older op is compared there.":
+        "bicubic_interp_v2 bilinear_interp_v2 linear_interp_v2 nearest_interp_v2 trilinear_interp_v2 "
+        "flatten_contiguous_range matmul_v2",
+}  # fmt: skip
+
+
+def covered() -> set[str]:
+    """Op types with a case that 1.8.5 answers."""
+    return {case.op for family in FAMILIES for case in cases_of(family) if not recorded(family, case).refused}
+
+
+def uncovered() -> set[str]:
+    """Forward op types without one."""
+    return {kind for kind, op in REGISTRY.items() if op.forward is None} - covered()
+
+
+def listed() -> list[str]:
+    """The op types that stand in the table."""
+    return [kind for kinds in WITHOUT.values() for kind in kinds.split()]
+
+
+def section() -> str:
+    """The table on the page."""
+    rows = (f"| {', '.join(f'`{kind}`' for kind in sorted(kinds.split()))} | {why} |" for why, kinds in WITHOUT.items())
+    return HEAD + "\n".join(rows)
