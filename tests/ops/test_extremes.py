@@ -16,7 +16,7 @@ def test_equals_paddle_or_stands_on_the_page(name: str) -> None:
     family, case = CASES[name]
     unexplained = [line for reason, line in page.rows(family, case.name) if reason is None]
     assert not unexplained, "give these a reason in extremes/reasons.py, or correct the op:\n" + "\n".join(unexplained)
-    assert page.agrees(family, case.name), "run python -m tests.ops.extremes.page and read the diff"
+    assert page.agrees(family, case.name) or not page.SHOWS_THIS_COMPILER, "run python -m tests.ops.extremes.page and read the diff"
 
 
 def test_the_page_speaks_of_no_other_case() -> None:

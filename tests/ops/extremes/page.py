@@ -9,12 +9,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import jaxlib
+
 from . import FAMILIES
 from .judge import Difference, differences, runs
 from .reasons import REASONS, Reason, reason_of
 from .without import section
 
 PATH = Path(__file__).parents[3] / "docs" / "extremes.md"
+# The compiler whose answers the page shows; another one adds up in another order, so that other sums overflow.
+SHOWS_THIS_COMPILER = jaxlib.__version__.startswith("0.10.")
 SHOWN = 4  # elements of one output that a row shows; it tells how many there are
 HEAD = """# At the extremes
 
@@ -23,8 +27,9 @@ functions and their neighbours, the smallest and the greatest numbers, infinitie
 integers at their limits; results and gradients, in float32 and float64. It is equal if it is the same special value
 (nan, an infinity, a zero of the same sign; in gradients zeros of both signs are equal) or an ordinary number within
 rounding: 2e-5 of its size in float32, 1e-11 in float64. What is not equal stands below, and nothing else does: a test
-compares this page with what the ops compute. A row shows the first differing elements; `a or b` is what 1.8.5 answers in
-its vector code or in its scalar code, which runs for the last few elements of a tensor.
+compares this page with what the ops compute with jaxlib 0.10 on the CPU, and asks for the same reasons of later ones.
+A row shows the first differing elements; `a or b` is what 1.8.5 answers in its vector code or in its scalar code, which
+runs for the last few elements of a tensor.
 
 Not listed: subnormal numbers (and those below four times the smallest normal one), which XLA takes for zero on the CPU,
 where they are an input of an elementwise op or Paddle's result. The last section names the ops of which there is no case.

@@ -110,6 +110,8 @@ REASONS: list[Reason] = [
             (r"(logsigmoid|softplus|soft_relu|tanh_shrink|log1p|elu|selu|gelu|tanh|stanh) .*", ".*", near_one),
             (r"(sigmoid_cross_entropy_with_logits|rank_loss|bpr_loss|sigmoid_focal_loss) .*", ".*", near_one),
             (r"(teacher_student_sigmoid_loss|cos_sim|spectral_norm|linear_chain_crf|gru|lstm) .*", ".*", near_one),
+            (r"softmax_with_cross_entropy float64 .*soft", "Logits@GRAD", near_one),
+            (r"group_norm .* one", "X@GRAD", near_one),
             (r"lstm .* bounds, plain, relu", ".*@GRAD", lambda d: abs(d.here - d.paddle[0]) <= 1024 * np.finfo(d.here.dtype).eps),
         ),
         rounding=True,
@@ -204,6 +206,8 @@ REASONS: list[Reason] = [
         "cancel out.",
         (
             (r"reduce_(sum|mean) float32 overflow all", "Out", None),
+            (r"(mul|matmul) float32", "Y@GRAD", lambda d: not np.isfinite(d.paddle[0]) and not np.isfinite(d.here)),
+            (r"pool2d avg float64 greatest .*", "Out", lambda d: np.isfinite(d.paddle[0]) and np.isfinite(d.here)),
             (r"conv.* great, .*", ".*", lambda d: not np.isnan(d.paddle[0]) and not np.isnan(d.here)),
             (r"(bicubic|trilinear)_interp .* great .*", "Out", None),
         ),
