@@ -64,7 +64,7 @@ class CompiledProgram:
         devices on dimension 0. batch_norm takes its statistics from each device's own part, and each device keeps its own
         moving averages, of which the scope shows the first device's (BuildStrategy.sync_batch_norm: all have the same).
 
-        A feed is a dict, whose arrays are split on dimension 0 (see fluidjax.dist.parallel.sizes for unequal parts), or
+        A feed is a dict, whose arrays are split on dimension 0 (see fluidjax.dist.spmd.parallel.sizes for unequal parts), or
         a list with a dict for each device.
 
         places: default as many CPUs as CPU_NUM says (1, with a warning where JAX has more devices), or the GPUs of

@@ -1,7 +1,7 @@
 """softmax and the classification losses: what networks usually end with.
 
 Labels are class numbers of shape [..., 1] (hard) or distributions over the classes (soft). A label equal to
-`ignore_index` gives loss 0 and no gradient. Whether fed labels are in range is checked on the host (feeding.py).
+`ignore_index` gives loss 0 and no gradient. Whether fed labels are in range is checked on the host (runtime/feeding.py).
 """
 
 from __future__ import annotations

@@ -31,9 +31,8 @@ class Range:
             return
         if int(values.min()) >= self.low and int(values.max()) < self.high:
             return
-        bad = values[((values < self.low) | (values >= self.high)) & (values != (self.low if self.also is None else self.also))]
-        if self.also is None:
-            bad = values[(values < self.low) | (values >= self.high)]
+        outside = (values < self.low) | (values >= self.high)
+        bad = values[outside if self.also is None else outside & (values != self.also)]
         if bad.size:
             raise FeedError(
                 f"feed {name!r} is the {self.what}, which expects {self.low} <= value < {self.high}, but it holds {bad.ravel()[0]}"
