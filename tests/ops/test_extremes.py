@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from .extremes import FAMILIES, cases_of, page, recorded, without
 from .extremes.case import Extreme
+from .extremes.reasons import REASONS
 
 CASES = {f"{family}-{case.name}": (family, case) for family in FAMILIES for case in cases_of(family)}
 RUN = [name for name, (family, case) in CASES.items() if not recorded.recorded(family, case).refused]
@@ -17,6 +20,16 @@ def test_equals_paddle_or_stands_on_the_page(name: str) -> None:
     unexplained = [line for reason, line in page.rows(family, case.name) if reason is None]
     assert not unexplained, "give these a reason in extremes/reasons.py, or correct the op:\n" + "\n".join(unexplained)
     assert page.agrees(family, case.name) or not page.SHOWS_THIS_COMPILER, "run python -m tests.ops.extremes.page and read the diff"
+
+
+def test_every_reason_claims_cases_that_there_are() -> None:
+    idle = [
+        (reason.title, pattern)
+        for reason in REASONS
+        for pattern, _, _ in reason.claims
+        if not any(re.fullmatch(pattern, case.name) for _, case in CASES.values())
+    ]
+    assert not idle
 
 
 def test_the_page_speaks_of_no_other_case() -> None:
