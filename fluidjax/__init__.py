@@ -16,29 +16,26 @@ from . import framework as framework
 from . import functional as functional
 from . import initializer as initializer
 from . import input as input
-from . import io as io
 from . import layer_helper as layer_helper
 from . import layers as layers
 from . import lod_tensor as lod_tensor
-from . import memory as _memory
 from . import metrics as metrics
 from . import nets as nets
 from . import optimizer as optimizer
 from . import parallel_executor as parallel_executor
 from . import param_attr as param_attr
-from . import passes as passes
 from . import place as place
 from . import program as program
 from . import reader as reader
 from . import regularizer as regularizer
 from . import scope as scope
-from . import transpiler as transpiler
 from . import unique_name as unique_name
 from .backward import append_backward as append_backward
 from .backward import gradients as gradients
 from .base.absent import reporter as _reporter
 from .base.flags import get_flags as get_flags
 from .base.flags import set_flags as set_flags
+from .base.lazy import on_demand as _on_demand
 from .compiler import BuildStrategy as BuildStrategy
 from .compiler import CompiledProgram as CompiledProgram
 from .compiler import ExecutionStrategy as ExecutionStrategy
@@ -51,6 +48,7 @@ from .functional import init_fn as init_fn
 from .functional import read_state as read_state
 from .functional import step_fn as step_fn
 from .functional import write_state as write_state
+from .graph import program as _program
 from .graph.name_scope import name_scope as name_scope
 from .graph.program import Program as Program
 from .graph.program import default_main_program as default_main_program
@@ -60,10 +58,6 @@ from .graph.variable import Variable as Variable
 from .input import data as data
 from .input import embedding as embedding
 from .input import one_hot as one_hot
-from .io import load as load
-from .io import load_program_state as load_program_state
-from .io import save as save
-from .io import set_program_state as set_program_state
 from .lod_tensor import LoDTensor as LoDTensor
 from .lod_tensor import create_lod_tensor as create_lod_tensor
 from .lod_tensor import create_random_int_lodtensor as create_random_int_lodtensor
@@ -81,16 +75,57 @@ from .runtime.place import is_compiled_with_cuda as is_compiled_with_cuda
 from .runtime.scope import Scope as Scope
 from .runtime.scope import global_scope as global_scope
 from .runtime.scope import scope_guard as scope_guard
-from .transpiler import DistributeTranspiler as DistributeTranspiler
-from .transpiler import DistributeTranspilerConfig as DistributeTranspilerConfig
-from .transpiler import InferenceTranspiler as InferenceTranspiler
-from .transpiler import memory_optimize as memory_optimize
-from .transpiler import release_memory as release_memory
+
+if _TYPE_CHECKING:  # else imported by the first who uses them
+    from . import checkpoint as checkpoint
+    from . import io as io
+    from . import memory as memory
+    from . import passes as passes
+    from . import saved as saved
+    from . import transpiler as transpiler
+    from .io import load as load
+    from .io import load_program_state as load_program_state
+    from .io import save as save
+    from .io import set_program_state as set_program_state
+    from .transpiler import DistributeTranspiler as DistributeTranspiler
+    from .transpiler import DistributeTranspilerConfig as DistributeTranspilerConfig
+    from .transpiler import InferenceTranspiler as InferenceTranspiler
+    from .transpiler import memory_optimize as memory_optimize
+    from .transpiler import release_memory as release_memory
 
 __version__ = "0.1.0"
 Tensor = LoDTensor
 
-_memory.install()
+
+def _report_memory(*args: object) -> object:
+    from .memory import memory_report
+
+    return memory_report(*args)
+
+
+_program.memory_reporter = _report_memory
 
 if not _TYPE_CHECKING:
-    __getattr__ = _reporter("fluid", dir())
+    _LATER = {
+        "checkpoint": "",
+        "io": "load load_program_state save set_program_state",
+        "memory": "",
+        "passes": "",
+        "saved": "",
+        "transpiler": "DistributeTranspiler DistributeTranspilerConfig InferenceTranspiler memory_optimize release_memory",
+    }
+    __getattr__, __dir__ = _on_demand(__name__, _LATER, _reporter("fluid", [*dir(), *_LATER, *" ".join(_LATER.values()).split()]))
+
+__all__ = [
+    "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "CompiledProgram", "DataFeeder", "DistributeTranspiler",
+    "DistributeTranspilerConfig", "ExecutionStrategy", "Executor", "FluidError", "InferenceTranspiler", "LoDTensor",
+    "ParallelExecutor", "ParamAttr", "Program", "Ragged", "Scope", "Tensor", "Variable", "WeightNormParamAttr",
+    "append_backward", "backward", "bucketed", "clip", "compiler", "core", "cpu_places", "create_lod_tensor",
+    "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data", "data_feeder", "dataloader",
+    "default_main_program", "default_startup_program", "dist", "embedding", "errors", "executor", "framework", "functional",
+    "get_flags", "global_scope", "gradients", "in_dygraph_mode", "init_fn", "initializer", "input", "io",
+    "is_compiled_with_cuda", "layer_helper", "layers", "load", "load_program_state", "lod_tensor", "memory_optimize",
+    "metrics", "name_scope", "nets", "one_hot", "ops", "optimizer", "parallel_executor", "param_attr", "passes", "place",
+    "program", "program_guard", "read_state", "reader", "regularizer", "release_memory", "save", "scope", "scope_guard",
+    "set_flags", "set_program_state", "step_fn", "transpiler", "unique_name", "write_state",
+]  # fmt: skip

@@ -7,22 +7,20 @@ import os
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .dist.spmd.data_parallel import DataParallel
-from .dist.spmd.multiprocess import check_trainers, places_across
-from .dist.spmd.parallel import Parallel
-from .dist.spmd.places import ranks_on
 from .dist.spmd.runnable import Runnable
-from .dist.spmd.shard_optimizer import ShardOptimizer
 from .errors import FluidTypeError, FluidValueError
 from .executor import Executor
 from .graph.program import Program, as_program
 from .ir import edit, show
-from .passes.base import Pass
 from .runtime.place import Place, as_place, cpu_devices, cpu_places, cuda_places, is_compiled_with_cuda
 from .runtime.scope import Scope
 from .runtime.strategy import BuildStrategy, ExecutionStrategy, checked
+
+if TYPE_CHECKING:
+    from .dist.spmd.parallel import Parallel
+    from .passes.base import Pass
 
 
 class CompiledProgram:
@@ -127,10 +125,18 @@ class CompiledProgram:
         if listed > 1 and asked > 1 and listed != asked:
             raise FluidValueError(f"num_trainers is {asked}, but the program was transpiled for {listed} trainers")
         if max(listed, asked) > 1:
+            from .dist.spmd.multiprocess import check_trainers
+
             check_trainers(max(listed, asked), strategy.trainer_id if asked > 1 else None)
         return max(listed, asked)
 
     def _several(self, trainers: int) -> Parallel:
+        from .dist.spmd.data_parallel import DataParallel
+        from .dist.spmd.multiprocess import places_across
+        from .dist.spmd.parallel import Parallel
+        from .dist.spmd.places import ranks_on
+        from .dist.spmd.shard_optimizer import ShardOptimizer
+
         assert self._places is not None
         strategy = self._build_strategy or BuildStrategy()
         where = places_across(self._places) if trainers > 1 else ranks_on(self._places)
@@ -210,6 +216,8 @@ class ParallelExecutor:
         if num_trainers < 1 or not 0 <= trainer_id < num_trainers:
             raise FluidValueError(f"trainer_id is 0 to num_trainers - 1, not {trainer_id} of {num_trainers}")
         if num_trainers > 1:
+            from .dist.spmd.multiprocess import check_trainers
+
             check_trainers(num_trainers, trainer_id)
             build_strategy = copy.copy(build_strategy) or BuildStrategy()
             build_strategy.num_trainers, build_strategy.trainer_id = num_trainers, trainer_id

@@ -15,8 +15,7 @@ import numpy as np
 from .base.flags import flag
 from .base.interrupts import uninterrupted
 from .dist.jobs.process import current_job, served
-from .dist.spmd.multiprocess import before_step, job_seed, whole_job
-from .dist.spmd.pserver import own_startup
+from .dist.jobs.seed import job_seed
 from .dist.spmd.runnable import Alone, MakesRunnable, Ranks, Runnable, single
 from .errors import FeedError, FluidTypeError, FluidValueError, MixesRows, UnsupportedError
 from .graph.fetches import fetch_names
@@ -213,6 +212,9 @@ class Executor:
 
     def _in_job(self, this: Runnable) -> Runnable:
         """As it runs with the other processes of a job: a trainer's startup program as it was, collective ops on all."""
+        from .dist.spmd.multiprocess import whole_job
+        from .dist.spmd.pserver import own_startup
+
         program, ranks = this.program, this.ranks
         if program.info.pserver_plan is not None and current_job() is not None:
             record = self._record(program)
@@ -246,6 +248,8 @@ class Executor:
         seed, step = 0, 0
         record = self._record(program)
         if compiled.shared:
+            from .dist.spmd.multiprocess import before_step
+
             signature = compiled.signature(count, feed)
             random = f"seed {program.random_seed or record.seed}, step {record.runs}"
             before_step(compiled, scope, feed, signature, random, _PROCESS_SEED)

@@ -48,10 +48,10 @@ def names(module: ModuleType) -> list[str]:
     """``__all__``, or what the module itself defines; for a package, what it re-exports (but for its own modules)."""
     if hasattr(module, "__all__"):
         return sorted(set(module.__all__))
-    public = [n for n in vars(module) if not n.startswith("_") and n != "annotations"]
+    public = [n for n in dir(module) if not n.startswith("_") and n != "annotations"]
     if hasattr(module, "__path__"):
-        return sorted(n for n in public if getattr(vars(module)[n], "__name__", "") != f"{module.__name__}.{n}")
-    return sorted(n for n in public if getattr(vars(module)[n], "__module__", None) == module.__name__)
+        return sorted(n for n in public if getattr(getattr(module, n), "__name__", "") != f"{module.__name__}.{n}")
+    return sorted(n for n in public if getattr(getattr(module, n), "__module__", None) == module.__name__)
 
 
 def default(value: Any) -> str:

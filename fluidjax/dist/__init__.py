@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from ..base.lazy import on_demand as _on_demand
 from .jobs.process import Job as Job
 from .jobs.process import current_job as current_job
 from .jobs.process import init_from_env as init_from_env
-from .local.job import LocalJob as LocalJob
-from .local.messages import Message as Message
+
+if _TYPE_CHECKING:  # else imported by the first who uses them
+    from .local.job import LocalJob as LocalJob
+    from .local.messages import Message as Message
+
+if not _TYPE_CHECKING:
+    __getattr__, __dir__ = _on_demand(__name__, {"local.job": "LocalJob", "local.messages": "Message"})

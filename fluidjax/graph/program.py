@@ -14,7 +14,7 @@ from typing import Any
 
 from ..base.roles import OpRole
 from ..errors import FluidTypeError, FluidValueError, UnsupportedError
-from ..ir import edit, proto, show, text
+from ..ir import edit, show, text
 from ..ir.desc import EMPTY, ProgramDesc
 from ..ops.registry import attr_type
 from .block import Block
@@ -29,7 +29,7 @@ def _no_report(*_: Any) -> Any:
     raise UnsupportedError("fluidjax.memory makes memory reports; import fluidjax first")
 
 
-memory_reporter: Callable[..., Any] = _no_report  # memory.install puts its own here, as it is of a higher level
+memory_reporter: Callable[..., Any] = _no_report  # fluidjax puts the one of memory/ here, which is of a higher level
 
 
 class Program:
@@ -222,11 +222,15 @@ class Program:
 
     def serialize_to_string(self) -> bytes:
         """The program as Paddle's ProgramDesc protobuf (what ``__model__`` and ``.pdmodel`` files hold)."""
+        from ..ir import proto
+
         return proto.to_bytes(self.desc, attr_type)
 
     @staticmethod
     def parse_from_string(data: bytes) -> Program:
         """The program in Paddle's ProgramDesc protobuf. Raises ParseError, and nothing else, for bytes that hold none."""
+        from ..ir import proto
+
         program = Program.from_desc(proto.from_bytes(data))
         program.update_info(loaded=True)
         return program

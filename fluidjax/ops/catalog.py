@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from ..errors import UnknownOpError, near
-from .attributes import HINTS, REQUIRED
+from .attributes import HINTS
 from .control_interface import ControlOp
-from .definition import OpDef, canonical
+from .definition import OpDef
 from .traits import Traits
 
 REGISTRY: dict[str, OpDef] = {}
@@ -32,13 +31,6 @@ def register(definition: OpDef) -> OpDef:
     """Put an op type in the registry; a second one of the same name is an error."""
     if definition.type in REGISTRY:
         raise UnknownOpError(f"op type {definition.type!r} is declared twice")
-    definition = replace(
-        definition,
-        defaults={n: canonical(definition, n, a.default) for n, a in definition.attrs.items() if a.default is not REQUIRED},
-        input_names=frozenset(s.name for s in definition.inputs),
-        output_names=frozenset(s.name for s in definition.outputs),
-        many_inputs=frozenset(s.name for s in definition.inputs if s.many),
-    )
     REGISTRY[definition.type] = definition
     return definition
 

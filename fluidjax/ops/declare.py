@@ -23,11 +23,12 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any, Unpack
 
 from ..errors import FluidTypeError
 from ..ir.desc import FrozenMap
-from .attributes import ATTR_TYPES, Array, Attr
+from .attributes import ATTR_TYPES, REQUIRED, Array, Attr, parameters
 from .catalog import register
 from .control_interface import ControlOp
 from .definition import GradDef, OpDef, Slot, Unwritten, WriteGrad
@@ -45,6 +46,7 @@ def parse_slots(text: str) -> tuple[Slot, ...]:
     )
 
 
+@cache
 def _input_slot(name: str, hint: Any) -> Slot:
     parts = typing.get_args(hint) if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union else (hint,)
     optional = type(None) in parts
@@ -105,21 +107,37 @@ def op(
 
 def signature(fn: Callable[..., Any]) -> tuple[tuple[Slot, ...], dict[str, Attr], bool]:
     """Input slots, attributes and whether the function takes a random key."""
-    hints = typing.get_type_hints(fn)
-    inputs, attrs, random = [], {}, False
-    for p in inspect.signature(fn).parameters.values():
-        if p.name == "key":
-            random = True
-        elif p.kind is p.VAR_KEYWORD:
+    fn = inspect.unwrap(fn)
+    positional, keyword_only = parameters(fn)
+    defaults = fn.__kwdefaults__ or {}
+    inputs = tuple(_input_slot(name, _hint(fn, name, Array)) for name in positional if name != "key")
+    attrs = {}
+    for name in keyword_only:
+        if name == "key":
             continue
-        elif p.kind is p.KEYWORD_ONLY:
-            if hints.get(p.name) not in ATTR_TYPES:
-                raise FluidTypeError(f"{fn.__name__}: attribute {p.name!r} needs one of the annotations {list(ATTR_TYPES)}")
-            default = tuple(p.default) if isinstance(p.default, list | tuple) else p.default
-            attrs[p.name] = Attr(p.name, ATTR_TYPES[hints[p.name]], default)
-        else:
-            inputs.append(_input_slot(p.name, hints.get(p.name, Array)))
-    return tuple(inputs), attrs, random
+        hint, default = _hint(fn, name), defaults.get(name, REQUIRED)
+        if hint not in ATTR_TYPES:
+            raise FluidTypeError(f"{fn.__name__}: attribute {name!r} needs one of the annotations {list(ATTR_TYPES)}")
+        attrs[name] = Attr(name, ATTR_TYPES[hint], tuple(default) if isinstance(default, list | tuple) else default)
+    return inputs, attrs, "key" in (*positional, *keyword_only)
+
+
+_known: dict[tuple[str, str], Any] = {}
+
+
+def _hint(fn: Callable[..., Any], name: str, default: Any = None) -> Any:
+    """The annotation of a parameter. A module's few texts are looked up once: for every op that took a tenth of the import."""
+    hint = fn.__annotations__.get(name, default)
+    if not isinstance(hint, str):
+        return hint
+    key = fn.__module__, hint
+    if key not in _known:
+
+        def bare() -> None: ...
+
+        bare.__annotations__ = {"it": hint}
+        _known[key] = typing.get_type_hints(bare, fn.__globals__)["it"]
+    return _known[key]
 
 
 def control_op(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 import jax
@@ -128,10 +129,25 @@ class OpDef:
     doc: str = ""
     traits: Traits = field(default_factory=Traits)
     control: ControlOp = ControlOp()
-    defaults: Mapping[str, Any] = field(default_factory=dict)  # attribute defaults as descs hold them
-    input_names: frozenset[str] = frozenset()
-    output_names: frozenset[str] = frozenset()
-    many_inputs: frozenset[str] = frozenset()
+
+    # What follows from these is found when it is first asked for: a program uses few of the op types.
+
+    @cached_property
+    def defaults(self) -> Mapping[str, Any]:
+        """Attribute defaults as descs hold them."""
+        return {n: canonical(self, n, a.default) for n, a in self.attrs.items() if a.default is not REQUIRED}
+
+    @cached_property
+    def input_names(self) -> frozenset[str]:
+        return frozenset(s.name for s in self.inputs)
+
+    @cached_property
+    def output_names(self) -> frozenset[str]:
+        return frozenset(s.name for s in self.outputs)
+
+    @cached_property
+    def many_inputs(self) -> frozenset[str]:
+        return frozenset(s.name for s in self.inputs if s.many)
 
     def attr_type(self, name: str) -> str | None:
         """Paddle's type of an attribute, or None if the op has no such attribute."""

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from ..ir.desc import FrozenMap
+from .attributes import parameters
 from .catalog import REGISTRY, lookup, register
 from .definition import GRAD, GradDef, OpDef, Reuse, Slot
 from .ragged import like, rows_of
@@ -111,8 +112,7 @@ def grad_reuses(kind: str, *ops: Reuse) -> None:
 
 def _hand_rule(fn: Callable[..., Any], graddef: GradDef) -> Callable[..., Any]:
     """Call a hand-written rule: slot Out@GRAD becomes the argument d_Out; results get the slots of `gives`."""
-    parameters = inspect.signature(fn).parameters
-    wanted = [n for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY]
+    _, wanted = parameters(inspect.unwrap(fn))
     names = {slot: "d_" + slot.removesuffix(GRAD) if slot.endswith(GRAD) else slot for slot in graddef.takes}
 
     def run(inputs: Mapping[str, Any], attrs: Mapping[str, Any], slots: Collection[str] | None = None) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from ...runtime.scope import Scope, ScopeVar
 from ...runtime.shard_layout import ShardedValue
 from ...runtime.storage import Held
 from ..jobs import compare_programs, process
+from ..jobs.seed import agree_on, job_seed
 from .parallel import Parallel
 from .places import devices_of
 from .pserver import PserverJob, startup_on_mesh, trains
@@ -100,14 +101,6 @@ def whole_job(program: Program, device: Any) -> Parallel | None:
 
 # -- before a step -----------------------------------------------------------------------------------------------------
 
-_seed: int | None = None
-
-
-def job_seed() -> int | None:
-    """Trainer 0's seed for programs without one of their own, once the trainers have run a program together."""
-    return _seed
-
-
 def before_step(compiled: Compiled, scope: Scope, feed: Any, signature: Any, random: str, seed: int) -> None:
     """Count a step of all processes; before the first, and where the state or the feed's sizes are new, compare them.
 
@@ -143,10 +136,9 @@ def _compare(where: Mesh, text: str) -> None:
 
 
 def _exchange(where: Mesh, seed: int) -> None:
-    global _seed
-    if _seed is None:
+    if job_seed() is None:
         (first,) = where.put_all([np.array(seed, np.int64)], [False])
-        _seed = int(np.asarray(first))
+        agree_on(int(np.asarray(first)))
 
 
 def _lines(compiled: Compiled, scope: Scope, feed: Any, random: str) -> Iterator[str]:

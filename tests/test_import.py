@@ -1,0 +1,73 @@
+"""``import fluidjax`` loads what a first program needs, and the rest when it is asked for; nothing is hidden by that."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+
+import pytest
+
+import fluidjax
+from tests.test_layers_of_imports import tree
+from tests.test_visible_names import bound, statements
+
+LATER = ("checkpoint", "cli", "demo", "dist.local", "dist.spmd.parallel", "memory", "paddle", "passes", "saved.model", "transpiler")
+LIBRARIES = ("google.protobuf", "optax", "orbax", "flax", "safetensors", "onnx", "torch")
+LOOK = """
+import json, sys
+import fluidjax
+early = sorted(sys.modules)
+from fluidjax import *
+print(json.dumps([early, sorted(n for n in dir() if not n.startswith("_"))]))
+"""
+
+
+@pytest.fixture(scope="module")
+def seen() -> tuple[list[str], list[str]]:
+    """The modules that a fresh process has after the import, and the names that a star import then binds."""
+    run = subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True, check=True)
+    early, names = json.loads(run.stdout)
+    return early, names
+
+
+def test_a_first_program_waits_for_no_room_that_it_does_not_need(seen):
+    heavy = (*(f"fluidjax.{m}" for m in LATER), *LIBRARIES)
+    assert [m for m in seen[0] if (m + ".").startswith(tuple(h + "." for h in heavy))] == []
+
+
+def test_a_star_import_binds_them_all(seen):
+    assert set(fluidjax.__all__) <= set(seen[1])
+
+
+@pytest.mark.parametrize("package", ["fluidjax", "fluidjax.dist"])
+def test_names_that_come_later_are_those_that_type_checkers_read(package):
+    """What stands under ``if TYPE_CHECKING`` is what the package finds on demand, and listed by dir()."""
+    loaded = sys.modules[package]
+    later = {
+        alias.asname or alias.name: node
+        for block in tree(package).body
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "_TYPE_CHECKING"
+        for node in statements(block.body)
+        for alias in node.names
+    }
+    assert later
+    for name, node in later.items():
+        value = getattr(loaded, name)
+        whole = node.module is None
+        assert value is (sys.modules[f"{package}.{name}"] if whole else getattr(sys.modules[f"{package}.{node.module}"], name))
+        assert name in dir(loaded)
+
+
+def test_all_lists_every_public_name():
+    """But for the rooms that users do not reach for."""
+    rooms = {"checkpoint", "memory", "saved"}
+    assert set(fluidjax.__all__) == {n for n in bound("fluidjax") if not n.startswith("_")} - rooms
+
+
+def test_a_name_that_is_not_there_is_still_told(seen):
+    with pytest.raises(AttributeError, match="release_memory"):
+        fluidjax.release_memry  # noqa: B018
+    with pytest.raises(AttributeError, match="LocalJobs"):
+        fluidjax.dist.LocalJobs  # noqa: B018
