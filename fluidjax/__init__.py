@@ -1,6 +1,7 @@
 """fluidjax: PaddlePaddle Fluid's static-graph programs on JAX. ``import fluidjax as fluid`` ports a script."""
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 from . import ops as ops  # isort: skip  # first: fills the op registry
 from . import backward as backward
@@ -97,7 +98,7 @@ __version__ = "0.1.0"
 Tensor = LoDTensor
 
 
-def _report_memory(*args: object) -> object:
+def _report_memory(*args: _Any) -> _Any:
     from .memory import memory_report
 
     return memory_report(*args)
