@@ -12,7 +12,7 @@ from ..errors import FluidError, FluidTypeError, FluidValueError, UnknownOpError
 from ..ir import edit, text
 from ..ir.desc import EMPTY, BlockDesc, FrozenMap, OpDesc, VarDesc
 from ..ops.infer import Spec, infer
-from ..ops.kinds import kind_of_output
+from ..ops.kinds import decides_kind, kind_of_output
 from ..ops.registry import REQUIRED, OpDef, canonical, lookup
 from ..ops.rows import lod_levels, makes_lod
 from ..ops.selected import KIND as SPARSE
@@ -58,8 +58,8 @@ class Block:
     def _find_var_recursive(self, name: str) -> Variable | None:
         block: Block | None = self
         while block is not None:
-            if name in block.vars:
-                return block.vars[name]
+            if (found := block.vars.get(name)) is not None:
+                return found
             block = block.parent
         return None
 
@@ -220,8 +220,9 @@ class Block:
         result.setdefault("op_role", program._op_role)
         if program._op_role_var and "op_role_var" not in result:
             result["op_role_var"] = tuple(program._op_role_var)
-        if current_name_scope().parent() is not None:
-            result.setdefault("op_namescope", current_name_scope().full())
+        scope = current_name_scope()
+        if scope.parent() is not None:
+            result.setdefault("op_namescope", scope.full())
         return FrozenMap(result)
 
     def _infer(self, definition: OpDef, desc: OpDesc) -> None:
@@ -231,7 +232,8 @@ class Block:
             self._var_recursive(n)
         if not _inferable(definition, desc) or None in specs.values():
             return
-        self._pass_kind(desc)
+        if decides_kind(definition):
+            self._pass_kind(desc)
         inferred = infer(definition, specs, desc.attrs)
         for slot, spec in inferred.items():
             many = spec if isinstance(spec, tuple) else (spec,)

@@ -179,7 +179,7 @@ def var_desc(
         # layers.data takes any negative dimension, and keeps it; it counts as unknown
         None if shape is None else as_shape(shape, negative=is_data and not need_check_feed),
         None if dtype is None else name_of(dtype),
-        VarType(type).name if isinstance(type, int) else str(type),
+        type.name if isinstance(type, VarType) else VarType(type).name if isinstance(type, int) else str(type),
         int(lod_level or 0),
         bool(persistable),
         bool(stop_gradient),
@@ -191,7 +191,9 @@ def var_desc(
 
 def names_of(value: Any, what: str = "an op's slot") -> tuple[str, ...]:
     """Names of a variable, of a name, or of several of them; `what` takes them. Raises FluidTypeError for anything else."""
-    if isinstance(value, str | Variable) or not isinstance(value, Iterable):
+    if isinstance(value, Variable):
+        return (value.desc.name,)
+    if isinstance(value, str) or not isinstance(value, Iterable):
         value = (value,)
     result = []
     for v in value:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,17 +40,29 @@ class Gradients:
         self.mismatches: list[Mismatch] = []
         self._makers: dict[str, list[OpDesc]] = defaultdict(list)  # ops that wrote a name so far
         self._users: dict[tuple[str, str], list[OpDesc]] = defaultdict(list)  # by type and name: differentiable ops so far
-        for at, op in enumerate(desc.blocks[0].ops):
-            self._see(at, op)
+        self._forward = self._forward_ops({op.type for op in desc.blocks[0].ops})
+        differentiated = {forward.type for forward in self._forward.values()}
+        for at, op in enumerate(desc.blocks[0].ops if differentiated else ()):
+            self._see(at, op, op.type in differentiated)
 
-    def _see(self, at: int, op: OpDesc) -> None:
-        definition = self.lookup(op.type)
-        forward = None if definition.forward is None else self.lookup(definition.forward)
-        if forward is not None and forward.forward is None and forward.grad is not None:
-            self._gradient(at, op, forward)
-        for name in op.writes:
-            self._makers[name].append(op)
-        if definition.grad is not None:
+    def _forward_ops(self, types: Iterable[str]) -> dict[str, Any]:
+        """Of the gradient ops among `types`: what they differentiate (first derivatives, of ops that say what they take)."""
+        found = {}
+        for kind in types:
+            forward = self.lookup(kind).forward
+            definition = None if forward is None else self.lookup(forward)
+            if definition is not None and definition.forward is None and definition.grad is not None:
+                found[kind] = definition
+        return found
+
+    def _see(self, at: int, op: OpDesc, differentiated: bool) -> None:
+        if op.type in self._forward:
+            self._gradient(at, op, self._forward[op.type])
+        for names in op.outputs.values():
+            for name in names:
+                if name != EMPTY:
+                    self._makers[name].append(op)
+        if differentiated:
             for name in {*op.reads, *op.writes}:
                 self._users[op.type, name].append(op)
 

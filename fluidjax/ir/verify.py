@@ -11,6 +11,7 @@ from . import text, walk
 from .desc import EMPTY, BlockDesc, BlockRef, OpDesc, ProgramDesc, VarDesc
 from .gradients import Gradients
 
+_PLAIN = (bool, float)  # types of attributes whose every value is right
 _AROUND = 10  # ops shown either side of a fault
 # Their inputs come over the network, or only name what a peer holds.
 _REMOTE = frozenset({"send", "listen_and_serv"})
@@ -72,6 +73,7 @@ class _Checker:
         self.desc, self.lookup = desc, lookup
         self.defs: dict[str, OpDefLike] = {}
         self.slots: dict[tuple[str, bool], dict[str, SlotLike]] = {}
+        self.needed: dict[tuple[str, bool], tuple[str, ...]] = {}  # names of slots that hold a variable
         self.uids: dict[int, tuple[int, int]] = {}
         self.scopes: list[list[dict[str, VarDesc]]] = []
 
@@ -131,16 +133,18 @@ class _Checker:
             self.fail(idx, at, "its uid {} is also that of block {}, op {}".format(op.uid, *self.uids[op.uid]))
         if problem := _name_problem(op.type):
             self.fail(idx, at, f"its type {problem}")
-        scope = self.scopes[idx]
+        scope, own = self.scopes[idx], self.desc.blocks[idx].vars
         for slots in (op.inputs, op.outputs):
             for slot, names in slots.items():
                 if not isinstance(names, tuple) or not isinstance(slot, str):
                     self.fail(idx, at, f"slot {slot!r} holds {names!r}; it must hold a tuple of names")
                 for name in names:
-                    if name != EMPTY and not any(name in vars for vars in scope) and not (idx and _is_grad(name)):
+                    if name in own or name == EMPTY:
+                        continue
+                    if not any(name in vars for vars in scope) and not (idx and _is_grad(name)):
                         self.undeclared(idx, at, slot, name)
         for name, value in op.attrs.items():
-            if problem := _name_problem(name) or self.attr_problem(idx, value):
+            if problem := _name_problem(name) or (type(value) not in _PLAIN and self.attr_problem(idx, value)):
                 self.fail(idx, at, f"attribute {name!r} {problem}")
         if self.lookup:
             self.definition(idx, at, op, self.lookup)
@@ -184,8 +188,10 @@ class _Checker:
             except Exception as error:
                 self.fail(idx, at, str(error))
             self.defs[op.type] = found
-            self.slots[op.type, True] = {slot.name: slot for slot in found.inputs}
-            self.slots[op.type, False] = {slot.name: slot for slot in found.outputs}
+            for is_input, slots in ((True, found.inputs), (False, found.outputs)):
+                self.slots[op.type, is_input] = {slot.name: slot for slot in slots}
+                free = (slot.optional or slot.many or getattr(slot, "intermediate", False) for slot in slots)
+                self.needed[op.type, is_input] = tuple(slot.name for slot, may in zip(slots, free, strict=True) if not may)
         for held, word, is_input in ((op.inputs, "input", True), (op.outputs, "output", False)):
             known = self.slots[op.type, is_input]
             for name, names in held.items():
@@ -193,15 +199,14 @@ class _Checker:
                     self.fail(idx, at, f"there is no {word} slot {name!r}{near(name, known)}")
                 if len(names) > 1 and not known[name].many:
                     self.fail(idx, at, f"{word} slot {name!r} takes one variable, not {len(names)}")
-            for slot in known.values():
-                free = slot.optional or slot.many or getattr(slot, "intermediate", False)
-                if not free and not held.get(slot.name):
-                    self.fail(idx, at, f"{word} slot {slot.name!r} is empty")
+            for name in self.needed[op.type, is_input]:
+                if not held.get(name):
+                    self.fail(idx, at, f"{word} slot {name!r} is empty")
         for name, value in op.attrs.items():
             kind = self.defs[op.type].attr_type(name)
             if kind is None:
                 self.fail(idx, at, f"there is no attribute {name!r}")
-            if not fits(kind, value):
+            if _EXACT.get(kind) is not type(value) and not fits(kind, value):
                 self.fail(idx, at, f"attribute {name!r} is {value!r}, which is no {kind}")
 
     def written_first(self) -> None:
@@ -275,6 +280,7 @@ _SCALARS: dict[str, tuple[str, ...]] = {
     "INT": ("int",), "LONG": ("int",), "FLOAT": ("float", "int"), "FLOAT64": ("float", "int"), "STRING": ("str",),
     "BOOLEAN": ("bool",), "BLOCK": ("BlockRef",),
 }  # fmt: skip
+_EXACT = {"INT": int, "LONG": int, "FLOAT": float, "FLOAT64": float, "STRING": str, "BOOLEAN": bool}  # most values, at a glance
 _LISTS = {"INTS": "INT", "LONGS": "LONG", "FLOATS": "FLOAT", "FLOAT64S": "FLOAT64", "STRINGS": "STRING",
           "BOOLEANS": "BOOLEAN", "BLOCKS": "BLOCK"}  # fmt: skip
 

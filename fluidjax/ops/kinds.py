@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
-from .registry import REGISTRY, traits
+from .registry import REGISTRY, OpDef, traits
 from .selected import KIND
 from .traits import ByValues, SparseGradient, StaysSparse
 
@@ -20,6 +21,12 @@ def kind_of_output(kind: str, attrs: Mapping[str, Any], kinds: Sequence[str]) ->
     if not isinstance(traits(kind).sparse, ByValues | StaysSparse):
         return None
     return KIND if kinds and all(k == KIND for k in kinds) else _DENSE
+
+
+@cache
+def decides_kind(definition: OpDef) -> bool:
+    """Whether :func:`kind_of_output` has a say in ops of this type; asked of every op that is appended."""
+    return isinstance(definition.traits.sparse, ByValues | StaysSparse) or is_lookup_grad(definition.type)
 
 
 def is_lookup(kind: str) -> bool:
