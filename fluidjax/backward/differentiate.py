@@ -1,8 +1,14 @@
-"""One differentiation of a block: the drafts of all gradient ops of a path, and how they become ops and variables."""
+"""One differentiation of a block: the drafts of all gradient ops of a path, and how they become ops and variables.
+
+An op that holds a block is differentiated by a block of its own: what its `write_grad` asks for by ``names.inside()`` is
+made here, by the same means and under a number of its own, before the op's gradient op is written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 
 from .. import unique_name
 from ..base.roles import OP_ROLE, OP_ROLE_VAR, OpRole
@@ -10,15 +16,40 @@ from ..graph.block import Block
 from ..graph.operator import Operator
 from ..graph.program import Program
 from ..graph.variable import Variable
-from ..ir.desc import EMPTY, FrozenMap, OpDesc, VarDesc
+from ..ir.desc import EMPTY, BlockRef, FrozenMap, OpDesc, VarDesc
 from ..ops.kinds import kind_of_output
-from ..ops.registry import GRAD
-from .draft import Draft, forward_name
+from ..ops.registry import GRAD, traits
+from .draft import Draft, forward_name, grad_name
+from .path import path_inside
 from .pruning import drop_unconnected, drop_unwanted
-from .rules import gradient_ops
+from .rules import Ends, gradient_ops
 from .summing import add_up
 
 _ADDED = {"sum", "fill_zeros_like", "shape", "fill_constant"}  # ops of a differentiation that are no op's gradient
+Found = dict[str, Variable]  # a variable's name -> its gradient
+
+
+@dataclass(frozen=True)
+class Inside:
+    """The drafts of a gradient block (the protocol GradBlock of ops/definition.py)."""
+
+    block: Block
+    drafts: list[Draft]
+
+    @property
+    def idx(self) -> int:
+        return self.block.idx
+
+    @property
+    def reads(self) -> list[list[str]]:
+        return [d.reads for d in self.drafts]
+
+    @property
+    def writes(self) -> list[list[str]]:
+        return [d.writes for d in self.drafts]
+
+    def sees(self, name: str) -> bool:
+        return self.block._find_var_recursive(name) is not None
 
 
 class Differentiation:
@@ -33,25 +64,54 @@ class Differentiation:
         self.program = program
         self.order = program.info.grad_calls
         self.grad_to_var: dict[str, str] = {}
+        self.inside: dict[int, Inside] = {}  # gradient blocks by their numbers
 
-    def drafts(self, block: Block, path: Sequence[OpDesc], no_grad: set[str], seeds: set[str]) -> list[Draft]:
-        """The gradient ops of a path, backwards. Adds to `no_grad`, the gradients that are not wanted."""
-        reached = set(seeds)
+    @contextlib.contextmanager
+    def undone_on_error(self) -> Iterator[None]:
+        """What is raised within leaves the program with the blocks that it had."""
+        program, count, current = self.program, len(self.program.blocks), self.program.current_block_idx
+        try:
+            yield
+        except BaseException:
+            del program.blocks[count:]
+            program.current_block_idx = current
+            program.update_info(grad_calls=program.info.grad_calls - 1)
+            program.touch()
+            raise
+
+    def drafts(self, block: Block, path: Sequence[OpDesc], no_grad: set[str], seeds: Set[str] | None) -> list[Draft]:
+        """The gradient ops of a path, backwards. Adds to `no_grad`, the gradients that are not wanted.
+
+        seeds: the gradients to begin from; None takes all, as within a block, where one may come from another iteration.
+        """
+        reached = set(seeds) if seeds is not None and self.order > 1 else None
         renamed: dict[str, str] = {}
         found: list[Draft] = []
         for op in reversed(path):
-            made, grad_to_var = gradient_ops(op, no_grad)
+            made, grad_to_var = gradient_ops(op, no_grad, self._inside)
+            any_kept = True
             if self.order > 1:
                 self._name_again(block, op, made, grad_to_var, renamed)
+            if reached is not None:
                 made, any_kept = _reached(made, reached)
-            else:
-                any_kept = True
             found += made
             if any_kept:
                 self.grad_to_var.update(grad_to_var)
         found = drop_unwanted(add_up(found, block.idx), no_grad)
         known = {n for op in path for n in (*op.reads, *op.writes)}
-        return drop_unconnected(found, known | reached if self.order > 1 else known)
+        return drop_unconnected(found, known | (reached or set()))
+
+    def _inside(self, op: OpDesc, ends: Ends | None) -> Inside:
+        """The gradient ops of an op's block, in a new block; the variables that stop gradients are those of that block."""
+        forward = self.program.block(op.attrs["sub_block"].idx)
+        block = self.program._create_block()
+        block.forward_block_idx = forward.idx
+        ops = [o.desc for o in forward.ops]
+        path = ops if ends is None else path_inside(forward, ends(ops))
+        stopped = {grad_name(v.name) for v in forward.vars.values() if v.stop_gradient}
+        found = self.inside[block.idx] = Inside(block, self.drafts(forward, path, stopped, None))
+        self.program._rollback()
+        return found
 
     def _name_again(
         self, block: Block, op: OpDesc, drafts: list[Draft], grad_to_var: dict[str, str], renamed: dict[str, str]
@@ -69,28 +129,41 @@ class Differentiation:
                     if name in grad_to_var:
                         grad_to_var[renamed[name]] = grad_to_var.pop(name)
 
-    def append(self, block: Block, drafts: list[Draft], given: dict[str, str]) -> dict[str, str]:
-        """Append the ops and create their variables; forward variable -> its gradient's name.
+    def append(self, block: Block, drafts: list[Draft], given: dict[str, str]) -> Found:
+        """Append the ops and create their variables; by the names of forward variables their gradients.
 
         given: gradients that the caller has, under the caller's names.
         """
         self._free_names(block, drafts, given)
-        found: dict[str, str] = {}
-        for d in drafts:
-            writes = [n for n in d.writes if n != EMPTY]
-            grads = d.gradients_read
-            if not writes or (grads and all(block._find_var_recursive(n) is None for n in grads)):
-                continue
-            for name in writes:
-                if block._find_var_recursive(name) is None:
-                    self._create(block, name, d)
-                    if name in self.grad_to_var:
-                        found[self.grad_to_var[name]] = name
-            self._append_op(block, d)
+        found: Found = {}
+        self._append(block, drafts, frozenset(), found)
         self.program.touch()
         return found
 
-    def _free_names(self, block: Block, drafts: list[Draft], given: dict[str, str]) -> None:
+    def _append(self, block: Block, drafts: Sequence[Draft], recurring: Set[str], found: Found) -> None:
+        """recurring: gradients that one iteration of the block hands to the next, so that they are there from the start."""
+        for d in drafts:
+            below = d.attrs.get("sub_block")
+            if isinstance(below, BlockRef) and below.idx in self.inside:
+                self._append(self.program.block(below.idx), self.inside[below.idx].drafts, {*d.reads} & {*d.writes}, found)
+            if self._has_use(block, d, recurring):
+                for name in d.writes:
+                    if name != EMPTY and block._find_var_recursive(name) is None:
+                        self._create(block, name, d)
+                        if name in self.grad_to_var:
+                            found[self.grad_to_var[name]] = block.vars[name]
+                self._append_op(block, d)
+
+    @staticmethod
+    def _has_use(block: Block, d: Draft, recurring: Set[str]) -> bool:
+        """Whether a gradient op writes something, and some gradient that it reads is there if it reads any."""
+        if all(n == EMPTY for n in d.writes):
+            return False
+        grads = d.gradients_read
+        known = (n in recurring or block._find_var_recursive(n) is not None for n in grads)
+        return not grads or traits(d.type).fed_by_steps or any(known)
+
+    def _free_names(self, block: Block, drafts: list[Draft], given: Mapping[str, str]) -> None:
         """Rename gradients whose names are taken: ``x@GRAD_0``."""
         names = dict(given)
         for d in drafts:

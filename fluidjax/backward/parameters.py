@@ -13,7 +13,7 @@ from ..graph.program import Program
 from ..graph.variable import Parameter, Variable
 from .differentiate import Differentiation
 from .draft import Draft, grad_name
-from .path import op_path, refuse_shared, refuse_unwritten, stopped, unused
+from .path import op_path, refuse_shared, stopped, unused
 
 
 def append_backward(
@@ -27,10 +27,10 @@ def append_backward(
 
     loss: a variable of shape [1]. parameter_list: parameters (or names) wanted; default all trainable ones.
     no_grad_set: variables to treat as constants. callbacks: called as ``callback(block, context)`` for each gradient op.
-    Returns (parameter, gradient) pairs in parameter order.
+    Ops that hold blocks are differentiated by blocks of their own. Returns (parameter, gradient) pairs in parameter order.
 
     Raises FluidTypeError for arguments of the wrong type; FluidValueError if there are parameters but no gradient
-    reaches any of them; UnsupportedError for checkpoints, and for control flow on the path.
+    reaches any of them; UnsupportedError for checkpoints, and for an op on the path whose gradient is not there yet.
     """
     program = _checked(loss, callbacks, checkpoints)
     names = _parameter_names(program, parameter_list)
@@ -40,19 +40,28 @@ def append_backward(
     no_grad = stopped(program, no_grad_set)
     path = op_path(block, {loss.name}, set(), no_grad)
     no_grad |= unused(block, path, {loss.name}, no_grad)
-    refuse_unwritten(path)
     start = len(block.ops)
     call = Differentiation(program)
-    drafts = call.drafts(block, path, {grad_name(n) for n in no_grad}, {grad_name(loss.name)})
+    with call.undone_on_error():
+        drafts = call.drafts(block, path, {grad_name(n) for n in no_grad}, {grad_name(loss.name)})
     grads = call.append(block, [_loss_gradient(loss, op.desc.loc), *drafts], {})
-    for new in block.ops[start + 1 :] if callbacks else ():
-        for callback in callbacks or ():
-            callback(block=block, context={"__current_op_desc__": new.desc, "grad_to_var": call.grad_to_var})
-    pairs = [(block.vars[p], block.vars[grads[p]]) for p in names if p in grads]
+    if callbacks:
+        _call_back(callbacks, call, block, start + 1)
+    pairs = [(block.vars[p], grads[p]) for p in names if p in grads and grads[p].block is block]
     if names and not pairs and not no_grad_set:
         raise FluidValueError(_no_path(block, loss, names, no_grad, {n for o in path for n in o.reads}))
     _mark_pairs(block, pairs, start)
     return pairs  # type: ignore[return-value]
+
+
+def _call_back(callbacks: Sequence[Callable[..., Any]], call: Differentiation, block: Block, start: int) -> None:
+    """Call each callback for every gradient op of a block from `start` on, and before it for those of its own block."""
+    for new in block.ops[start:]:
+        for idx in new.desc.blocks:
+            if idx in call.inside:
+                _call_back(callbacks, call, call.inside[idx].block, 0)
+        for callback in callbacks:
+            callback(block=block, context={"__current_op_desc__": new.desc, "grad_to_var": call.grad_to_var})
 
 
 def _checked(loss: Any, callbacks: Any, checkpoints: Any) -> Program:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..errors import FluidTypeError, FluidValueError, UnsupportedError
+from ..errors import FluidTypeError, FluidValueError
 from ..graph.block import Block
 from ..graph.program import Program
 from ..graph.variable import Variable
 from ..ir.desc import OpDesc
-from ..ops.definition import Unwritten
-from ..ops.registry import lookup
 from .draft import forward_name, grad_name
 from .rules import has_grad
 
@@ -50,23 +48,23 @@ def op_path(block: Block, targets: set[str], inputs: set[str], no_grad: set[str]
     return path
 
 
+def path_inside(block: Block, ends: Sequence[OpDesc]) -> list[OpDesc]:
+    """The ops of a block that `ends`, the last of them, follow from, and these; in the order in which Fluid has them."""
+    targets = {n for op in ends for n in op.reads if n in block.vars}
+    path = op_path(block, targets, set(), set())
+    return [*path, *(op for op in ends if op not in path)]
+
+
 def unused(block: Block, path: Sequence[OpDesc], targets: set[str], no_grad: set[str]) -> set[str]:
     """Outputs on the path that nothing on the path reads: their gradient is zero."""
     used = set(targets)
     found: set[str] = set()
     for op in reversed(path):
         reads = set(op.reads)
-        found.update(n for n in op.writes if n not in used and n not in reads and not block._var_recursive(n).stop_gradient)
+        if not op.blocks:  # of what blocks write nobody says what is used
+            found.update(n for n in op.writes if n not in used and n not in reads and not block._var_recursive(n).stop_gradient)
         used.update(n for n in reads if n not in no_grad)
     return found
-
-
-def refuse_unwritten(path: Sequence[OpDesc]) -> None:
-    """Raises UnsupportedError where gradients would flow through an op whose gradient is not there yet."""
-    for op in path:
-        gradient = lookup(op.type).write_grad
-        if isinstance(gradient, Unwritten):
-            raise UnsupportedError(f"the gradient of op '{op.type}' ({op.loc}) is not there yet: {gradient.advice}")
 
 
 def refuse_shared(program: Program) -> None:

@@ -7,16 +7,20 @@ What an op's gradient is stands where the op is declared: a :class:`GradDef` (an
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from ..base.roles import OP_ROLE, OP_ROLE_VAR
+from ..errors import UnsupportedError
 from ..ir.desc import EMPTY, FrozenMap, OpDesc
-from ..ops.definition import GradOp, Unwritten
+from ..ops.definition import GradBlock, GradOp, Unwritten
 from ..ops.registry import GRAD, GradDef, OpDef, Reuse, lookup
 from .draft import Draft, grad_name
 
 _BOOKKEEPING = (OP_ROLE, OP_ROLE_VAR, "op_callstack")
+
+Ends = Callable[[Sequence[OpDesc]], Sequence[OpDesc]]
+Inside = Callable[[OpDesc, Ends | None], GradBlock]
 
 
 def has_grad(kind: str) -> bool:
@@ -28,9 +32,10 @@ def has_grad(kind: str) -> bool:
 class Names:
     """The names of one op's gradients; `grad_to_var` collects the variable that each is of."""
 
-    def __init__(self, op: OpDesc, no_grad: Set[str]) -> None:
+    def __init__(self, op: OpDesc, no_grad: Set[str], differentiate: Inside) -> None:
         self.op = op
         self.no_grad = no_grad  # names of gradients that nobody wants
+        self.differentiate = differentiate  # an op's block
         self.grad_to_var: dict[str, str] = {}
         self.repeatable = {s.name for s in lookup(op.type).inputs if s.many}
 
@@ -50,15 +55,22 @@ class Names:
         found = iter(grads)
         return [next(found) if w else EMPTY for w in wanted]
 
+    def inside(self, ends: Ends | None = None) -> GradBlock:
+        """The gradient ops of the op's block, in a block made for them; see GradNames."""
+        return self.differentiate(self.op, ends)
+
     def _noted(self, names: Iterable[str]) -> list[str]:
         pairs = [(grad_name(n), n) for n in names]
         self.grad_to_var.update(pairs)
         return [grad for grad, _ in pairs]
 
 
-def gradient_ops(op: OpDesc, no_grad: Set[str]) -> tuple[list[Draft], dict[str, str]]:
-    """The gradient ops of one op, and for every gradient that they name the variable it is of."""
-    definition, names = lookup(op.type), Names(op, no_grad)
+def gradient_ops(op: OpDesc, no_grad: Set[str], differentiate: Inside) -> tuple[list[Draft], dict[str, str]]:
+    """The gradient ops of one op, and for every gradient that they name the variable it is of.
+
+    differentiate: makes the gradient block of an op that holds one. Raises UnsupportedError where a gradient is not there.
+    """
+    definition, names = lookup(op.type), Names(op, no_grad, differentiate)
     attrs = {k: v for k, v in op.attrs.items() if k not in _BOOKKEEPING}
     drafts = _drafts(definition, names, attrs)
     for d in drafts:
@@ -69,13 +81,14 @@ def gradient_ops(op: OpDesc, no_grad: Set[str]) -> tuple[list[Draft], dict[str, 
 
 
 def _drafts(definition: OpDef, names: Names, attrs: dict[str, Any]) -> list[Draft]:
+    if isinstance(definition.write_grad, Unwritten):
+        op = names.op
+        raise UnsupportedError(f"the gradient of op '{op.type}' ({op.loc}) is not there yet: {definition.write_grad.advice}")
     if definition.write_grad is not None:
-        assert not isinstance(definition.write_grad, Unwritten)  # path.refuse_unwritten saw to it
         return [_written(made) for made in definition.write_grad(names.op, names)]
     if definition.reuse:
         return [d for reuse in definition.reuse for d in _reused(reuse, names, attrs)]
-    assert definition.grad is not None
-    return [_own(definition.grad, names, attrs)]
+    return [] if definition.grad is None else [_own(definition.grad, names, attrs)]
 
 
 def _written(made: GradOp) -> Draft:

@@ -13,7 +13,7 @@ from ..graph.variable import Variable
 from ..ir.desc import VarDesc
 from .differentiate import Differentiation
 from .draft import Draft, grad_name
-from .path import op_path, refuse_shared, refuse_unwritten, stopped
+from .path import op_path, refuse_shared, stopped
 
 
 def gradients(
@@ -31,14 +31,14 @@ def gradients(
     program, block = outs[0].block.program, outs[0].block.program.global_block()
     no_grad = stopped(program, no_grad_set)
     path = op_path(block, {t.name for t in outs}, {i.name for i in ins}, no_grad)
-    refuse_unwritten(path)
     call = Differentiation(program)
     replaced = {grad_name(t.name): g.name for t, g in zip(outs, given, strict=True) if g is not None}
     start = [d for t, g in zip(outs, given, strict=True) if g is None for d in _ones(block, t)]
     seeds = {grad_name(t.name) for t in outs} | {n for d in start for n in d.writes} | set(replaced.values())
-    drafts = call.drafts(block, path, {grad_name(n) for n in no_grad}, seeds)
+    with call.undone_on_error():
+        drafts = call.drafts(block, path, {grad_name(n) for n in no_grad}, seeds)
     grads = call.append(block, [*start, *drafts], replaced)
-    return [block.vars[grads[i.name]] if i.name in grads else None for i in ins]
+    return [grads.get(i.name) for i in ins]
 
 
 def calc_gradient(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Block:
-    """Variables by name and ops in order; a sub-block sees its ancestors' variables."""
+    """Variables by name and ops in order; a sub-block sees its ancestors' variables, a gradient block its forward block's."""
 
     def __init__(self, program: Program, idx: int, parent: int = -1, forward: int = -1) -> None:
         self.program = program
@@ -56,11 +56,18 @@ class Block:
         return name in self.vars
 
     def _find_var_recursive(self, name: str) -> Variable | None:
-        block: Block | None = self
-        while block is not None:
-            if (found := block.vars.get(name)) is not None:
-                return found
-            block = block.parent
+        """The variable of this block, of its forward block, of its parent, or of what is around these, nearest first."""
+        if (found := self.vars.get(name)) is not None:
+            return found
+        near: list[Block] = [self]
+        for block in near:  # which grows
+            for idx in (block.forward_block_idx, block.parent_idx):
+                if idx >= 0:
+                    around = self.program.blocks[idx]
+                    if (found := around.vars.get(name)) is not None:
+                        return found
+                    if around not in near:  # a program from a file may go in circles
+                        near.append(around)
         return None
 
     def _var_recursive(self, name: str) -> Variable:

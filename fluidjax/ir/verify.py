@@ -56,7 +56,8 @@ def verify(desc: ProgramDesc, lookup: Lookup | None = None) -> None:
     * uids are different ints; names and types are non-empty strings that can be written as UTF-8;
     * shapes are ints >= -1, dtypes and kinds those of dtypes.py;
     * an op's names are declared in its block, an ancestor, or (in a gradient block) the forward block; a gradient that
-      a sub-block uses need not be, as it may live between two steps of a loop;
+      a sub-block uses need not be, as it may live between two steps of a loop, nor one that an op with a block names, as
+      results of the block that nobody uses have none;
     * in block 0 no tensor is read before an op wrote it, unless it is persistable, data, or a gradient, which may be
       missing and then counts as zero; ops that talk to other processes (send, listen_and_serv) may read anything;
     * with `lookup`: types, slots and attributes are known; slots that are neither optional, repeatable nor intermediate
@@ -141,7 +142,7 @@ class _Checker:
                 for name in names:
                     if name in own or name == EMPTY:
                         continue
-                    if not any(name in vars for vars in scope) and not (idx and _is_grad(name)):
+                    if not any(name in vars for vars in scope) and not ((idx or op.blocks) and _is_grad(name)):
                         self.undeclared(idx, at, slot, name)
         for name, value in op.attrs.items():
             if problem := _name_problem(name) or (type(value) not in _PLAIN and self.attr_problem(idx, value)):

@@ -101,14 +101,39 @@ def captured(desc: ProgramDesc, idx: int) -> Captured:
 
 
 def _local_names(desc: ProgramDesc, at: int, top: int) -> list[dict[str, VarDesc]]:
-    """The variable maps from block `at` up to and including block `top`."""
+    """The variable maps from block `at` up to and including block `top`.
+
+    A gradient block finds the variables of its forward block in a step scope, so they are local to it too.
+    """
     maps: list[dict[str, VarDesc]] = []
-    while 0 <= at < len(desc.blocks):
+    for _ in desc.blocks:  # so that parents that run in a circle end
+        if not 0 <= at < len(desc.blocks):
+            break
         maps.append(desc.blocks[at].vars)
-        if at == top or len(maps) > len(desc.blocks):  # the second: parents that run in a circle
+        if 0 <= desc.blocks[at].forward < len(desc.blocks):
+            maps.append(desc.blocks[desc.blocks[at].forward].vars)
+        if at == top:
             break
         at = desc.blocks[at].parent
     return maps
+
+
+def read_back(desc: ProgramDesc, idx: int) -> tuple[str, ...]:
+    """The variables of block `idx` that its gradient blocks, and the blocks below them, read."""
+    found: dict[str, None] = {}
+    for grad in (i for i, block in enumerate(desc.blocks) if block.forward == idx):
+        for at in nested(desc, [grad]):
+            found.update((n, None) for op in desc.blocks[at].ops for n in op.reads if n in desc.blocks[idx].vars)
+    return tuple(found)
+
+
+def written_before(desc: ProgramDesc, op: OpDesc, names: Iterable[str]) -> list[str]:
+    """Those of these names that may hold a value when `op` runs: persistable or fed ones, and what any other op writes."""
+    own = {op.uid, *(o.uid for idx in nested(desc, op.blocks) for o in desc.blocks[idx].ops)}
+    others = {n for _, o in ops(desc) if o.uid not in own for n in o.writes}
+    vars = [v for block in desc.blocks for v in block.vars.values() if v.persistable or v.is_data or v.need_check_feed]
+    others.update(v.name for v in vars)
+    return [n for n in names if n in others]
 
 
 def reads_with_subblocks(desc: ProgramDesc, op: OpDesc) -> tuple[str, ...]:

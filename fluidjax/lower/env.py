@@ -47,7 +47,9 @@ def read_slots(op: OpDesc, definition: OpDef, env: Env) -> dict[str, Any]:
         names = op.inputs.get(slot.name)
         if not names:
             continue
-        if slot.many:
+        if slot.gaps:
+            values[slot.name] = [read(env, n, op) for n in names if n in env or "@GRAD" not in n]
+        elif slot.many:
             values[slot.name] = [None if n == EMPTY else read(env, n, op) for n in names]
         elif names[0] != EMPTY:
             # A gradient that no op computed counts as zero; the rule sees None.

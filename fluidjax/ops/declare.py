@@ -6,7 +6,8 @@
 
 Positional parameters are input slots: ``X: Array``, ``X: Array | None`` (optional), ``Xs: list[Array]`` (repeatable),
 ``X: Ragged`` or ``X: Array | Ragged`` (takes sequences as they are; other slots see plain rows), ``X: Array |
-SelectedRows`` (takes sparse rows too; other slots refuse them).
+SelectedRows`` (takes sparse rows too; other slots refuse them), ``Xs: list[Array | None]`` (gradients that nothing computed
+are left out).
 Keyword-only parameters are attributes, their annotation is Paddle's attribute type. A ``key`` parameter marks a random
 op. `outs` names the output slots: ``Out``, ``Outs*`` (repeatable: the function returns a list), ``Mask?`` (optional),
 ``XShape~`` (Paddle's "intermediate": it exists for the gradient and has none of its own).
@@ -52,7 +53,8 @@ def _input_slot(name: str, hint: Any) -> Slot:
     optional = type(None) in parts
     many = any(typing.get_origin(p) is list for p in parts)
     ragged = any(p is Ragged or Ragged in typing.get_args(p) for p in parts)
-    return Slot(name, many=many, optional=optional, ragged=ragged, selected=_mentions(hint, SelectedRows))
+    gaps = many and any(type(None) in typing.get_args(each) for p in parts for each in typing.get_args(p))
+    return Slot(name, many=many, optional=optional, ragged=ragged, selected=_mentions(hint, SelectedRows), gaps=gaps)
 
 
 def _mentions(hint: Any, kind: type) -> bool:

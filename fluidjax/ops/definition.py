@@ -23,7 +23,7 @@ GRAD = "@GRAD"
 @dataclass(frozen=True, slots=True)
 class Slot:
     """An input or output slot. `many`: takes a list of variables; `intermediate`: no gradient flows into it; `ragged`:
-    takes a Ragged as it is; `selected`: takes SelectedRows.
+    takes a Ragged as it is; `selected`: takes SelectedRows; `gaps`: gradients that nothing computed are left out of the list.
     """
 
     name: str
@@ -32,6 +32,7 @@ class Slot:
     intermediate: bool = False
     ragged: bool = False
     selected: bool = False
+    gaps: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +91,35 @@ class GradOp:
     attrs: Mapping[str, Any] = FrozenMap()
 
 
+class GradBlock(Protocol):
+    """The block of an op's gradient ops for what its own block does, while their names may still change."""
+
+    @property
+    def idx(self) -> int: ...
+    @property
+    def reads(self) -> Sequence[Sequence[str]]:
+        """The input names of every op, in order."""
+
+    @property
+    def writes(self) -> Sequence[Sequence[str]]:
+        """The output names of every op, in order."""
+
+    def sees(self, name: str) -> bool:
+        """Whether a variable of that name is declared where the block looks: the forward block, and what is around both."""
+
+
 class GradNames(Protocol):
-    """What such a function asks for names: `taken` of a forward slot or of ``Out@GRAD``, `given` gradients of an input slot."""
+    """What such a function asks for names: `taken` of a forward slot or of ``Out@GRAD``, `given` gradients of an input slot.
+
+    inside: the gradient ops of the op's own block (attribute sub_block), in a block that is made for them. Gradients flow
+    through all ops of the forward block, or, where `ends` are given, through these and what they follow from.
+    """
 
     def taken(self, origin: str) -> list[str]: ...
 
     def given(self, slot: str) -> list[str]: ...
+
+    def inside(self, ends: Callable[[Sequence[OpDesc]], Sequence[OpDesc]] | None = None) -> GradBlock: ...
 
 
 WriteGrad = Callable[[OpDesc, GradNames], list[GradOp]]

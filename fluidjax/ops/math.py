@@ -67,7 +67,7 @@ def _infer_sum(X: Sequence[Spec]) -> Spec:
 
 
 @op("sum", outs="Out", infer=_infer_sum, rows=elementwise("X"), sparse=StaysSparse())
-def sum_(X: list[Array | SelectedRows]):
+def sum_(X: list[Array | SelectedRows | None]):
     """Out = X[0] + X[1] + ..., all of one shape; sparse, with equal rows added up, if all X are."""
     if any(isinstance(x, SelectedRows) for x in X):
         return total(X)

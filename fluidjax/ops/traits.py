@@ -261,7 +261,8 @@ class Unchanged:
 class Traits:
     """All traits of an op. carries: the input whose elements Out holds, in another shape or dtype. fills: Out is filled
     element by element by a number or a draw, so that a part of it can be made by itself. counters: input slots whose
-    values may have another shape than declared; the op itself checks how many numbers they hold.
+    values may have another shape than declared; the op itself checks how many numbers they hold. fed_by_steps: a gradient
+    op within a loop's block that stays there though no op writes what it reads, since another step of the loop gives it.
     """
 
     rows: Rows | None = None
@@ -274,6 +275,7 @@ class Traits:
     carries: str | None = None
     fills: bool = False
     counters: tuple[str, ...] = ()
+    fed_by_steps: bool = False
 
 
 class Given(TypedDict, total=False):
@@ -289,3 +291,4 @@ class Given(TypedDict, total=False):
     carries: str
     fills: bool
     counters: tuple[str, ...]
+    fed_by_steps: bool

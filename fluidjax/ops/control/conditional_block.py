@@ -1,73 +1,125 @@
-"""conditional_block: runs its block if a condition holds."""
+"""conditional_block: runs its block if a condition holds; conditional_block_grad: runs the gradient block if it did."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-
-from ...errors import EnforceNotMet, UnsupportedError
+from ...errors import EnforceNotMet
 from ...ir import walk
+from ...ir.desc import EMPTY, BlockRef, OpDesc, ProgramDesc
+from ..concrete import known
 from ..control_interface import Call, ControlOp, Env, decided_by
-from ..definition import Unwritten
-from ..ragged import Ragged
-from ..registry import Attr, control_op
+from ..definition import GradNames, GradOp
+from ..registry import GRAD, Attr, control_op
+from ..step_scopes import bind_gradients, either, left_by, no_gradient
 from ..traits import Runs
 
 
 def run(call: Call) -> None:
-    """What the block writes outside keeps its old value if the condition does not hold.
+    """What the block writes outside keeps its old value if the condition does not hold; what had none is zero then.
 
     With ``is_scalar_condition`` the condition is one boolean; without, the block runs if all inputs have elements.
     """
+    (idx,), names = call.op.blocks, walk.written_outside(call.desc, call.op)
+    old = {n: call.env[n] for n in names if n in call.env}
+
+    def taken() -> Env:
+        inner = dict(call.env)
+        call.run_block(idx, inner)
+        left = {scope: left_by(call, idx, inner) for scope in call.op.output("Scope")}
+        return {**{n: inner[n] for n in names if n in inner}, **left}
+
+    call.env.update(either(call, _holds(call), taken, old))
+
+
+def run_gradient(call: Call) -> None:
+    """The gradient block, with what the block left behind.
+
+    Where the block did not run, the gradient of a variable that it writes anew passes it by, and others are zero.
+    """
     op = call.op
     (idx,) = op.blocks
-    if op.attrs.get("is_scalar_condition", False):
-        _choose(call, idx)
-    elif all(call.exact(n, call.read(n)).size for n in op.input("Input")):
-        call.run_block(idx, call.env)
+    names = {inner + GRAD: outer for inner, outer in zip(op.input("Input"), op.output("Input" + GRAD), strict=True) if outer != EMPTY}
+    left = call.env.get(op.input("Scope")[0], {})
+    old = {inner: call.env[outer] for inner, outer in names.items() if outer in op.input("Out" + GRAD) and outer in call.env}
 
-
-def _choose(call: Call, idx: int) -> None:
-    old = _before(call)
-    (name,) = call.op.input("Cond")
-
-    def taken(values: Env) -> dict[str, Any]:
-        inner = {**call.env, **values}
+    def taken() -> Env:
+        inner = {**call.env, **left}
+        bind_gradients(call, inner, "Out")
         call.run_block(idx, inner)
-        new = {n: call.exact(n, inner[n]) for n in values}
-        return {n: jnp.asarray(new[n], v.dtype).reshape(v.shape) for n, v in values.items()}
+        return {n: inner[n] for n in names if n in inner}
 
-    call.env.update(jax.lax.cond(call.read(name).reshape(()), taken, dict, old))
+    found = either(call, _holds(call), taken, old)
+    for name, outer in zip(op.input("Input"), op.output("Input" + GRAD), strict=True):
+        if outer != EMPTY:
+            call.env[outer] = found[name + GRAD] if name + GRAD in found else no_gradient(call.read(name))
 
 
-def _before(call: Call) -> dict[str, jax.Array]:
-    """The old values of what the block writes outside. Raises EnforceNotMet where one has none, UnsupportedError for rows."""
-    written = walk.written_outside(call.desc, call.op)
-    missing = [n for n in written if n not in call.env]
-    if missing:
+def _holds(call: Call) -> Any:
+    """The condition, a bool where it is known while tracing. Raises EnforceNotMet for what is no boolean of one element."""
+    op = call.op
+    if not op.attrs.get("is_scalar_condition", False):
+        return all(call.exact(n, call.read(n)).size for n in op.input("Input"))
+    (name,) = op.input("Cond")
+    value = call.exact(name, call.read(name))
+    if value.dtype != bool or value.size != 1:
         raise EnforceNotMet(
-            f"op 'conditional_block' writes {missing[0]!r}, which has no value for the case that its condition is false; "
-            "give it one before the block"
+            f"op '{op.type}' takes one boolean as its condition, but {name!r} is {value.dtype} of shape {list(value.shape)}; "
+            "compare first, for instance by layers.less_than"
         )
-    ragged = [n for n in written if isinstance(call.env[n], Ragged)]
-    if ragged:
-        raise UnsupportedError(f"op 'conditional_block' writes {ragged[0]!r}, which holds ragged rows; a block can write plain arrays")
-    return {n: jnp.asarray(call.exact(n, call.env[n])) for n in written}
+    found = known(value)
+    return value.reshape(()) if found is None else bool(found.reshape(()))
 
+
+def carried(desc: ProgramDesc, op: OpDesc) -> Iterable[str]:
+    """What the block writes outside and something else too; a variable that is the block's alone has no old value."""
+    return walk.written_before(desc, op, walk.written_outside(desc, op))
+
+
+def write_grad(op: OpDesc, names: GradNames) -> list[GradOp]:
+    """Gradients begin at the assigns that hand the block's results out, and go back from what is handed out."""
+    def ends(inside: Sequence[OpDesc]) -> list[OpDesc]:
+        return [o for out in op.writes for o in inside if o.type == "assign" and out in o.writes]
+
+    block = names.inside(ends)
+    ins = {slot: names.taken(slot) for slot in ("Cond", "Input", "Out", "Out" + GRAD, "Scope")}
+    attrs = {"sub_block": BlockRef(block.idx), "is_scalar_condition": op.attrs.get("is_scalar_condition", False)}
+    return [GradOp("conditional_block_grad", ins, {"Input" + GRAD: names.given("Input")}, attrs)]
+
+
+ATTRS = {
+    "sub_block": Attr("sub_block", "BLOCK"),
+    "is_scalar_condition": Attr("is_scalar_condition", "BOOLEAN", False),
+    "skip_eager_deletion_vars": Attr("skip_eager_deletion_vars", "STRINGS", ()),
+}
 
 control_op(
     "conditional_block",
     ins="Cond* Input*",
     outs="Out* Scope",
-    attrs={
-        "sub_block": Attr("sub_block", "BLOCK"),
-        "is_scalar_condition": Attr("is_scalar_condition", "BOOLEAN", False),
-        "skip_eager_deletion_vars": Attr("skip_eager_deletion_vars", "STRINGS", ()),
-    },
+    attrs=ATTRS,
     doc="Out = the values that sub_block gives its outer variables if Cond holds, else their old ones.",
     runs=Runs.STEP,
-    write_grad=Unwritten("keep control flow off the path from the parameters to the loss"),
-    control=ControlOp(lower=run, divergence=decided_by("Cond")),
+    write_grad=write_grad,
+    control=ControlOp(lower=run, divergence=decided_by("Cond"), carried=carried),
+)
+control_op(
+    "conditional_block_grad",
+    ins="Cond* Input* Out* Out@GRAD* Scope",
+    outs="Input@GRAD*",
+    attrs=ATTRS,
+    forward="conditional_block",
+    doc="The gradients of Input that sub_block, the gradient block, computes if Cond holds.",
+    runs=Runs.STEP,
+    control=ControlOp(lower=run_gradient, carried=lambda desc, op: ()),
+)
+control_op(
+    "conditional_block_infer",
+    ins="Cond* Input*",
+    outs="Out* Scope",
+    attrs=ATTRS,
+    doc="Out = what conditional_block gives, in a program for inference.",
+    runs=Runs.STEP,
+    control=ControlOp(lower=run, divergence=decided_by("Cond"), carried=carried),
 )

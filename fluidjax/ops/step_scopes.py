@@ -1,0 +1,87 @@
+"""Step scopes: what a block leaves behind for its gradient block, and values that one of two branches gives.
+
+Fluid keeps the scope of every run of a block whose op will be differentiated, under the name in the op's slot Scope or
+StepScopes, and the gradient block reads the forward block's variables there. Here the name holds a dict of those that
+some gradient block reads (one run of the block), or a pytree of them with a leading dimension of iterations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ..errors import EnforceNotMet, UnsupportedError
+from ..ir import walk
+from ..ir.desc import EMPTY
+from .control_interface import Call, Env
+from .definition import GRAD
+
+
+def left_by(call: Call, idx: int, inner: Mapping[str, Any]) -> Env:
+    """What a gradient block will read of the variables of block `idx`, which has run in `inner`."""
+    return {n: inner[n] for n in walk.read_back(call.desc, idx) if n in inner}
+
+
+def bind_gradients(call: Call, inner: Env, slot: str) -> None:
+    """Give the gradients of an output slot, which the gradient op reads, the names that its block knows them by."""
+    op = call.op
+    for name, outer in zip(op.input(slot), op.input(slot + GRAD), strict=True):
+        value = call.env.get(outer) if outer != EMPTY else None
+        inner.pop(name + GRAD, None)
+        if value is not None:
+            inner[name + GRAD] = value
+
+
+def either(call: Call, condition: Any, taken: Callable[[], Env], old: Env) -> Env:
+    """The values that `taken` gives if the condition holds, else `old`; a name that `old` lacks is zero then.
+
+    condition: a bool where it is known while tracing: then only one side is looked at, and `old` is all there is of the
+    other. Raises EnforceNotMet where the two sides give values that cannot be one variable of a compiled step.
+    """
+    if isinstance(condition, bool):
+        return taken() if condition else dict(old)
+    branch = jax.jit(taken, inline=True)  # traced once, for the types and for the branch
+    types = jax.eval_shape(branch)
+    fits = {n: _fit(call, n, old[n], t) for n, t in types.items() if n in old}
+
+    def yes() -> Env:
+        return {n: fits[n](v) if n in fits else v for n, v in branch().items()}
+
+    def no() -> Env:
+        return {n: jax.tree.map(jnp.asarray, old[n]) if n in old else zeros(t) for n, t in types.items()}
+
+    return jax.lax.cond(condition, yes, no)
+
+
+def no_gradient(value: Any) -> Any:
+    """The gradient of a value on which nothing depends."""
+    return jax.tree.map(lambda v: jnp.zeros_like(v) if jnp.issubdtype(v.dtype, jnp.inexact) else v, value)
+
+
+def zeros(types: Any) -> Any:
+    """Zeros of these types, as jax.eval_shape gives them."""
+    return jax.tree.map(lambda t: jnp.zeros(t.shape, t.dtype), types)
+
+
+def _fit(call: Call, name: str, old: Any, new: Any) -> Callable[[Any], Any]:
+    """How a value of the branch is brought into the form that the variable has when the branch does not run."""
+    was, now = jax.tree.map(jnp.asarray, old), new
+    if jax.tree.structure(was) != jax.tree.structure(now):
+        raise UnsupportedError(
+            f"op '{call.op.type}' writes {name!r} in its block, which makes it {_kind(now)}, but it holds {_kind(was)} where the "
+            "block does not run, and which it is is known only when the step runs"
+        )
+    for a, b in zip(jax.tree.leaves(was), jax.tree.leaves(now), strict=True):
+        if a.size != b.size:
+            raise EnforceNotMet(
+                f"op '{call.op.type}' gives {name!r} the shape {list(b.shape)} in its block, but it has {list(a.shape)} where the "
+                "block does not run, and which holds is known only when the step runs; give it one shape in both cases"
+            )
+    return lambda value: jax.tree.map(lambda a, b: jnp.asarray(b, a.dtype).reshape(a.shape), was, value)
+
+
+def _kind(value: Any) -> str:
+    return "a plain array" if jax.tree.structure(value) == jax.tree.structure(0) else f"a {type(value).__name__}"
