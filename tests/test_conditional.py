@@ -200,7 +200,7 @@ def test_refusals() -> None:
             layers.switch_case(layers.fill_constant([1], "int32", 1), [(1, lambda: x), (1, lambda: x)])
         wide = layers.fill_constant([2], "bool", True)
         out = layers.cond(wide, lambda: x, lambda: x * 2.0)
-        with pytest.raises(EnforceNotMet, match=r"takes one boolean as its condition, but 'fill_constant_\d+.tmp_0' is bool of shape \[2\]"):
+        with pytest.raises(EnforceNotMet, match=r"one boolean as its condition, but '\w+.tmp_0' is bool of shape \[2\]"):
             fluid.Executor().run(feed={"x": X}, fetch_list=[out])
 
 
