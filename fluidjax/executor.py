@@ -22,6 +22,7 @@ from .graph.fetches import fetch_names
 from .graph.program import Program, default_main_program
 from .graph.variable import Variable
 from .lod_tensor import LoDTensor
+from .runtime.compile_cache import CACHE
 from .runtime.compiled import Compiled, Kind
 from .runtime.feeding import explained
 from .runtime.fetching import refuse_lod, to_numpy, to_tensor
@@ -233,6 +234,7 @@ class Executor:
             steps = record.steps[ranks] = _Steps()
         found = steps.compiled.get((program.version, fetches))
         if found is None:
+            CACHE.turn_on()
             program.info.refuse_lost(fetches)
             for key in [k for k in steps.compiled if k[0] != program.version]:
                 del steps.compiled[key]

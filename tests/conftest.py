@@ -45,6 +45,7 @@ def ordinary_jit(fun: Callable[..., Any], *, compiler_options: dict[str, Any] | 
     return _jit(fun, compiler_options={**ORDINARY, **(compiler_options or {})}, **options)
 
 
+os.environ.setdefault("FLAGS_compilation_cache", "0")  # sub-processes leave the user's folder alone
 _cache = None
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     _cache = tempfile.TemporaryDirectory(prefix="fluidjax-tests-")

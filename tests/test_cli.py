@@ -125,6 +125,18 @@ def test_a_missing_name_is_named_with_the_nearest(tmp_path, capsys):
     assert "fluidjax has no paddle.fluid.layers.conv2dd (did you mean 'conv2d'" in capsys.readouterr().err
 
 
+def test_no_cache_holds_for_the_script_and_what_it_starts(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("FLAGS_compilation_cache", "1")
+    before = fluidjax.get_flags("FLAGS_compilation_cache")
+    fluidjax.set_flags({"FLAGS_compilation_cache": True})
+    asks = "import os, paddle\nprint(os.environ['FLAGS_compilation_cache'], paddle.get_flags('FLAGS_compilation_cache'))\n"
+    for option, told in (([], "1 {'FLAGS_compilation_cache': True}"), (["--no-cache"], "0 {'FLAGS_compilation_cache': False}")):
+        assert cli.main(["run", *option, write(tmp_path, asks)]) == 0
+        assert capsys.readouterr().out.strip() == told
+    assert cli.main(["run", write(tmp_path, "import sys\nassert sys.argv[1:] == ['--no-cache']\n"), "--no-cache"]) == 0
+    fluidjax.set_flags(before)
+
+
 def test_a_script_trains(tmp_path, capsys):
     script = write(
         tmp_path,

@@ -19,6 +19,9 @@ DEFAULTS: dict[str, bool | int | float | str] = {
     "FLAGS_seed_doc_split": False,
     "FLAGS_recompile_warning": 16,
     "FLAGS_rpc_deadline": 180000,
+    "FLAGS_compilation_cache": True,
+    "FLAGS_compilation_cache_dir": "",
+    "FLAGS_compilation_cache_mb": 1024,
 }
 _values: dict[str, bool | int | float | str] = {}
 

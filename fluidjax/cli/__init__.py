@@ -7,6 +7,7 @@ asked for, so that ``fluidjax --help`` needs nothing beyond the standard library
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,6 +36,8 @@ COMMANDS: dict[str, Command] = {
     "demo": Command("demo", "train a LeNet on handwritten digits and draw how it went"),
 }
 
+COMPILING = ("run", "launch", "demo", "infer")  # they keep what they compile for the next time
+
 INTERRUPTED = 130  # what a shell reports for Ctrl-C
 
 
@@ -52,6 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if name is None:
         parser.print_help()
         return 2
+    if getattr(args, "no_cache", False):
+        _without_cache()
     try:
         return _module(name).run(args)
     except FluidError as exc:
@@ -61,6 +66,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"fluidjax {name}: interrupted", file=sys.stderr)
         return INTERRUPTED
+
+
+def _without_cache() -> None:
+    """For this process and those that it starts."""
+    from ..base.flags import set_flags
+
+    set_flags({"FLAGS_compilation_cache": False})
+    os.environ["FLAGS_compilation_cache"] = "0"
 
 
 def _module(name: str):  # type: ignore[no-untyped-def]  # a module with `add_arguments` and `run`
@@ -79,6 +92,8 @@ def _parser(chosen: str | None) -> argparse.ArgumentParser:
             name, help=command.help, description=command.help[:1].upper() + command.help[1:] + "."
         )
         if name == chosen:
+            if name in COMPILING:
+                sub.add_argument("--no-cache", action="store_true", help="compile everything anew, and keep nothing for the next time")
             _module(name).add_arguments(sub)
     return parser
 

@@ -26,6 +26,7 @@ from ..ops.ragged import Ragged
 from ..ops.registry import traits
 from ..ops.selected import SelectedRows
 from .bucketing import bucketed
+from .compile_cache import CACHE, label, named
 from .feeding import FeedRule, declared, ranges, rule_for, unknown_feed
 from .nan_check import Finite
 from .placement import OWN, REPLICATED, STACKED, Mesh, OneDevice, PerRank, Placement, per_rank
@@ -260,7 +261,9 @@ class Compiled:
         Where the ranks take turns, `feed` is a tuple of what each is fed, and `fetches` has a list for each rank.
         """
         if kind not in self._jitted:
-            body = self._bodies[kind]
+            name = label(op.type for op in self.step.ops)
+            CACHE.mend(name)
+            body = named(self._bodies[kind], name)
             options: dict[str, Any] = {"donate_argnums": () if kind.checked else (0,), "compiler_options": self.options}
             if kind.in_turn:
                 self._jitted[kind] = jax.jit(body, out_shardings=self._homes(kind), **options)
@@ -293,6 +296,7 @@ class Compiled:
             with ring.bound(ring.Ring(AXIS, count)):
                 return body(mutable, constant, feed, seed, step, jax.lax.axis_index(AXIS))
 
+        local = named(local, body.__name__)
         return self.where.spmd(local, (mutable, constant, batch, REPLICATED, REPLICATED), (mutable, extra, batch, *finite), **options)
 
     def _homes(self, kind: Kind) -> Any:

@@ -1,0 +1,228 @@
+"""What XLA compiled is kept in a folder of the user's, so that the next process does not compile it again (docs/cache.md).
+
+JAX has such a cache, and turns it on only where it is told to. This module tells it where nobody else did, when a program is
+about to be compiled, and looks after the folder: whose it is, how large it gets, and entries that are damaged. Whatever is wrong
+with it makes runs slower, never wrong, and is said once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import math
+import os
+import platform
+import sys
+import threading
+import time
+import uuid
+import warnings
+import zlib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jaxlib
+
+from ..base.flags import flag
+
+WORTH_KEEPING = 0.1  # seconds: what is compiled sooner is not worth a file
+PROBE = 1 << 20  # bytes that must fit, so that a full disk shows before an entry is cut off
+KEPT = 0.8  # of the bound, after the oldest entries went: so that not every process has to tidy up
+SUFFIX = "-cache"  # JAX's names are jit_<function>-<digest>-cache
+MINIMUM = "jax_persistent_cache_min_compile_time_secs"
+JAX_MINIMUM = 1.0  # what that is if nobody says otherwise
+
+
+class CompileCache:
+    """What this process knows of the cache. config: JAX's."""
+
+    def __init__(self, config: Any = jax.config) -> None:
+        self.folder: Path | None = None  # where it is, if it was turned on here
+        self._config = config
+        self._asked = False
+        self._told = False  # whether a damaged entry has been spoken of
+        self._lock = threading.Lock()
+
+    def turn_on(self) -> Path | None:
+        """Have JAX keep what it compiles, unless the user decided otherwise; returns the folder, or None.
+
+        Called before the first compilation of an executor, and does something the first time only. A cache that the user
+        configured in JAX stays as it is.
+        """
+        with self._lock:
+            if not self._asked:
+                self._asked = True
+                self.folder = self._turned_on()
+            return self.folder
+
+    def _turned_on(self) -> Path | None:
+        config, chosen = self._config, flag("FLAGS_compilation_cache_dir")
+        if not flag("FLAGS_compilation_cache") or not config.jax_enable_compilation_cache or config.jax_compilation_cache_dir is not None:
+            return None
+        try:
+            root = Path(chosen).expanduser() if chosen else user_folder() / "fluidjax" / "xla"
+            folder = root / version()
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not chosen:
+                _refuse_others(root)
+        except (OSError, RuntimeError) as reason:
+            _say(f"nothing that is compiled is kept for the next process: {reason}")
+            return None
+        if not _writes(folder):
+            config.update(MINIMUM, math.inf)  # JAX reads there all the same
+        else:
+            bound(root, flag("FLAGS_compilation_cache_mb") << 20)
+            if MINIMUM.upper() not in os.environ and getattr(config, MINIMUM) == JAX_MINIMUM:
+                config.update(MINIMUM, WORTH_KEEPING)
+        config.update("jax_compilation_cache_dir", str(folder))
+        return folder
+
+    def mend(self, name: str) -> None:
+        """Remove damaged entries of the function called `name`, so that it is compiled anew and they are written again.
+
+        JAX writes an entry in place, so a process that is killed, or a full disk, leaves a part of one, and that would stay:
+        JAX passes over what it cannot read, and never writes what is there.
+        """
+        for path in () if self.folder is None else self.folder.glob(f"jit_{name}-*{SUFFIX}"):
+            try:
+                if sound(path.read_bytes()):
+                    os.utime(path, (time.time(), path.stat().st_mtime))  # used now, also where the disk keeps no such times
+                    continue
+                path.unlink(missing_ok=True)
+            except OSError:
+                continue  # removed by another process, or not ours to change: then JAX passes over it
+            if not self._told:
+                self._told = True
+                _say(f"a damaged entry of the compilation cache was removed, and is compiled anew: {str(path)!r}")
+
+
+def user_folder() -> Path:
+    """Where the system has this user's caches. Raises RuntimeError where it knows no home."""
+    if os.environ.get("XDG_CACHE_HOME"):
+        return Path(os.environ["XDG_CACHE_HOME"])
+    if sys.platform == "win32" and os.environ.get("LOCALAPPDATA"):
+        return Path(os.environ["LOCALAPPDATA"])
+    return Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")
+
+
+def version() -> str:
+    """A folder's name: what else but the program decides whether an executable runs here, and as well as a new one.
+
+    JAX's own keys know its version and the compiler's options, but not the CPU's instructions (an executable for others
+    ends the process), nor among how many cores XLA divides the work, nor with what this Python compresses.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    facts = (jax.__version__, jaxlib.__version__, sys.version_info[:2], platform.machine(), platform.processor(), _instructions(), cores)
+    return f"jax-{jax.__version__}-{hashlib.sha256(repr(facts).encode()).hexdigest()[:12]}"
+
+
+def _instructions() -> list[str]:
+    """The lines of Linux that name the first CPU and what it can do; none elsewhere."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(errors="replace").split("\n\n")[0]
+    except OSError:
+        return []
+    return [line for line in text.splitlines() if line.startswith(("flags", "Features", "model name", "CPU part"))]
+
+
+def _refuse_others(root: Path) -> None:
+    """Raises PermissionError for a folder into which others may write: whoever can, runs code here."""
+    found = root.stat()
+    if hasattr(os, "geteuid") and found.st_uid != os.geteuid():
+        raise PermissionError(f"{str(root)!r} belongs to another user; set FLAGS_compilation_cache_dir to a folder of yours")
+    if os.name == "posix" and found.st_mode & 0o022:
+        raise PermissionError(f"others may write to {str(root)!r}; chmod go-w it, or set FLAGS_compilation_cache_dir")
+
+
+def _writes(folder: Path) -> bool:
+    """Whether an entry can be written; if not, that is said, and what is there already is used."""
+    probe = folder / f".probe-{uuid.uuid4().hex}"
+    try:
+        probe.write_bytes(bytes(PROBE))
+    except OSError as reason:
+        _say(f"what is compiled now is not kept in {str(folder)!r} for the next process: {reason.strerror or reason}")
+        return False
+    finally:
+        with contextlib.suppress(OSError):
+            probe.unlink(missing_ok=True)
+    return True
+
+
+def _say(sentence: str) -> None:
+    warnings.warn(f"{sentence} (FLAGS_compilation_cache=0 does without)", RuntimeWarning, stacklevel=3)
+
+
+# -- size --------------------------------------------------------------------------------------------------------------
+
+
+def bound(root: Path, most: int) -> None:
+    """Remove the entries below `root`, of all versions, that were not used for longest, if together they have more than `most` bytes."""
+    found: list[tuple[float, int, str]] = []
+    for path in _files(root):
+        with contextlib.suppress(OSError):  # another process removed it
+            facts = path.stat()
+            found.append((max(facts.st_atime, facts.st_mtime), facts.st_size, str(path)))
+    total = sum(size for _, size, _ in found)
+    if total <= most:
+        return
+    for _, size, oldest in sorted(found):
+        with contextlib.suppress(OSError):
+            os.unlink(oldest)
+        total -= size
+        if total <= KEPT * most:
+            break
+    for folder in root.iterdir():
+        with contextlib.suppress(OSError):
+            folder.rmdir()  # only if nothing is in it
+
+
+def _files(root: Path) -> Iterable[Path]:
+    return [Path(at) / name for at, _, names in os.walk(root) for name in names]
+
+
+# -- entries ---------------------------------------------------------------------------------------------------
+
+
+def label(kinds: Iterable[str]) -> str:
+    """What the function that runs ops of these types is called: by its name JAX's files tell which entries are its own."""
+    return f"step_{zlib.crc32(' '.join(kinds).encode()):08x}"
+
+
+def named(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The function under another name."""
+
+    def call(*args: Any) -> Any:
+        return fn(*args)
+
+    call.__name__ = call.__qualname__ = name
+    return call
+
+
+def sound(entry: bytes) -> bool:
+    """Whether an entry can be decompressed whole."""
+    expand, error = (zlib.decompress, zlib.error) if not entry.startswith(b"\x28\xb5\x2f\xfd") else _zstandard()
+    try:
+        return len(expand(entry)) > 0
+    except error:
+        return False
+
+
+def _zstandard() -> tuple[Callable[[bytes], bytes], Any]:
+    """How JAX expands what it compressed by zstandard; without that, this process reads no such entry."""
+    try:
+        from compression import zstd  # type: ignore[import-not-found,unused-ignore]  # of Python 3.14
+
+        return zstd.decompress, zstd.ZstdError
+    except ImportError:
+        pass
+    try:
+        import zstandard  # type: ignore[import-not-found,unused-ignore]
+
+        return zstandard.ZstdDecompressor().decompress, zstandard.ZstdError
+    except ImportError:
+        return (lambda entry: entry), ValueError
+
+
+CACHE = CompileCache()  # of this process
