@@ -111,10 +111,11 @@ class OpDesc:
         """Indices of the blocks that its attributes point at."""
         found: list[int] = []
         for value in self.attrs.values():
-            if isinstance(value, BlockRef):
+            kind = type(value)
+            if kind is tuple:
+                found += [v.idx for v in value if type(v) is BlockRef]
+            elif kind is BlockRef:
                 found.append(value.idx)
-            elif isinstance(value, tuple):
-                found.extend(v.idx for v in value if isinstance(v, BlockRef))
         return tuple(found)
 
 

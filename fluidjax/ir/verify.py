@@ -75,6 +75,7 @@ class _Checker:
         self.defs: dict[str, OpDefLike] = {}
         self.slots: dict[tuple[str, bool], dict[str, SlotLike]] = {}
         self.needed: dict[tuple[str, bool], tuple[str, ...]] = {}  # names of slots that hold a variable
+        self.sound: set[str] = set()  # names of attributes that were looked at
         self.uids: dict[int, tuple[int, int]] = {}
         self.scopes: list[list[dict[str, VarDesc]]] = []
 
@@ -145,7 +146,11 @@ class _Checker:
                     if not any(name in vars for vars in scope) and not ((idx or op.blocks) and _is_grad(name)):
                         self.undeclared(idx, at, slot, name)
         for name, value in op.attrs.items():
-            if problem := _name_problem(name) or (type(value) not in _PLAIN and self.attr_problem(idx, value)):
+            if name not in self.sound:
+                if problem := _name_problem(name):
+                    self.fail(idx, at, f"attribute {name!r} {problem}")
+                self.sound.add(name)
+            if type(value) not in _PLAIN and (problem := self.attr_problem(idx, value)):
                 self.fail(idx, at, f"attribute {name!r} {problem}")
         if self.lookup:
             self.definition(idx, at, op, self.lookup)

@@ -230,15 +230,21 @@ def replaces(block: BlockDesc, op: OpDesc) -> tuple[str, ...]:
 
     A tensor array keeps its other entries, and the blocks of an op may not run, so such writes replace nothing.
     """
-    if op.blocks:
-        return ()
-    return tuple(n for n in op.writes if n not in block.vars or block.vars[n].kind != "LOD_TENSOR_ARRAY")
+    return () if op.blocks else tuple(_replaced(block, op))
+
+
+def _replaced(block: BlockDesc, op: OpDesc) -> Iterator[str]:
+    """Such names of an op without blocks."""
+    return (n for n in op.writes if n not in block.vars or block.vars[n].kind != "LOD_TENSOR_ARRAY")
 
 
 def step_back(desc: ProgramDesc, op: OpDesc, needed: set[str]) -> None:
     """From the names whose values are needed after `op`, an op of block 0 that runs, to those needed before it; in place."""
-    needed.difference_update(replaces(desc.blocks[0], op))
-    needed.update(reads_with_subblocks(desc, op) if op.blocks else op.reads)
+    if op.blocks:
+        needed.update(reads_with_subblocks(desc, op))
+    else:
+        needed.difference_update(_replaced(desc.blocks[0], op))
+        needed.update(op.reads)
 
 
 class Liveness:
