@@ -65,5 +65,5 @@ clean:
 $(VENV)/.with-%: pyproject.toml
 	@test -n '$(PYTHON)' || { echo 'no Python 3.11 or later with venv and ensurepip was found; install one, or name it: make PYTHON=...' >&2; exit 1; }
 	@test -x $(VENV)/bin/pip || $(PYTHON) -m venv --clear $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --editable '.[$*]'
+	$(VENV)/bin/python -m pip install --quiet --no-compile --editable '.[$*]'
 	@touch $@
