@@ -89,6 +89,21 @@ def img_conv_group(
     return layers.pool2d(out, pool_size=pool_size, pool_type=pool_type, pool_stride=pool_stride, use_cudnn=use_cudnn)
 
 
+def sequence_conv_pool(
+    input: Variable,
+    num_filters: int,
+    filter_size: int,
+    param_attr: Any = None,
+    act: str | None = "sigmoid",
+    pool_type: str = "max",
+    bias_attr: Any = None,
+) -> Variable:
+    """sequence_conv, then sequence_pool; arguments as in those."""
+    variable(input, "input", "sequence_conv_pool", ("float32", "float64"))
+    rows = layers.sequence_conv(input, num_filters, filter_size, bias_attr=bias_attr, param_attr=param_attr, act=act)
+    return layers.sequence_pool(rows, pool_type)
+
+
 def glu(input: Variable, dim: int = -1) -> Variable:
     """Gated linear unit: a * sigmoid(b), a and b the halves of `input` along `dim`."""
     variable(input, "input", "glu", ("float16", "float32", "float64"))
@@ -145,7 +160,7 @@ def _join_heads(x: Variable, heads: int) -> Variable:
     return layers.reshape(moved, [moved.shape[0], moved.shape[1], math.prod(moved.shape[2:])])
 
 
-__all__ = ["glu", "img_conv_group", "scaled_dot_product_attention", "simple_img_conv_pool"]
+__all__ = ["glu", "img_conv_group", "scaled_dot_product_attention", "sequence_conv_pool", "simple_img_conv_pool"]
 
 if not TYPE_CHECKING:
     __getattr__ = reporter("fluid.nets", __all__)

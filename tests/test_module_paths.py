@@ -117,8 +117,7 @@ def test_function_and_module_of_one_name(shim):
     ("call", "told"),
     [
         (lambda: fluidjax.profiler, "fluid.profiler: its profiler is not there; use jax.profiler.trace"),
-        (lambda: fluidjax.layers.sequence_conv, "fluid.layers.sequence_conv is a sequence layer that is not there"),
-        (lambda: fluidjax.nets.sequence_conv_pool, "needs the layer sequence_conv, which is not there"),
+        (lambda: fluidjax.layers.filter_by_instag, "fluid.layers.filter_by_instag is a sequence layer that is not there"),
         (lambda: fluidjax.optimizer.RecomputeOptimizer, "fluid.optimizer.RecomputeOptimizer is not there"),
         (lambda: fluidjax.layers.softmaxx, r"fluid.layers has no 'softmaxx' \(did you mean 'softmax'\?\)"),
         (lambda: fluidjax.layers.nothing_like_it, "fluid.layers has no 'nothing_like_it'$"),

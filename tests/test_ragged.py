@@ -431,5 +431,6 @@ def test_two_levels():
     np.testing.assert_allclose(np.array(a), sums)
     np.testing.assert_allclose(b, [sums[:2].max(0), np.zeros(4), sums[2]])
     np.testing.assert_allclose(c, np.asarray(b)[[0, 0, 2]])
-    with pytest.raises(UnsupportedError, match="takes an X without LoD: repeating whole sequences makes a size that depends on"):
-        run([layers.sequence_expand(words, x, ref_level=1)], {"x": fed}, numpy=False)
+    (d,) = run([layers.sequence_expand(words, x, ref_level=0)], {"x": fed}, numpy=False)
+    assert d.lod() == [[0, 2, 4, 5]]
+    np.testing.assert_allclose(np.array(d), sums[[0, 1, 0, 1, 2]])

@@ -95,7 +95,6 @@ NAMES: dict[str, str] = {
         "is_compiled_with_mkldnn loaded_var_suffix".split(),
         "is not there",
     ),
-    "sequence_conv_pool": "needs the layer sequence_conv, which is not there",
 }
 
 

@@ -28,7 +28,10 @@ from . import (
     random,
     reduce,
     resize,
+    rnn_units,
     sequence,
+    sequence_metric,
+    sequence_rows,
     tensor,
     vision,
 )
@@ -54,7 +57,10 @@ from .pool import *  # noqa: F403
 from .random import *  # noqa: F403
 from .reduce import *  # noqa: F403
 from .resize import *  # noqa: F403
+from .rnn_units import *  # noqa: F403
 from .sequence import *  # noqa: F403
+from .sequence_metric import *  # noqa: F403
+from .sequence_rows import *  # noqa: F403
 from .tensor import *  # noqa: F403
 from .vision import *  # noqa: F403
 
@@ -76,7 +82,10 @@ __all__ += pool.__all__
 __all__ += random.__all__
 __all__ += reduce.__all__
 __all__ += resize.__all__
+__all__ += rnn_units.__all__
 __all__ += sequence.__all__
+__all__ += sequence_metric.__all__
+__all__ += sequence_rows.__all__
 __all__ += tensor.__all__
 __all__ += vision.__all__
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..base.absent import reporter
@@ -270,10 +271,66 @@ def sigmoid_focal_loss(
     return append(LayerHelper("sigmoid_focal_loss"), inputs, {"Out": x.dtype}, {"gamma": gamma, "alpha": alpha})
 
 
+@located
+def warpctc(
+    input: Variable,
+    label: Variable,
+    blank: int = 0,
+    norm_by_times: bool = False,
+    input_length: Variable | None = None,
+    label_length: Variable | None = None,
+) -> Variable:
+    """The CTC loss of each sequence, [N, 1]: -log of the probability that input says label.
+
+    input: unscaled scores [rows, classes + 1] and label: int32 [rows, 1], one LoD level; or [T, N, classes + 1] and [N, L] with
+    input_length and label_length [N], int64. norm_by_times: the gradient is divided by the number of steps. See the op warpctc.
+    """
+    variable(input, "input", "warpctc", ("float32",))
+    variable(label, "label", "warpctc", ("int32",))
+    helper = LayerHelper("warpctc", input=input)
+    inputs = {"Logits": [input], "Label": [label]}
+    if input_length is not None and label_length is not None:
+        inputs["LogitsLength"] = [variable(input_length, "input_length", "warpctc", ("int64",))]
+        inputs["LabelLength"] = [variable(label_length, "label_length", "warpctc", ("int64",))]
+    loss = helper.create_variable_for_type_inference(input.dtype)
+    grad = helper.create_variable_for_type_inference(input.dtype)
+    append(helper, inputs, {"WarpCTCGrad": grad, "Loss": loss}, {"blank": blank, "norm_by_times": norm_by_times})
+    return loss
+
+
+@located
+def edit_distance(
+    input: Variable,
+    label: Variable,
+    normalized: bool = True,
+    ignored_tokens: Sequence[int] | None = None,
+    input_length: Variable | None = None,
+    label_length: Variable | None = None,
+) -> tuple[Variable, Variable]:
+    """The edit distance of each sequence of input to that of label, [N, 1], over label's length if normalized; and N, [1].
+
+    input, label: int64 [rows, 1], one LoD level; or [N, T] with their lengths [N]. ignored_tokens do not count.
+    """
+    variable(input, "input", "edit_distance", ("int64",))
+    variable(label, "label", "edit_distance", ("int64",))
+    helper = LayerHelper("edit_distance", input=input)
+    if ignored_tokens is not None and len(ignored_tokens) > 0:
+        erased = [helper.create_variable_for_type_inference("int64") for _ in range(2)]
+        for given, out in zip((input, label), erased, strict=True):
+            append(helper, {"X": [given]}, {"Out": out}, {"tokens": list(ignored_tokens)}, kind="sequence_erase")
+        input, label = erased
+    inputs = {"Hyps": [input], "Refs": [label]}
+    if input_length is not None and label_length is not None:
+        inputs.update(HypsLength=[input_length], RefsLength=[label_length])
+    out, count = append(helper, inputs, {"Out": "int64", "SequenceNum": "int64"}, {"normalized": normalized})
+    return out, count
+
+
 __all__ = [
     "bpr_loss",
     "cross_entropy",
     "dice_loss",
+    "edit_distance",
     "huber_loss",
     "kldiv_loss",
     "label_smooth",
@@ -288,6 +345,7 @@ __all__ = [
     "softmax_with_cross_entropy",
     "square_error_cost",
     "teacher_student_sigmoid_loss",
+    "warpctc",
 ]
 
 if not TYPE_CHECKING:

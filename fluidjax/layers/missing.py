@@ -10,16 +10,14 @@ _GROUPS: tuple[tuple[str, str], ...] = (
     ),
     (
         "is a sequence layer that is not there",
-        "sequence_conv sequence_enumerate sequence_reshape sequence_scatter sequence_slice sequence_unpad "
-        "ctc_greedy_decoder edit_distance warpctc chunk_eval row_conv filter_by_instag",
+        "filter_by_instag",
     ),
-    ("is not there; unfold cuts the same windows of images of one size", "im2sequence"),
     (
         "is a recurrent layer or a decoder, which are not there; use dynamic_gru or dynamic_lstm, or unroll the "
         "steps with fc and the elementwise layers",
         "BasicDecoder BeamSearchDecoder DecodeHelper Decoder GRUCell GreedyEmbeddingHelper LSTMCell RNNCell "
         "SampleEmbeddingHelper TrainingHelper beam_search beam_search_decode dynamic_decode "
-        "dynamic_lstmp gru_unit lstm lstm_unit rnn",
+        "lstm rnn",
     ),
     (
         "belongs to object detection, which is not there",

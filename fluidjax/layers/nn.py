@@ -36,11 +36,14 @@ from .random import *  # noqa: F403
 from .reduce import *  # noqa: F403
 from .resize import *  # noqa: F403
 from .sequence import crf_decoding, linear_chain_crf, lod_append, lod_reset
+from .sequence_metric import chunk_eval, ctc_greedy_decoder
+from .sequence_rows import im2sequence, row_conv
 from .tensor import diag_embed
 from .vision import *  # noqa: F403
 
 __all__ = [
-    "autoincreased_step_counter", "crf_decoding", "diag_embed", "linear_chain_crf", "lod_append", "lod_reset", "mean_iou",
+    "autoincreased_step_counter", "chunk_eval", "crf_decoding", "ctc_greedy_decoder", "diag_embed", "im2sequence",
+    "linear_chain_crf", "lod_append", "lod_reset", "mean_iou", "row_conv",
 ]  # fmt: skip
 __all__ += activation.__all__
 __all__ += conv.__all__

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 from ..base.absent import reporter
 from .index import gather_tree
 from .missing import HINTS
+from .rnn_units import dynamic_lstmp, gru_unit, lstm_unit
 from .sequence import dynamic_gru, dynamic_lstm
 
-__all__ = ["dynamic_gru", "dynamic_lstm", "gather_tree"]
+__all__ = ["dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "gather_tree", "gru_unit", "lstm_unit"]
 
 if not TYPE_CHECKING:
     __getattr__ = reporter("fluid.layers.rnn", __all__, HINTS)

@@ -16,10 +16,19 @@ from .sequence import (
     sequence_reverse,
     sequence_softmax,
 )
+from .sequence_rows import (
+    sequence_conv,
+    sequence_enumerate,
+    sequence_reshape,
+    sequence_scatter,
+    sequence_slice,
+    sequence_unpad,
+)
 
 __all__ = [
-    "sequence_concat", "sequence_expand", "sequence_expand_as", "sequence_first_step", "sequence_last_step",
-    "sequence_mask", "sequence_pad", "sequence_pool", "sequence_reverse", "sequence_softmax",
+    "sequence_concat", "sequence_conv", "sequence_enumerate", "sequence_expand", "sequence_expand_as", "sequence_first_step",
+    "sequence_last_step", "sequence_mask", "sequence_pad", "sequence_pool", "sequence_reshape", "sequence_reverse",
+    "sequence_scatter", "sequence_slice", "sequence_softmax", "sequence_unpad",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

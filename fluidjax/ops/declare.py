@@ -70,6 +70,7 @@ def op(
     grad_outs: str | None = None,
     grad_type: str | None = None,
     when: Mapping[str, str] | None = None,
+    needs: Mapping[str, str] | None = None,
     inplace: Mapping[str, str] | None = None,
     infer: Callable[..., Any] | None = None,
     attrs: Mapping[str, Attr] | None = None,
@@ -83,7 +84,7 @@ def op(
     nograd: input slots that never get a gradient (labels, running statistics).
     grad_outs: outputs whose gradients the gradient op takes; default all but the intermediate ones.
     grad_type: the gradient op's type; default ``<kind>_grad``.
-    when: slot of the gradient op -> the condition that it is there for, as in GradDef.
+    when, needs: slots of the gradient op that are not always there, as in GradDef.
     inplace: output slot -> input slot that Paddle writes in place (``{"MeanOut": "Mean"}``).
     attrs: further attributes, for a function that takes ``**attrs`` because Python reserves a name (``lambda``).
     infer: own shape rule, see infer.py; default runs the function under jax.eval_shape.
@@ -100,7 +101,8 @@ def op(
             )
         )
         if grad is not None:
-            graddef = replace(plain_graddef(definition, grad, nograd, grad_outs, grad_type), when=FrozenMap(when or {}))
+            plain = plain_graddef(definition, grad, nograd, grad_outs, grad_type)
+            graddef = replace(plain, when=FrozenMap(when or {}), needs=FrozenMap(needs or {}))
             add_grad(definition, graddef, vjp_rule(definition, graddef), derived=True)
         return fn
 

@@ -39,6 +39,7 @@ def grad_of(
     gives: Mapping[str, str] | None = None,
     when: Mapping[str, str] | None = None,
     needs: Mapping[str, str] | None = None,
+    ragged: str = "",
     **traits: Unpack[Given],
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare the gradient op of `kind` by hand.
@@ -51,7 +52,8 @@ def grad_of(
     wiring: further input slots, name -> origin, where Paddle's name is not the origin (``{"DDX": "X@GRAD@GRAD"}``,
     the function's parameter then is ``DDX``). gives: output slot -> forward slot, where the names are not ``X@GRAD``.
     when: input slot -> the condition that it is there for, needs: output slot -> the input slot without which there is
-    none, as in GradDef. traits: what else the gradient op is, see traits.py.
+    none, as in GradDef. ragged: outputs of the forward op that the function takes as they are, with their LoD. traits: what else
+    the gradient op is, see traits.py.
     """
 
     def declare(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -64,21 +66,22 @@ def grad_of(
             FrozenMap(when or {}),
             FrozenMap(needs or {}),
         )
-        add_grad(fwd, graddef, _hand_rule(fn, graddef), inspect.getdoc(fn) or "", traits=Traits(**traits))
+        add_grad(fwd, graddef, _hand_rule(fn, graddef), inspect.getdoc(fn) or "", traits=Traits(**traits), ragged=ragged)
         return fn
 
     return declare
 
 
 def add_grad(
-    fwd: OpDef, graddef: GradDef, rule: Callable[..., Any], doc: str = "", derived: bool = False, traits: Traits | None = None
+    fwd: OpDef, graddef: GradDef, rule: Callable[..., Any], doc: str = "", derived: bool = False, traits: Traits | None = None,
+    ragged: str = "",
 ) -> None:
     """Register the gradient op that `graddef` describes and tie it to its forward op."""
     by_name = {s.name: s for s in [*fwd.inputs, *fwd.outputs]}
 
     def slot(name: str, origin: str) -> Slot:
         base = by_name.get(origin) or by_name[origin.removesuffix(GRAD)]
-        return Slot(name, many=base.many, optional=True, ragged=base.ragged and not origin.endswith(GRAD))
+        return Slot(name, many=base.many, optional=True, ragged=(base.ragged and not origin.endswith(GRAD)) or origin in ragged.split())
 
     REGISTRY[fwd.type] = replace(fwd, grad=graddef)
     register(

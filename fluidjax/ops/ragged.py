@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 from typing import Any
 
 import jax
@@ -84,6 +85,26 @@ class Ragged:
 def segments(offsets: Any, count: int) -> Any:
     """For 0, 1, ... count - 1 the sequence that holds it: [count] integers; N for what lies behind the last."""
     return jnp.searchsorted(offsets[1:], jnp.arange(count, dtype=jnp.int32), side="right", method="scan_unrolled")
+
+
+_MADE = count()
+
+
+def bounded(rows: Any, offsets: Any, longest: int) -> Ragged:
+    """A value of one LoD level whose sizes are data: fewer true rows than `rows` has room for. No other has its key.
+
+    rows: [capacity, ...], behind the true ones copies of true ones, or anything finite. longest: no sequence is longer.
+    """
+    return Ragged(rows, (jnp.asarray(offsets, jnp.int32),), (longest,), ("made", next(_MADE)), padded=True)
+
+
+def chosen(x: Ragged, keep: Any) -> Ragged:
+    """The rows of one LoD level that `keep` [capacity] names, in their sequences."""
+    keep = keep & x.kept()
+    ends = jnp.cumsum(keep, dtype=jnp.int32)
+    offsets = jnp.concatenate([jnp.zeros((1,), jnp.int32), ends])[x.offsets[-1]]
+    at = jnp.searchsorted(ends, jnp.arange(1, x.capacity + 1, dtype=jnp.int32), method="scan_unrolled")
+    return bounded(jnp.take(x.rows, at, axis=0, mode="clip"), offsets, x.longest[-1])
 
 
 def rows_of(value: Any) -> Any:

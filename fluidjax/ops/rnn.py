@@ -37,13 +37,14 @@ ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
-def _activation(op_type: str, name: str) -> Callable[[Any], Any]:
+def activation_of(op_type: str, name: str) -> Callable[[Any], Any]:
+    """The function of that name. Raises EnforceNotMet for another name."""
     if name not in ACTIVATIONS:
         raise EnforceNotMet(f"op '{op_type}' knows no activation {name!r}; it knows {', '.join(ACTIVATIONS)}")
     return ACTIVATIONS[name]
 
 
-def _state(op_type: str, slot: str, value: Array | None, x: Ragged, width: int) -> Any:
+def first_state(op_type: str, slot: str, value: Array | None, x: Ragged, width: int) -> Any:
     """The first state, [N, width]: 0 where none is given."""
     if value is None:
         return jnp.zeros((x.sequences, width), x.dtype)
@@ -54,7 +55,7 @@ def _state(op_type: str, slot: str, value: Array | None, x: Ragged, width: int) 
     return value
 
 
-def _scan(x: Ragged, reverse: bool, state: Any, step: Callable[[Any, Any], tuple[Any, Any]]) -> Any:
+def scanned(x: Ragged, reverse: bool, state: Any, step: Callable[[Any, Any], tuple[Any, Any]]) -> Any:
     """`step(state, rows [N, ...]) -> (state, outputs)` along all sequences; the outputs as packed rows."""
 
     def one(state: Any, given: Any) -> tuple[Any, Any]:
@@ -66,8 +67,8 @@ def _scan(x: Ragged, reverse: bool, state: Any, step: Callable[[Any, Any], tuple
     return jax.tree.map(lambda c: pack(x, jnp.moveaxis(c, 0, 1), reverse), cells)
 
 
-def _batched(x: Ragged, rows: Any, reverse: bool) -> Ragged:
-    """Packed rows in the order of Paddle's batches. Sequences of equal length keep their order."""
+def batch_places(x: Ragged, reverse: bool) -> Any:
+    """Where each packed row stands in the order of Paddle's batches, [capacity]. Sequences of equal length keep their order."""
     lengths = x.lengths
     order = jnp.argsort(-lengths, stable=True)
     rank = jnp.zeros_like(order).at[order].set(jnp.arange(order.shape[0], dtype=order.dtype))
@@ -75,12 +76,17 @@ def _batched(x: Ragged, rows: Any, reverse: bool) -> Ragged:
     alive = jnp.sum(steps < lengths[:, None], 0, dtype=jnp.int32)
     begin = jnp.cumsum(alive) - alive
     number = jnp.arange(x.capacity, dtype=jnp.int32)
-    if x.sequences and x.longest[-1]:
-        sequence = jnp.minimum(x.sequence(), x.sequences - 1)
-        at = x.offsets[-1][sequence + 1] - 1 - number if reverse else number - x.offsets[-1][sequence]
-        target = begin[jnp.clip(at, 0, x.longest[-1] - 1)] + rank[sequence].astype(jnp.int32)
-        number = jnp.where(x.kept(), target, number)
-    return x.with_rows(jnp.zeros_like(rows).at[number].set(rows), bare=True)
+    if not (x.sequences and x.longest[-1]):
+        return number
+    sequence = jnp.minimum(x.sequence(), x.sequences - 1)
+    at = x.offsets[-1][sequence + 1] - 1 - number if reverse else number - x.offsets[-1][sequence]
+    target = begin[jnp.clip(at, 0, x.longest[-1] - 1)] + rank[sequence].astype(jnp.int32)
+    return jnp.where(x.kept(), target, number)
+
+
+def batched(x: Ragged, rows: Any, reverse: bool) -> Ragged:
+    """Packed rows in the order of Paddle's batches."""
+    return x.with_rows(jnp.zeros_like(rows).at[batch_places(x, reverse)].set(rows), bare=True)
 
 
 def _gru_specs(Input: Spec, H0: Spec | None, Weight: Spec, Bias: Spec | None, **_: Any) -> tuple[Spec, ...]:
@@ -105,14 +111,14 @@ def gru(
 ):  # fmt: skip
     """Hidden[t] = (1 - u) * h + u * c; with origin_mode u * h + (1 - u) * c, where h = Hidden[t - 1] (H0, or 0, at first).
 
-    u, r = gate_activation(x[:2D] + h @ Wg), c = activation(x[2D:] + (r * h) @ Wc), x = Input[t] + Bias. Input [rows, 3D], one
+    u, r = gateactivation_of(x[:2D] + h @ Wg), c = activation(x[2D:] + (r * h) @ Wc), x = Input[t] + Bias. Input [rows, 3D], one
     LoD level; H0 [N, D]; Bias [1, 3D]. Weight [D, 3D] holds, as flat memory, Wg [D, 2D] and behind it Wc [D, D].
     """
     x = sequences_of("gru", "Input", Input, 1)
     width = Weight.shape[0]
     flat = Weight.reshape(-1)
     gates, candidate = flat[: 2 * width * width].reshape(width, 2 * width), flat[2 * width * width :].reshape(width, width)
-    gate, act = _activation("gru", gate_activation), _activation("gru", activation)
+    gate, act = activation_of("gru", gate_activation), activation_of("gru", activation)
 
     def step(h: Any, rows: Any) -> tuple[Any, Any]:
         u, r = jnp.split(gate(rows[:, : 2 * width] + h @ gates), 2, 1)
@@ -122,8 +128,8 @@ def gru(
         return new, (jnp.concatenate([u, r, c], 1), reset, new)
 
     biased = x if Bias is None else x.with_rows(x.rows + Bias.reshape(1, -1))
-    outputs = _scan(biased, is_reverse, _state("gru", "H0", H0, x, width), step)
-    return *(_batched(x, rows, is_reverse) for rows in outputs), x.with_rows(outputs[2])
+    outputs = scanned(biased, is_reverse, first_state("gru", "H0", H0, x, width), step)
+    return *(batched(x, rows, is_reverse) for rows in outputs), x.with_rows(outputs[2])
 
 
 def _lstm_specs(Input: Spec, H0: Spec | None, C0: Spec | None, Weight: Spec, Bias: Spec, **_: Any) -> tuple[Spec, ...]:
@@ -148,10 +154,10 @@ def lstm(
     is_reverse: bool = False, gate_activation: str = "sigmoid", cell_activation: str = "tanh",
     candidate_activation: str = "tanh",
 ):  # fmt: skip
-    """Hidden[t] = o * cell_activation(Cell[t]), Cell[t] = a * i + f * c, where h, c = Hidden, Cell[t - 1] (H0, C0, or 0, at first).
+    """Hidden[t] = o * cellactivation_of(Cell[t]), Cell[t] = a * i + f * c, where h, c = Hidden, Cell[t - 1] (H0, C0, or 0, at first).
 
-    The four parts of Input[t] + Bias + h @ Weight give, in this order, a = candidate_activation(.), i, f, o =
-    gate_activation(.); with peepholes i and f also add wi * c and wf * c, and o adds wo * Cell[t]. Input [rows, 4D], one LoD
+    The four parts of Input[t] + Bias + h @ Weight give, in this order, a = candidateactivation_of(.), i, f, o =
+    gateactivation_of(.); with peepholes i and f also add wi * c and wf * c, and o adds wo * Cell[t]. Input [rows, 4D], one LoD
     level; H0, C0 [N, D]; Weight [D, 4D]; Bias [1, 4D], with peepholes [1, 7D] = bias, wi, wf, wo.
     """
     x = sequences_of("lstm", "Input", Input, 1)
@@ -160,8 +166,8 @@ def lstm(
     if bias.shape[0] != (7 if use_peepholes else 4) * width:
         raise EnforceNotMet(f"op 'lstm' takes a Bias of {7 if use_peepholes else 4} * {width} numbers, not {bias.shape[0]}")
     wi, wf, wo = jnp.split(bias[4 * width :], 3) if use_peepholes else (0, 0, 0)
-    gate, act = _activation("lstm", gate_activation), _activation("lstm", candidate_activation)
-    cell_act = _activation("lstm", cell_activation)
+    gate, act = activation_of("lstm", gate_activation), activation_of("lstm", candidate_activation)
+    cell_act = activation_of("lstm", cell_activation)
 
     def step(state: Any, rows: Any) -> tuple[Any, Any]:
         h, c = state
@@ -172,7 +178,7 @@ def lstm(
         shown = cell_act(cell)
         return (o * shown, cell), (o * shown, cell, jnp.concatenate([a, i, f, o], 1), shown)
 
-    first = _state("lstm", "H0", H0, x, width), _state("lstm", "C0", C0, x, width)
+    first = first_state("lstm", "H0", H0, x, width), first_state("lstm", "C0", C0, x, width)
     biased = x.with_rows(x.rows + bias[: 4 * width])
-    hidden, cell, gates, shown = _scan(biased, is_reverse, first, step)
-    return x.with_rows(hidden), x.with_rows(cell), _batched(x, gates, is_reverse), _batched(x, shown, is_reverse)
+    hidden, cell, gates, shown = scanned(biased, is_reverse, first, step)
+    return x.with_rows(hidden), x.with_rows(cell), batched(x, gates, is_reverse), batched(x, shown, is_reverse)

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import EnforceNotMet, MixesRows, ShapeError, UnsupportedError
 from .concrete import known
 from .infer import Spec
-from .ragged import Ragged, filled, mask, pack, rows_of, segments, sequences_of, view
+from .ragged import Ragged, bounded, filled, mask, pack, rows_of, segments, sequences_of, view
 from .registry import Array, Ints, grad_of, op
 from .traits import Attrs, knows_rows
 
@@ -126,12 +126,15 @@ def _expand_spec(X: Spec, Y: Spec, **_: Any) -> Spec:
     return Spec((-1, *X.shape[1:]), X.dtype)
 
 
-@op(outs="Out", grad="X Y", nograd="Y", infer=_expand_spec, rows=knows_rows())
-def sequence_expand(X: Array | Ragged, Y: Ragged, *, ref_level: int = -1):
-    """Out = row n of X, as often as sequence n of level ref_level of Y is long. X [N, ...] without LoD.
+def _expanded_level(levels: Mapping[str, int], attrs: Attrs) -> dict[str, int]:
+    return {"Out": levels["X"]}
 
-    Out has no LoD, as in 1.8.5; sequence_expand_as gives it one. Raises UnsupportedError for an X with a LoD: the size of
-    Out would depend on data.
+
+@op(outs="Out", grad="X Y", nograd="Y", infer=_expand_spec, rows=knows_rows(_expanded_level))
+def sequence_expand(X: Array | Ragged, Y: Ragged, *, ref_level: int = -1):
+    """Out = row n of X, or sequence n where X has a LoD level, as often as sequence n of level ref_level of Y is long.
+
+    Out of an X [N, ...] without LoD has none, as in 1.8.5; sequence_expand_as gives it one. Else it has a LoD of one level.
     """
     y = sequences_of("sequence_expand", "Y", Y)
     levels = len(y.offsets)
@@ -140,17 +143,35 @@ def sequence_expand(X: Array | Ragged, Y: Ragged, *, ref_level: int = -1):
     level = levels - 1 if ref_level == -1 else ref_level
     offsets, last = y.offsets[level], level == levels - 1
     count = y.capacity if last else y.offsets[level + 1].shape[0] - 1
+    if isinstance(X, Ragged) and not X.bare:
+        return _repeated_sequences(sequences_of("sequence_expand", "X", X, 1), offsets, count, y.longest[level], y.padded and last)
     rows = _repeated("sequence_expand", X, offsets, count)
     key = y.key if levels == 1 else ("level", level, y.key)
     return Ragged(rows, (offsets,), (y.longest[level],), key, y.padded, bare=True)
 
 
+def _repeated_sequences(x: Ragged, times: Any, count: int, most: int, unsure: bool) -> Ragged:
+    """Sequence n of x as often as `times` (offsets) says; `count` sequences in all, none more than `most` times."""
+    if unsure:
+        raise MixesRows("op 'sequence_expand' of an X with a LoD must know how many sequences it makes")
+    if times.shape[0] - 1 != x.sequences:
+        raise EnforceNotMet(
+            f"op 'sequence_expand' takes an X with {times.shape[0] - 1} sequences, as many as Y has, but it has {x.sequences}"
+        )
+    source = jnp.minimum(segments(times, count), max(x.sequences - 1, 0))
+    lengths = x.lengths[source] if x.sequences else jnp.zeros((count,), jnp.int32)
+    offsets = jnp.concatenate([jnp.zeros((1,), jnp.int32), jnp.cumsum(lengths, dtype=jnp.int32)])
+    capacity = min(x.capacity * most, x.longest[0] * count)
+    if not capacity or not count:
+        return bounded(jnp.zeros((capacity, *x.rows.shape[1:]), x.dtype), offsets, x.longest[0])
+    at = jnp.arange(capacity, dtype=jnp.int32)
+    sequence = jnp.minimum(segments(offsets, capacity), count - 1)
+    row = x.offsets[0][source[sequence]] + at - offsets[sequence]
+    return bounded(jnp.take(x.rows, row, axis=0, mode="clip"), offsets, x.longest[0])
+
+
 def _repeated(op_type: str, X: Any, offsets: Any, count: int) -> Any:
     n = offsets.shape[0] - 1
-    if isinstance(X, Ragged) and not X.bare:
-        raise UnsupportedError(
-            f"op '{op_type}' takes an X without LoD: repeating whole sequences makes a size that depends on data; pool them first"
-        )
     if isinstance(X, Ragged) and X.padded:
         raise MixesRows(f"op '{op_type}' takes X row by row with the sequences of Y")
     x = rows_of(X)

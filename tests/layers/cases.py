@@ -471,6 +471,36 @@ SEQUENCES = {
     "ragged": "[L.softmax(s(-1, 3)), L.transpose(s(-1, 3), [1, 0]), L.reduce_sum(s(-1, 3), dim=1), L.mean(s(-1, 3)), L.reshape(s(-1, 4), [0, 2, 2]), s(-1, 3) * 2.0 + s(-1, 3), L.dropout(s(-1, 3), 0.5)]",
 }
 CASES.update(SEQUENCES)
+RECURRENCES = {
+    "gru_unit": "L.gru_unit(f(-1, 12), f(-1, 4), 12)",
+    "gru_unit args": "L.gru_unit(f(-1, 12), f(-1, 4), 12, P(name='w'), False, origin_mode=True)",
+    "gru_unit bias": "L.gru_unit(d(-1, 12), d(-1, 4), 12, bias_attr=P(name='b'))",
+    "lstm_unit": "L.lstm_unit(f(-1, 3), f(-1, 4), f(-1, 4))",
+    "lstm_unit args": "L.lstm_unit(f(-1, 3), f(-1, 4), f(-1, 4), 1.5, P(name='w'), P(name='b'), name='my')",
+    "dynamic_lstmp": "L.dynamic_lstmp(s(-1, 16), 16, 5)",
+    "dynamic_lstmp args": "L.dynamic_lstmp(s(-1, 16), 16, 5, None, P(name='b'), use_peepholes=False, is_reverse=True, proj_activation='relu', cell_clip=2.5, proj_clip=1.5, name='my')",
+    "sequence_conv": "L.sequence_conv(s(-1, 4), 5)",
+    "sequence_conv args": "L.sequence_conv(s(-1, 4), 5, 4, padding_start=-3, bias_attr=False, param_attr=P(name='w'), act='tanh', name='my')",
+    "row_conv": "L.row_conv(s(-1, 4), 2, P(name='w'), 'relu')",
+    "sequence_slice": "L.sequence_slice(s(-1, 3), i(-1, 1), i(-1, 1), name='my')",
+    "sequence_unpad": "[L.sequence_unpad(f(-1, 5, 3), i(-1)), L.sequence_unpad(f(-1, 5), i(-1), name='my')]",
+    "sequence_reshape": "L.sequence_reshape(s(-1, 6), 3)",
+    "sequence_scatter": "L.sequence_scatter(f(-1, 6), si(-1, 1), s(-1, 1), name='my')",
+    "sequence_enumerate": "L.sequence_enumerate(si(-1, 1), 3, 2, name='my')",
+    "im2sequence": "[L.im2sequence(f(-1, 3, 8, 8), 2, 2), L.im2sequence(f(-1, 3, 8, 8), [2, 1], [1, 2], [0, 1, 2, 0], f(-1, 2), 4)]",
+    "warpctc": "L.warpctc(s(-1, 6), L.cast(si(-1, 1), 'int32'))",
+    "warpctc length": "L.warpctc(f(7, -1, 6), i32(-1, 4), 5, True, i(-1), i(-1))",
+    "ctc_greedy_decoder": "L.ctc_greedy_decoder(s(-1, 6), 5)",
+    "ctc_greedy_decoder length": "L.ctc_greedy_decoder(f(-1, 7, 6), 0, i(-1, 1), padding_value=3)",
+    "edit_distance": "L.edit_distance(si(-1, 1), si(-1, 1))",
+    "edit_distance args": "L.edit_distance(si(-1, 1), si(-1, 1), False, [0, 3])",
+    "edit_distance length": "L.edit_distance(i(-1, 5), i(-1, 6), input_length=i(-1, 1), label_length=i(-1, 1))",
+    "chunk_eval": "L.chunk_eval(si(-1, 1), si(-1, 1), 'IOB', 3)",
+    "chunk_eval args": "L.chunk_eval(i(-1, 7, 1), i(-1, 7, 1), 'IOBES', 3, [1, 2], i(-1, 1))",
+    "sequence_expand rows": "L.sequence_expand(s(-1, 3), ss(-1, 1), ref_level=0)",
+    "sequence_conv_pool": "N.sequence_conv_pool(s(-1, 4), 5, 3)",
+}
+CASES.update(RECURRENCES)
 
 
 def switch(fluid, default):

@@ -56,6 +56,10 @@ OTHER_VARS = {
         for n in cases.SEQUENCES
         if n.startswith(("sequence_pool", "sequence_first", "sequence_last"))
     },
+    "sequence_conv_pool": {"sequence_pool_0.tmp_1"},
+    **{n: {"warpctc_0.tmp_1"} for n in ("warpctc", "warpctc length")},  # no shape
+    # float32 when run, int64 declared
+    **{f"edit_distance{n}": {f"edit_distance_0.tmp_{i}"} for n, i in (("", 0), (" args", 2), (" length", 0))},
     "sequence_pad": {"sequence_pad_0.tmp_0"},  # [-1, 1, 3], though the length is unknown
 }
 

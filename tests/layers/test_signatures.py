@@ -25,9 +25,7 @@ def default(value):
     return list(value) if isinstance(value, tuple) else value
 
 
-@pytest.mark.parametrize(
-    "name", [n for n in SIGNATURES if n.split(".")[-1] not in HINTS and n != "nets.sequence_conv_pool"]
-)
+@pytest.mark.parametrize("name", [n for n in SIGNATURES if n.split(".")[-1] not in HINTS])
 def test_signature(name):
     found = fluid
     for part in name.split("."):

@@ -15,7 +15,7 @@ from fluidjax.base.dtypes import VarType
 from fluidjax.errors import EnforceNotMet, UnsupportedError
 from fluidjax.lod_tensor import create_lod_tensor
 from fluidjax.lower.rows import is_ragged, treat
-from fluidjax.ops.ragged import Ragged, rows_of
+from fluidjax.ops.ragged import Ragged, like, rows_of
 from fluidjax.ops.registry import GRAD, OpDef, Reuse, canonical, lookup
 from fluidjax.runtime.bucketing import bucketed
 
@@ -129,6 +129,13 @@ class Run:
         return self.result[1]
 
 
+def shown(value: Any) -> Any:
+    """The rows as they are fetched: true ones alone."""
+    if isinstance(value, list):
+        return [shown(v) for v in value]
+    return value.rows[: int(value.count)] if isinstance(value, Ragged) and value.padded else rows_of(value)
+
+
 class Batch:
     """Executions of several samples in one compiled program; those that cannot be traced run eagerly."""
 
@@ -166,11 +173,18 @@ def cotangents(sample: Sample, outputs: Mapping[str, Any]) -> dict[str, Any]:
         given = []
         for array in rows_of(value) if isinstance(value, list) else [rows_of(value)]:
             begins = sample.starts_gradient(slot, array)
-            given.append(sample.cotangent(slot, index, array.shape, array.dtype) if begins else None)
+            given.append(cotangent(sample, slot, index, array) if begins else None)
             index += begins
         if any(g is not None for g in given):
             found[slot] = given if isinstance(value, list) else given[0]
     return found
+
+
+def cotangent(sample: Sample, slot: str, index: int, array: Any) -> Any:
+    """What the recorder feeds; 0 behind the true rows of an output whose size is data."""
+    count = sample.rows.get(slot, array.shape[0] if array.ndim else 0)
+    true = sample.cotangent(slot, index, (count, *array.shape[1:]) if array.ndim else (), array.dtype)
+    return np.concatenate([true, np.zeros((array.shape[0] - count, *array.shape[1:]), true.dtype)]) if array.ndim else true
 
 
 @dataclass(frozen=True)
@@ -190,6 +204,8 @@ class Gradient:
         ins = {slot: self._origin(origin) for slot, origin in definition.grad.taken(self._attrs).items()}
         counts = {slot: self._count(origin) for slot, origin in definition.grad.gives.items()}
         given = {s: v for s, v in ins.items() if v is not None}
+        for slot in (s.name for s in lookup(definition.grad.type).inputs if s.ragged and s.name.endswith(GRAD)):
+            given[slot] = like(self.outputs[slot.removesuffix(GRAD)], given[slot])
         outs = lookup(definition.grad.type)(given, self.run.attrs, wanted=counts)
         return {origin: outs[slot] for slot, origin in definition.grad.gives.items()}
 

@@ -27,12 +27,13 @@ class Sample(object):
     inplace  {output slot: input slot} where the op insists on writing its input
     paddle   False: Paddle 1.8.5 on the CPU cannot run it, for the reason in `note`; LATER: an op type that only later
              Paddles have, recorded with 3.3.1
+    rows     {output slot: number of rows} of an output whose size is data, so that more rows than that are computed
     skip     {check: reason} of checks that cannot hold: "numeric" (Paddle's gradient is not the derivative, or there
              is none here), "unknown" (no first dimension of an input can be left open)
     """
 
     def __init__(self, op, inputs, attrs=None, outputs=None, grad=None, tol=None, grad_tol=None, note="",
-                 paddle=True, of=None, lod=None, inplace=None, skip=None):
+                 paddle=True, of=None, lod=None, inplace=None, skip=None, rows=None):
         if not outputs:
             raise ValueError("%s: name the outputs to compare" % op)
         if not paddle and not note:
@@ -42,6 +43,7 @@ class Sample(object):
         self.grad, self.of = list(grad or ()), None if of is None else list(of)
         self.tol, self.grad_tol, self.note, self.paddle = tol, grad_tol, note, paddle
         self.lod, self.inplace = dict(lod or {}), dict(inplace or {})
+        self.rows = dict(rows or {})
         self.skip = dict(skip or {})
         if set(self.skip) - {"numeric", "unknown"}:
             raise ValueError("%s: no such check: %s" % (op, ", ".join(sorted(self.skip))))

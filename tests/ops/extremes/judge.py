@@ -12,9 +12,8 @@ import numpy as np
 import fluidjax.ops  # noqa: F401  (fills the registry)
 from fluidjax.base.dtypes import name_of
 from fluidjax.errors import FluidError
-from fluidjax.ops.ragged import rows_of
 
-from ..running import Batch, Run
+from ..running import Batch, Run, shown
 from ..together import SIZE
 from . import cases_of
 from .case import Extreme
@@ -55,9 +54,9 @@ def flat(slots: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """The keys that recordings have, and their arrays."""
     for slot, value in slots.items():
         if isinstance(value, list | tuple):
-            yield from ((f"{slot}#{i}", rows_of(v)) for i, v in enumerate(value))
+            yield from ((f"{slot}#{i}", shown(v)) for i, v in enumerate(value))
         else:
-            yield slot, rows_of(value)
+            yield slot, shown(value)
 
 
 @cache

@@ -46,3 +46,9 @@ SAMPLES = (
                paddle=False, note="1.8.5 makes a LoD of it that does not fit itself"),
     ]
 )
+SAMPLES += [
+    Sample("sequence_expand", {"X": f32(4, 2), "Y": f32(5, 1)}, {}, ["Out"], ["X"], lod={"X": [[3, 1]], "Y": [[2, 3]]},
+           rows={"Out": 9}),
+    Sample("sequence_expand", {"X": f32(4, 2), "Y": f32(6, 1)}, {"ref_level": 0}, ["Out"], ["X"],
+           lod={"X": [[2, 0, 2]], "Y": [[2, 0, 1], [3, 0, 3]]}, rows={"Out": 6}),
+]
