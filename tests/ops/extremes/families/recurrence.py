@@ -31,7 +31,7 @@ for dtype in ("float32", "float64"):
     CASES += [
         Extreme(dtype + " width", "sequence_reshape", {"X": ROWS.astype(dtype)}, {"new_dim": 1}, ["Out"], ["X"], lod={"X": [[2, 4]]}),
         Extreme(dtype + " ids twice", "sequence_scatter", {"X": ROWS[:2].astype(dtype), "Ids": column([0, 0, 1]),
-                "Updates": column([NAN, 1, INF], dtype)}, {}, ["Out"], ["X"], lod={"Ids": [[2, 1]], "Updates": [[2, 1]]}),
+                "Updates": column([NAN, 1, INF], dtype)}, {}, ["Out"], ["X", "Updates"], lod={"Ids": [[2, 1]], "Updates": [[2, 1]]}),
         Extreme(dtype + " nan", "sequence_slice", {"X": ROWS.astype(dtype), "Offset": column([1, 0]), "Length": column([1, 4])}, {},
                 ["Out"], ["X"], lod={"X": [[2, 4]]}, rows={"Out": 5}),
         Extreme(dtype + " nan", "sequence_unpad", {"X": ROWS.reshape(2, 3, 2).astype(dtype), "Length": np.array([3, 1], "int64")}, {},
