@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -23,11 +23,13 @@ from .graph.program import Program, default_main_program
 from .graph.variable import Variable
 from .lod_tensor import LoDTensor
 from .runtime.compile_cache import CACHE
+from .lower.uncompiled import run_eagerly
+from .ops.threefry import KnownKey
 from .runtime.compiled import Compiled, Kind
 from .runtime.feeding import explained
 from .runtime.fetching import refuse_lod, to_numpy, to_tensor
 from .runtime.place import Place, as_place
-from .runtime.placement import OneDevice
+from .runtime.placement import OneDevice, owned
 from .runtime.recompiles import Recompiles
 from .runtime.scope import Scope, global_scope
 from .runtime.state_buffers import StateBuffers
@@ -262,6 +264,10 @@ class Executor:
         device = compiled.where.device
         kind = Kind.MANY if count else Kind.TURNS if isinstance(feed, tuple) else Kind.ONE
         with _context(device if self._elsewhere or device.platform != self._device.platform else None):
+            if compiled.eager and not count and not flag("FLAGS_check_nan_inf"):
+                fetched = _initialise(compiled, scope, seed, step)
+                record.runs = step + 1 if compiled.random else record.runs
+                return fetched
             buffers = compiled.bind(scope)
             args = (*buffers.arrays, feed, seed, step)
             if flag("FLAGS_check_nan_inf") and not count:
@@ -311,6 +317,15 @@ def _advance(compiled: Compiled, fn: Any, buffers: StateBuffers, scope: Scope, a
     compiled.ready[signature] = ragged
 
 
+def _initialise(compiled: Compiled, scope: Scope, seed: int, step: int) -> list[Any]:
+    """Run a startup program op by op, and store what it makes; returns the fetches."""
+    made, fetched = run_eagerly(compiled.step, KnownKey.of(seed).fold_in(step))
+    values = owned([*made.values(), *fetched], compiled.where.device)
+    with uninterrupted():
+        _store(scope, compiled, zip(made, values, strict=False))
+    return values[len(made) :]
+
+
 def _refuse_lod(name: str | None) -> None:
     if name is not None:
         raise refuse_lod(name)
@@ -320,7 +335,11 @@ def _keep(buffers: StateBuffers, scope: Scope, created: Mapping[str, Any], compi
     """The buffers and newly created variables become what the scope shows."""
     if not buffers.in_force:
         buffers.adopt()
-    for name, value in created.items():
+    _store(scope, compiled, created.items())
+
+
+def _store(scope: Scope, compiled: Compiled, created: Iterable[tuple[str, Any]]) -> None:
+    for name, value in created:
         (scope.find_var(name) or scope.var(name)).value = compiled.keep(name, value)
 
 

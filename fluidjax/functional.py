@@ -33,9 +33,13 @@ from .graph.program import Program, default_main_program, default_startup_progra
 from .graph.variable import Variable
 from .ir.desc import VarDesc
 from .lower.step import Step
+from .lower.uncompiled import is_eager, run_eagerly
+from .ops.concrete import tracing
 from .ops.ragged import Ragged
 from .ops.selected import SelectedRows
+from .ops.threefry import known_key
 from .runtime.feeding import NARROWED, FeedRule, explained, narrowed, ranges, rule_for, unknown_feed
+from .runtime.placement import owned
 from .runtime.scope import Scope, global_scope
 from .saved.values import collect, compare, descs, is_persistable, listed, put
 
@@ -45,12 +49,18 @@ State = dict[str, Any]
 def init_fn(startup: Program | None = None) -> Callable[[jax.Array | None], State]:
     """``init(key) -> state``: run a startup program as a pure function.
 
-    startup: default the default startup program. key: a jax.random.key; may be None if nothing is random.
+    startup: default the default startup program. key: a jax.random.key; may be None if nothing is random. Called outside of
+    a trace, it compiles next to nothing, and gives the same bits.
     """
     program = default_startup_program() if startup is None else _program(startup)
     step = Step(program.desc)
+    eager = is_eager(step)
 
     def init(key: jax.Array | None = None) -> State:
+        known = known_key(key)
+        if eager and (known or not step.random) and not tracing():
+            made, _ = run_eagerly(step, known)
+            return dict(zip(made, owned(list(made.values())), strict=True))
         return step({}, {}, key)[0]
 
     init.__doc__ = f"Initial state of {program!r}."

@@ -12,6 +12,7 @@ from ..errors import EnforceNotMet, UnsupportedError, near
 from ..ir.desc import EMPTY, OpDesc, ProgramDesc
 from ..ir.edit import LRSCHED, OPTIMIZE, role
 from ..ops.registry import OpDef
+from ..ops.threefry import KnownKey, fold_in, new_key
 
 Env = dict[str, Any]
 
@@ -20,14 +21,14 @@ Env = dict[str, Any]
 class Context:
     """What is the same for all ops of one trace.
 
-    key: the step's random key, None in a program without random ops. literal: gradient ops run the forward op again
-    instead of using its pullback. watch: called with every op and its outputs (the NaN check). rank: this device's number
-    where several run the program on their own data: each draws other random numbers, but for the ops that update
-    replicated values.
+    key: the step's random key (a KnownKey outside of a trace), None in a program without random ops. literal: gradient ops
+    run the forward op again instead of using its pullback. watch: called with every op and its outputs (the NaN check).
+    rank: this device's number where several run the program on their own data: each draws other random numbers, but for
+    the ops that update replicated values.
     """
 
     desc: ProgramDesc
-    key: jax.Array | None = None
+    key: jax.Array | KnownKey | None = None
     literal: bool = False
     pullbacks: dict[int, Any] = field(default_factory=dict)
     watch: Any = None
@@ -86,7 +87,7 @@ def write_slots(op: OpDesc, definition: OpDef, result: dict[str, Any], env: Env)
                 env[name] = one
 
 
-def op_key(op: OpDesc, ctx: Context) -> jax.Array:
+def op_key(op: OpDesc, ctx: Context) -> jax.Array | KnownKey:
     """The key of one random op.
 
     A nonzero ``seed`` attribute of its own fixes the op's draw, as in Paddle: the same numbers in every step. With the
@@ -95,11 +96,11 @@ def op_key(op: OpDesc, ctx: Context) -> jax.Array:
     seed = int(op.attrs.get("seed", 0) or 0)
     fixed = op.attrs.get("fix_seed", True)
     if seed and fixed and seed != ctx.desc.seed:
-        return jax.random.key(seed)
+        return new_key(seed, like=ctx.key)
     if ctx.key is None:
         raise EnforceNotMet(f"op '{op.type}' draws random numbers, so the step needs a key")
-    key = jax.random.fold_in(ctx.key, op.uid)
-    return key if ctx.rank is None or drawn_alike(op) else jax.random.fold_in(key, ctx.rank)
+    key = fold_in(ctx.key, op.uid)
+    return key if ctx.rank is None or drawn_alike(op) else fold_in(key, ctx.rank)
 
 
 def drawn_alike(op: OpDesc) -> bool:

@@ -6,7 +6,8 @@ values. It reads and writes nothing else, so jax.jit, scan, vmap and grad apply 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -208,7 +209,7 @@ def run_block(idx: int, env: Env, ctx: Context) -> None:
 
 def run_op(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) -> None:
     """Run one op. `gradients`: the gradient ops that will use its pullback."""
-    try:
+    with told(op):
         with jax.named_scope(op.type):
             lower = lookup(op.type).control.lower
             if lower is not None:
@@ -217,6 +218,13 @@ def run_op(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) -> N
                 _run_plain(op, env, ctx, gradients)
         if ctx.watch is not None:
             ctx.watch(op, env)
+
+
+@contextlib.contextmanager
+def told(op: OpDesc) -> Iterator[None]:
+    """Whatever is raised within tells the op's text and the user's line."""
+    try:
+        yield
     except FluidError as exc:
         raise note(exc, _place(op)) from None
     except Exception as exc:

@@ -27,6 +27,11 @@ def known(value: Any) -> np.ndarray | None:
         return None
 
 
+def tracing() -> bool:
+    """Whether a function is being traced, so that what is computed now becomes a part of it."""
+    return known(jax.device_put(np.False_)) is None
+
+
 def concrete(value: Any, op: str, slot: str) -> np.ndarray:
     """The value as a NumPy array. Raises UnsupportedError if it depends on fed data or parameters."""
     found = known(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -13,17 +14,18 @@ from jax import lax
 from ..base.dtypes import name_of, numpy_dtype
 from ..errors import EnforceNotMet, MixesRows, ShapeError
 from .concrete import SMALL, concrete, integers, known, shape_spec
+from .draws import HOST
 from .infer import Spec
 from .ragged import Ragged, rows_of
 from .registry import Array, Floats, Int64, Ints, Longs, op
-from .traits import knows_rows, mixes, row_wise
+from .traits import EAGER, Eager, knows_rows, mixes, row_wise
 
 
-def constant(shape: Sequence[int], value: Any, dtype: np.dtype) -> Array:
+def constant(shape: Sequence[int], value: Any, dtype: np.dtype, small: int = SMALL) -> Array:
     """A tensor of one value; a small one is a NumPy array, so that it may decide a shape further on."""
     if any(n < 0 for n in shape):
         raise ShapeError(f"a constant needs its whole shape, {list(shape)} has unknown dims")
-    return np.full(shape, value, dtype) if math.prod(shape) <= SMALL else jnp.full(shape, np.asarray(value, dtype))
+    return np.full(shape, value, dtype) if math.prod(shape) <= small else jnp.full(shape, np.asarray(value, dtype))
 
 
 def scalar(value: float, text: str, dtype: np.dtype) -> Any:
@@ -48,22 +50,30 @@ def _constant_spec(
     return Spec(shape_spec(shape, ShapeTensor, ShapeTensorList), name_of(dtype))
 
 
-@op(outs="Out", infer=_constant_spec, rows=mixes(), fills=True)
-def fill_constant(
-    ValueTensor: Array | None, ShapeTensor: Array | None, ShapeTensorList: list[Array] | None, *,
-    shape: Longs = (), dtype: int = 5, value: float = 0.0, str_value: str = "", force_cpu: bool = False,
-):  # fmt: skip
-    """Out[...] = ValueTensor, or the number in str_value, or value; tensors go before `shape`."""
+def _filled(
+    small: int, ValueTensor: Array | None, ShapeTensor: Array | None, ShapeTensorList: list[Array] | None,
+    shape: Longs, dtype: int, value: float, str_value: str, force_cpu: bool,
+) -> Array:  # fmt: skip
+    """What fill_constant computes; up to `small` elements are a NumPy array."""
     kind = numpy_dtype(name_of(dtype))
     dims = integers(
         "fill_constant", "ShapeTensor", ShapeTensor, ShapeTensorList if ShapeTensor is None else None, shape
     )
     if ValueTensor is None:
-        return constant(dims, scalar(value, str_value, kind), kind)
+        return constant(dims, scalar(value, str_value, kind), kind, small)
     number = known(ValueTensor)
     if number is not None:
-        return constant(dims, number.reshape(-1)[0], kind)
+        return constant(dims, number.reshape(-1)[0], kind, small)
     return jnp.broadcast_to(ValueTensor.reshape(-1)[0].astype(kind), dims)
+
+
+@op(outs="Out", infer=_constant_spec, rows=mixes(), fills=True, eager=Eager(partial(_filled, HOST)))
+def fill_constant(
+    ValueTensor: Array | None, ShapeTensor: Array | None, ShapeTensorList: list[Array] | None, *,
+    shape: Longs = (), dtype: int = 5, value: float = 0.0, str_value: str = "", force_cpu: bool = False,
+):  # fmt: skip
+    """Out[...] = ValueTensor, or the number in str_value, or value; tensors go before `shape`."""
+    return _filled(SMALL, ValueTensor, ShapeTensor, ShapeTensorList, shape, dtype, value, str_value, force_cpu)
 
 
 def batch_shape(
@@ -115,7 +125,7 @@ def fill_zeros_like2(X: Array, *, dtype: int = 5):
 _VALUES = {"bool": "bool_values", "int32": "int32_values", "int64": "int64_values", "float32": "fp32_values"}
 
 
-@op(outs="Out")
+@op(outs="Out", eager=EAGER)
 def assign_value(
     *, shape: Ints, dtype: int, bool_values: Ints = (), fp32_values: Floats = (), int32_values: Ints = (),
     int64_values: Longs = (),
@@ -173,13 +183,13 @@ def eye(*, num_rows: Int64, num_columns: Int64 = -1, dtype: int = 5):
     return jnp.eye(num_rows, num_rows if num_columns == -1 else num_columns, dtype=numpy_dtype(name_of(dtype)))
 
 
-@op(outs="Out")
+@op(outs="Out", eager=EAGER)
 def fill(*, value: Floats, shape: Ints, dtype: int = 5, force_cpu: bool = False):
     """Out = the numbers `value`, with `shape`."""
     return np.asarray(value).astype(numpy_dtype(name_of(dtype))).reshape(shape)
 
 
-@op(outs="Out")
+@op(outs="Out", eager=Eager(lambda shape: constant(shape, 0.0, np.dtype(np.float32), HOST)))
 def fake_init(*, shape: Longs):
     """Out = zeros, for a table that lives on parameter servers; Paddle leaves it uninitialised."""
     return jnp.zeros(shape, np.float32)

@@ -17,7 +17,7 @@ from .concrete import integers
 from .conditions import absent, attribute, both, first_axis, inner_axes, inner_axis
 from .infer import Spec
 from .registry import Array, Ints, grad_of, op
-from .traits import Attrs, Shapes, by_values, elementwise, mixes, row_wise
+from .traits import EAGER, Attrs, Eager, Shapes, by_values, elementwise, mixes, row_wise
 
 
 def xshape(X: Array) -> np.ndarray:
@@ -385,13 +385,18 @@ def expand_as(X: Array, target_tensor: Array):
     return jnp.tile(X, [t // n for n, t in zip(X.shape, target_tensor.shape, strict=True)])
 
 
-@op(outs="Out", rows=elementwise("X"), carries="X")
+def _to_float(attrs: Attrs) -> bool:
+    """To integers, NumPy and XLA convert NaN and what is too large in different ways."""
+    return np.issubdtype(numpy_dtype(name_of(attrs["out_dtype"])), np.floating)
+
+
+@op(outs="Out", rows=elementwise("X"), carries="X", eager=Eager(when=_to_float))
 def cast(X: Array, *, in_dtype: int, out_dtype: int):
     """Out = X as dtype `out_dtype`; `in_dtype` is ignored, X knows its own."""
     return X.astype(numpy_dtype(name_of(out_dtype)))
 
 
-@op(outs="Out", rows=elementwise("X"), sparse=by_values(), carries="X")
+@op(outs="Out", rows=elementwise("X"), sparse=by_values(), carries="X", eager=EAGER)
 def assign(X: Array | None):
     """Out = X."""
     return X

@@ -16,13 +16,14 @@ from jax import lax
 
 from ..base.dtypes import name_of, numpy_dtype
 from ..errors import ShapeError
+from . import draws
 from .concrete import integers, shape_spec
 from .fill import batch_shape
 from .index import take
 from .infer import Spec
 from .ragged import Ragged
 from .registry import Array, Ints, Longs, grad_of, op
-from .traits import knows_rows, mixes, row_wise
+from .traits import Eager, knows_rows, mixes, row_wise
 
 
 def _random_spec(ShapeTensor: Any, ShapeTensorList: Any, *, shape: Longs, dtype: int, **attrs: Any) -> Spec:
@@ -30,24 +31,31 @@ def _random_spec(ShapeTensor: Any, ShapeTensorList: Any, *, shape: Longs, dtype:
 
 
 def _normal(key: jax.Array, shape: tuple[int, ...], mean: float, std: float, dtype: int) -> Array:
-    return jax.random.normal(key, shape, numpy_dtype(name_of(dtype))) * std + mean
+    return draws.normal(key, shape, numpy_dtype(name_of(dtype)), mean, std)
 
 
 def _uniform(
     key: jax.Array, shape: tuple[int, ...], low: float, high: float, dtype: int,
     diag_num: int, diag_step: int, diag_val: float,
 ) -> Array:  # fmt: skip
-    drawn = jax.random.uniform(key, shape, numpy_dtype(name_of(dtype)), low, high)
+    drawn = draws.uniform(key, shape, numpy_dtype(name_of(dtype)), low, high)
     if diag_num <= 0:
         return drawn
     stride = diag_step + 1
     if math.prod(shape) <= (diag_num - 1) * stride:
         raise ShapeError(f"uniform_random: {diag_num} diagonal elements {stride} apart do not fit in {list(shape)}")
     at = np.arange(diag_num) * stride
+    if isinstance(drawn, np.ndarray):
+        drawn.reshape(-1)[at] = diag_val
+        return drawn
     return drawn.reshape(-1).at[at].set(diag_val).reshape(shape)
 
 
-@op(outs="Out", infer=_random_spec, rows=mixes(), fills=True)
+# Draws of these dtypes are the same when they are made by themselves (ops/draws.py).
+_EAGER = Eager(when=lambda attrs: name_of(attrs["dtype"]) in draws.DTYPES)
+
+
+@op(outs="Out", infer=_random_spec, rows=mixes(), fills=True, eager=_EAGER)
 def gaussian_random(
     ShapeTensor: Array | None, ShapeTensorList: list[Array] | None, *,
     shape: Longs = (), mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: int = 5, key: jax.Array,
@@ -57,7 +65,7 @@ def gaussian_random(
     return _normal(key, dims, mean, std, dtype)
 
 
-@op(outs="Out", infer=_random_spec, rows=mixes(), fills=True)
+@op(outs="Out", infer=_random_spec, rows=mixes(), fills=True, eager=_EAGER)
 def uniform_random(
     ShapeTensor: Array | None, ShapeTensorList: list[Array] | None, *,
     shape: Longs = (), min: float = -1.0, max: float = 1.0, seed: int = 0,
@@ -68,12 +76,12 @@ def uniform_random(
     return _uniform(key, dims, min, max, dtype, diag_num, diag_step, diag_val)
 
 
-@op(outs="Out", fills=True)
+@op(outs="Out", fills=True, eager=_EAGER)
 def truncated_gaussian_random(
     *, shape: Ints, mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: int = 5, key: jax.Array
 ):
     """Out[...] ~ N(mean, std^2), drawn again where it is more than 2 std away from the mean."""
-    return jax.random.truncated_normal(key, -2.0, 2.0, shape, numpy_dtype(name_of(dtype))) * std + mean
+    return draws.truncated_normal(key, shape, numpy_dtype(name_of(dtype)), mean, std)
 
 
 @op(outs="Out", rows=knows_rows())

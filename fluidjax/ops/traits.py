@@ -254,6 +254,24 @@ class Unchanged:
         return self.when(op.attrs) and all(op.output(out) == op.input(source) for out, source in self.outs.items())
 
 
+# -- by itself ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Eager:
+    """The op computes by itself, of NumPy arrays and of a key that is known, what it computes within a compiled step, bit for bit.
+
+    It compiles nothing for it, but a draw for each distribution. So nothing that it rounds may meet what XLA could fuse into
+    it. fn: what computes it so, where that is not the op's own function; it is called in the same way. when: the attributes
+    with which this holds.
+    """
+
+    fn: Callable[..., Any] | None = None
+    when: Callable[[Attrs], bool] = lambda attrs: True
+
+
+EAGER = Eager()
+
 # -- all of them -----------------------------------------------------------------------------------------------------------
 
 
@@ -263,6 +281,7 @@ class Traits:
     element by element by a number or a draw, so that a part of it can be made by itself. counters: input slots whose
     values may have another shape than declared; the op itself checks how many numbers they hold. fed_by_steps: a gradient
     op within a loop's block that stays there though no op writes what it reads, since another step of the loop gives it.
+    eager: the op also runs without being compiled into a step.
     """
 
     rows: Rows | None = None
@@ -276,6 +295,7 @@ class Traits:
     fills: bool = False
     counters: tuple[str, ...] = ()
     fed_by_steps: bool = False
+    eager: Eager | None = None
 
 
 class Given(TypedDict, total=False):
@@ -292,3 +312,4 @@ class Given(TypedDict, total=False):
     fills: bool
     counters: tuple[str, ...]
     fed_by_steps: bool
+    eager: Eager

@@ -21,6 +21,7 @@ from ..lower.divergence import divergent
 from ..lower.lockstep import AXIS, lockstep
 from ..lower.read_only import is_read_only
 from ..lower.step import Step
+from ..lower.uncompiled import is_eager
 from ..ops import ring
 from ..ops.ragged import Ragged
 from ..ops.registry import traits
@@ -82,6 +83,7 @@ class Compiled:
         self.creates = any(n not in self.step.reads for n in self.written)
         self.initialises = self.creates and not self.step.reads and not self.rules
         self.random = self.step.random
+        self.eager = type(where) is OneDevice and not sharded and is_eager(self.step)  # it runs op by op, and is never compiled
         self.ready: dict[Any, str | None] = {}  # signatures that are compiled, and a fetch that has a LoD there
         self._exact: set[Any] = set()  # forms of ragged feeds that some op must see without padding
         self.buffers: StateBuffers | None = None

@@ -23,6 +23,24 @@ IN_FLIGHT = 16  # steps on CPU devices that may be under way at once
 OWN, REPLICATED, STACKED = PartitionSpec(AXIS), PartitionSpec(), PartitionSpec(None, AXIS)
 
 
+def owned(values: Sequence[Any], device: Any = None) -> list[Any]:
+    """Device arrays of values that nobody else holds, so that large ones are not copied; each has its own memory.
+
+    device: None: JAX's default one, to which they are then not committed.
+    """
+    with jax.enable_x64(True):
+        hosts = iter(jax.device_put([v for v in values if isinstance(v, np.ndarray)], device, may_alias=False))
+        large: dict[int, Any] = {}
+        placed = []
+        for value in values:
+            if isinstance(value, np.ndarray):
+                placed.append(next(hosts))
+            else:
+                placed.append(value.copy() if id(value) in large else jax.device_put(value, device))
+                large[id(value)] = value
+        return placed
+
+
 @dataclass(frozen=True)
 class OneDevice:
     """One rank, on one device."""

@@ -1,0 +1,147 @@
+"""Draws of one distribution: jax.random's within a trace; with a KnownKey the same numbers, bit for bit, without compiling each.
+
+jax.random compiles a draw for each shape, about 0.2 s on a CPU. Here all draws of a distribution and dtype share one small
+function, which makes CHUNK elements from any place on; so a parameter costs no compilation. Only an array of more than HOST
+elements has a function of its own, which fills it in place, so that it takes its memory once and never lies on the host.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .threefry import KnownKey, bits
+
+CHUNK = 8192  # elements that the shared function of a distribution draws at once
+WORTH = 2**21  # elements that NumPy draws in the time that it takes to compile the generator
+BLOCK = 2**18  # elements at once within an array that is drawn by a function of its own
+HOST = 2**22  # elements: larger arrays are made where they stay
+DTYPES = ("float32", "float64")  # that a KnownKey draws
+
+
+def uniform(key: Any, shape: Sequence[int], dtype: Any, low: float, high: float) -> Any:
+    """Independent draws from U[low, high)."""
+    if isinstance(key, KnownKey):
+        return _drawn(_uniform, key, shape, dtype, _range(low, high, np.dtype(dtype).type))
+    return jax.random.uniform(key, shape, dtype, low, high)
+
+
+def normal(key: Any, shape: Sequence[int], dtype: Any, mean: float, std: float) -> Any:
+    """Independent draws from N(mean, std^2)."""
+    if isinstance(key, KnownKey):
+        return _drawn(_normal, key, shape, dtype, (mean or -0.0, std))
+    return jax.random.normal(key, shape, dtype) * std + mean
+
+
+def truncated_normal(key: Any, shape: Sequence[int], dtype: Any, mean: float, std: float) -> Any:
+    """Independent draws from N(mean, std^2), within two deviations."""
+    if isinstance(key, KnownKey):
+        return _drawn(_truncated_normal, key, shape, dtype, (mean or -0.0, std))
+    return jax.random.truncated_normal(key, -2.0, 2.0, shape, dtype) * std + mean
+
+
+# -- with a KnownKey -----------------------------------------------------------------------------------------------------
+
+# bits, parameters -> elements. The parameters are arguments here and constants in a step, where XLA leaves out what does
+# nothing; so they come such that the same roundings are left. A mean of 0 is -0.0, which even keeps the sign of a zero.
+Distribution = Callable[[Any, Any], Any]
+
+
+def _range(low: float, high: float, dtype: Any) -> tuple[Any, ...]:
+    """The parameters of _uniform for U[low, high)."""
+    low, scale = dtype(low), dtype(high) - dtype(low)
+    return (low, low - dtype(1), scale, -0.0) if scale == 1 else (low, -1.0, scale, low)  # XLA adds up what is added
+
+
+def _number(drawn: Any, dtype: Any) -> Any:
+    """Bits as floats in [1, 2): the highest ones are the mantissa."""
+    info, one = np.finfo(dtype), np.ones((), dtype).view(drawn.dtype)
+    return lax.bitcast_convert_type((drawn >> (info.bits - info.nmant)) | one, dtype)
+
+
+def _uniform(drawn: Any, given: Any) -> Any:
+    low, shift, scale, offset = given
+    return jnp.maximum(low, (_number(drawn, given.dtype) + shift) * scale + offset)
+
+
+def _inverse(drawn: Any, low: Any, high: Any) -> Any:
+    """sqrt(2) erf^-1(U[low, high))."""
+    one, root = np.asarray(1, low.dtype), np.asarray(math.sqrt(2), low.dtype)
+    return root * lax.erf_inv(jnp.maximum(low, (_number(drawn, low.dtype) - one) * (high - low) + low))
+
+
+def _normal(drawn: Any, given: Any) -> Any:
+    mean, std = given
+    one = np.asarray(1, given.dtype)
+    return _inverse(drawn, np.nextafter(-one, np.zeros_like(one)), one) * std + mean
+
+
+def _truncated_normal(drawn: Any, given: Any) -> Any:
+    mean, std = given
+    two = np.asarray(2, given.dtype)
+    edge = lax.erf(jnp.asarray(two / np.asarray(math.sqrt(2), given.dtype)))
+    inside = np.nextafter(two, np.zeros_like(two))
+    return jnp.clip(_inverse(drawn, -edge, edge), -inside, inside) * std + mean
+
+
+def _drawn(law: Distribution, key: KnownKey, shape: Sequence[int], dtype: Any, given: Sequence[Any]) -> Any:
+    """An array of `shape`: of NumPy, or on the default device where it is large."""
+    dtype, size = np.dtype(dtype), math.prod(shape)
+    with jax.enable_x64(True):
+        parameters = np.asarray(given, dtype)
+        if size > HOST:
+            return whole(law, tuple(shape), dtype)(key.array, parameters)
+        parts = [shared(law)(drawn, parameters) for drawn in _bits(key, size, dtype)]  # they run while others are launched
+        out = np.empty(size, dtype)
+        for i, part in enumerate(parts):
+            out[i * CHUNK : (i + 1) * CHUNK] = np.asarray(part)[: size - i * CHUNK]
+    return out.reshape(shape)
+
+
+_made = 0  # elements that NumPy has drawn in this process
+
+
+def _bits(key: KnownKey, size: int, dtype: np.dtype) -> Iterator[Any]:
+    """The first `size` elements of a key's bits, CHUNK by CHUNK; by NumPy as long as that takes less time than to compile it."""
+    global _made
+    unsigned = np.dtype(f"uint{8 * dtype.itemsize}")
+    fast = _made + size > WORTH
+    _made += 0 if fast else size
+    for start in range(0, size, CHUNK):
+        if fast:
+            yield generator(unsigned)(key.array, np.uint64(start))
+        else:
+            yield bits(key.array, np.arange(start, start + CHUNK, dtype=np.uint64), unsigned)
+
+
+@cache
+def generator(unsigned: np.dtype) -> Any:
+    return jax.jit(lambda key, start: bits(key, start + lax.iota(np.uint64, CHUNK), unsigned))
+
+
+@cache
+def shared(law: Distribution) -> Any:
+    return jax.jit(law)
+
+
+@cache
+def whole(law: Distribution, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    """The function that draws a large array, block after block in place; the last block may overlap the one before it."""
+    size, unsigned = math.prod(shape), np.dtype(f"uint{8 * dtype.itemsize}")
+
+    def draw(key: Any, given: Any) -> Any:
+        def fill(i: Any, flat: Any) -> Any:
+            start = jnp.minimum(i * BLOCK, size - BLOCK)
+            drawn = bits(key, start.astype(np.uint64) + lax.iota(np.uint64, BLOCK), unsigned)
+            return lax.dynamic_update_slice(flat, law(drawn, given), (start,))
+
+        return lax.fori_loop(0, -(-size // BLOCK), fill, jnp.zeros(size, dtype)).reshape(shape)
+
+    return jax.jit(draw)

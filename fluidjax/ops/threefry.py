@@ -1,0 +1,91 @@
+"""The generator behind jax.random, written out: Threefry with two words of 32 bits and 20 rounds (Salmon and others, "Parallel
+random numbers: as easy as 1, 2, 3", 2011).
+
+Element i of a draw is a function of the key and of i alone, so a part of a draw can be made by itself; and a key that is
+known needs no compiler to be folded. Both are bit for bit what jax.random gives while :func:`in_use` holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .concrete import known
+
+_NAME = "threefry2x32"
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+_PARITY = 0x1BD11BDA
+_WORD = 0xFFFFFFFF
+_LONG = 0xFFFFFFFFFFFFFFFF
+
+Pair = tuple[Any, Any]
+
+
+def in_use() -> bool:
+    """Whether jax.random draws in this way: its defaults, which a user's configuration may change."""
+    return jax.config.jax_default_prng_impl == _NAME and getattr(jax.config, "jax_threefry_partitionable", True)
+
+
+def threefry(key: Pair, counter: Pair, word: Callable[[Any], Any] = lambda x: x) -> Pair:
+    """Two words of random bits: arrays of uint32, or integers that `word` brings back to 32 bits."""
+    keys = (*key, key[0] ^ key[1] ^ _PARITY)
+    a, b = word(counter[0] + keys[0]), word(counter[1] + keys[1])
+    for group in range(5):
+        for r in _ROTATIONS[group % 2]:
+            a = word(a + b)
+            b = (word(b << r) | (b >> (32 - r))) ^ a
+        a, b = word(a + keys[(group + 1) % 3]), word(b + keys[(group + 2) % 3] + (group + 1))
+    return a, b
+
+
+def bits(key: Any, at: Any, unsigned: np.dtype) -> Any:
+    """Elements `at` (uint64 [n]) of jax.random.bits(key, ..., unsigned), uint32 or uint64; of NumPy or JAX, as `at` is.
+
+    key: its two words, uint32 [2].
+    """
+    a, b = threefry((key[0:1], key[1:2]), ((at >> 32).astype(np.uint32), at.astype(np.uint32)))
+    return a ^ b if unsigned == np.uint32 else a.astype(np.uint64) << 32 | b.astype(np.uint64)
+
+
+@dataclass(frozen=True)
+class KnownKey:
+    """A random key whose two words are known on the host."""
+
+    words: tuple[int, int]
+
+    @staticmethod
+    def of(seed: int) -> KnownKey:
+        """jax.random.key(seed)."""
+        return KnownKey(((seed & _LONG) >> 32, seed & _WORD))
+
+    def fold_in(self, data: int) -> KnownKey:
+        """jax.random.fold_in(key, data)."""
+        return KnownKey(threefry(self.words, (0, data & _WORD), lambda x: x & _WORD))
+
+    @property
+    def array(self) -> np.ndarray:
+        """jax.random.key_data(key): uint32 [2]."""
+        return np.array(self.words, np.uint32)
+
+
+def known_key(key: Any) -> KnownKey | None:
+    """A key of jax.random whose words are known; None of one within a trace, and of another generator."""
+    if key is None or (jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and str(jax.random.key_impl(key)) != _NAME):
+        return None
+    words = known(jax.random.key_data(key))
+    return None if words is None or words.shape != (2,) else KnownKey((int(words[0]), int(words[1])))
+
+
+def new_key(seed: int, like: Any) -> Any:
+    """The key of a seed; a KnownKey if `like` is one."""
+    return KnownKey.of(seed) if isinstance(like, KnownKey) else jax.random.key(seed)
+
+
+def fold_in(key: Any, data: Any) -> Any:
+    """The key folded with an integer, of whatever kind it is."""
+    return key.fold_in(int(data)) if isinstance(key, KnownKey) else jax.random.fold_in(key, data)

@@ -1,0 +1,317 @@
+"""Startup programs run op by op: bit for bit what the compiled step makes, and without compiling one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fluidjax as fluid
+from fluidjax import initializer, layers
+from fluidjax.errors import NanInfError, ShapeError
+from fluidjax.lower.step import Step
+from fluidjax.lower.uncompiled import is_eager
+from fluidjax.ops import draws
+from fluidjax.ops.catalog import having
+from fluidjax.ops.registry import lookup, traits
+from fluidjax.ops.threefry import KnownKey, bits, fold_in, known_key
+
+from ..nets import fresh
+from ..ops.running import Batch, Run
+from ..ops.samples import all_samples
+from ..ops.together import compiled as quickly
+from ..ops.together import given as attempted
+from ..test_compiles_once import compiles  # noqa: F401  (a fixture)
+
+UINT64 = st.integers(0, 2**64 - 1)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equal types, and equal bits."""
+    a, b = np.asarray(a), np.asarray(b)
+    return (a.dtype, a.shape) == (b.dtype, b.shape) and a.tobytes() == b.tobytes()
+
+
+# -- the generator -------------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(-(2**63), 2**63 - 1), UINT64)
+def test_known_keys_are_those_of_jax(seed: int, data: int) -> None:
+    with jax.enable_x64(True):
+        key = jax.random.key(np.int64(seed))
+        folded = jax.random.fold_in(key, np.uint64(data))
+        assert KnownKey.of(seed) == known_key(key)
+        assert KnownKey.of(seed).fold_in(data) == known_key(folded)
+
+
+@pytest.mark.parametrize("dtype", ["uint32", "uint64"])
+def test_bits_are_those_of_jax_from_any_place_on(dtype: str) -> None:
+    with jax.enable_x64(True):
+        key = jax.random.key(2**40 + 7)
+        whole = np.asarray(jax.random.bits(key, (3, 1001), dtype)).ravel()
+        for start in (0, 1, 2000):
+            at = np.arange(start, 3003, dtype=np.uint64)
+            assert same(bits(known_key(key).array, at, np.dtype(dtype)), whole[start:])
+            assert same(jax.jit(partial(bits, unsigned=np.dtype(dtype)))(known_key(key).array, at), whole[start:])
+
+
+def test_places_beyond_32_bits_are_others() -> None:
+    """jax.random counts with 64 bits; an array that long is not for a test, so the two words are compared with fold_in's."""
+    words = KnownKey.of(5).array
+    far = bits(words, np.array([3, 3 + 2**32], np.uint64), np.dtype("uint64"))
+    assert far[0] != far[1] and far[0] == (lambda a, b: a << 32 | b)(*KnownKey.of(5).fold_in(3).words)
+
+
+def test_a_key_of_another_generator_is_not_known() -> None:
+    assert known_key(jax.random.key(3, impl="rbg")) is None
+    assert known_key(None) is None
+    assert known_key(jax.random.split(jax.random.key(3))) is None
+    assert known_key(jax.random.PRNGKey(3)) == KnownKey.of(3)
+    jax.jit(lambda key: [] if known_key(key) is None else pytest.fail("a traced key is not known"))(jax.random.key(3))
+
+
+# -- draws ---------------------------------------------------------------------------------------------------------------
+
+LAWS = {
+    "uniform": [(-1.0, 1.0), (0.0, 1.0), (-0.0123, 0.0123), (2.0, 2.0), (-3.0, 500.0), (-0.5, 0.5), (-0.3, 0.7)],
+    "normal": [(0.0, 1.0), (0.0, 0.02), (-2.0, 0.3), (0.0, 0.0), (1.0, 0.0), (1.5, 1.0)],
+    "truncated_normal": [(0.0, 1.0), (0.0, 0.02), (0.7, 3.0), (0.0, 0.0)],
+}
+LONGEST = 2 * draws.CHUNK + 3
+CASES = [(law, tuple(float(np.float32(x)) for x in p)) for law, params in LAWS.items() for p in params]  # as attributes are
+
+
+def cases(dtype: str) -> list[Any]:
+    return CASES if dtype == "float32" else CASES[1::3]
+
+
+def drawn(key: Any, shape: tuple[int, ...], dtype: str) -> list[Any]:
+    return [getattr(draws, law)(fold_in(key, i), shape, dtype, *p) for i, (law, p) in enumerate(cases(dtype))]
+
+
+def in_a_step(seed: Any, dtype: str) -> list[Any]:
+    return drawn(jax.random.key(seed), (LONGEST,), dtype)
+
+
+def check(expected: Any, shape: tuple[int, ...] = (LONGEST,), kind: type = np.ndarray) -> None:
+    dtype, steps = expected
+    size = math.prod(shape)
+    for case, got, want in zip(cases(dtype), drawn(KnownKey.of(17), shape, dtype), steps, strict=True):
+        assert isinstance(got, kind) and same(got, want[:size].reshape(shape)), case
+
+
+@pytest.fixture(scope="module", params=draws.DTYPES)
+def expected(request: Any) -> Any:
+    """A dtype, and the draws of a compiled step."""
+    with jax.enable_x64(True):
+        return request.param, quickly(partial(in_a_step, dtype=request.param), 17)(17)
+
+
+@pytest.mark.parametrize("shape", [(0,), (1,), (7,), (draws.CHUNK - 1,), (draws.CHUNK,), (LONGEST,), (7, 11, 13), ()], ids=str)
+def test_draws_are_those_of_the_compiled_step(expected: Any, shape: tuple[int, ...]) -> None:
+    check(expected, shape)
+
+
+def test_the_generator_is_compiled_where_much_is_drawn(expected: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(draws, "WORTH", 0)
+    check(expected)
+
+
+def test_large_arrays_are_filled_block_by_block(expected: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(draws, "HOST", 999)
+    monkeypatch.setattr(draws, "BLOCK", 1000)
+    draws.whole.cache_clear()
+    check(expected, kind=jax.Array)
+    draws.whole.cache_clear()
+
+
+@pytest.mark.optimized
+def test_also_as_xla_fuses_them_by_default() -> None:
+    draws.shared.cache_clear()
+    with jax.enable_x64(True):
+        steps = jax.jit(partial(in_a_step, dtype="float64"))(17)
+    check(("float64", steps))
+    draws.shared.cache_clear()
+
+
+# -- ops -----------------------------------------------------------------------------------------------------------------
+
+
+def test_ops_with_the_trait_compute_the_same_by_themselves() -> None:
+    samples = [s for _, _, s in all_samples() if not s.lod and (e := traits(s.op).eager) and e.when(Run(s).attrs)]
+    assert {s.op for s in samples} == set(having(lambda t: t.eager is not None))
+    draw = [s for s in samples if lookup(s.op).random]  # by themselves: XLA shares what equal keys have in common
+    batches = [Batch([s]) for s in draw] + [Batch([s for s in samples if s not in draw])]
+    for run, result in ((run, result) for batch in batches for run, result in batch.results.items()):
+        want, _ = attempted(result)
+        definition = replace(run.definition, fn=run.definition.traits.eager.fn or run.definition.fn)
+        with jax.enable_x64(True):
+            got = definition(run.inputs, run.attrs, KnownKey.of(7) if definition.random else None)
+        assert all(type(v) is np.ndarray and same(v, want[s]) for s, v in got.items()), run.sample
+
+
+# -- programs ------------------------------------------------------------------------------------------------------------
+
+GIVEN = [
+    *(initializer.Constant(2.5), initializer.Uniform(-0.3, 0.7), initializer.Uniform(seed=9), initializer.Normal(0.5, 0.1)),
+    *(initializer.TruncatedNormal(0.0, 0.02), initializer.Xavier(), initializer.Xavier(uniform=False), initializer.MSRA()),
+    *(initializer.MSRA(uniform=False, seed=3), initializer.Bilinear(), initializer.Uniform(diag_num=3, diag_step=4)),
+    initializer.NumpyArrayInitializer(np.arange(36, dtype=np.float32).reshape(4, 1, 3, 3)),
+]  # fmt: skip
+
+
+def every_initializer(seed: int) -> fluid.Program:
+    with fresh(seed) as (_, startup):
+        for i, one in enumerate(GIVEN):
+            for dtype in ("float32", "float16", "float64")[: 1 if isinstance(one, initializer.Bilinear) or i == len(GIVEN) - 1 else 3]:
+                layers.create_parameter([4, 1, 3, 3], dtype, f"p{i}_{dtype}", default_initializer=one)
+        layers.create_global_var([1], 7, "int64", persistable=True, name="counter")
+        layers.create_global_var([300, 5], 1.0, "float32", persistable=True, name="ones")
+    return startup
+
+
+def compiled(startup: fluid.Program, seed: int, count: int = 0) -> dict[str, Any]:
+    """The state that the startup program makes as one compiled step."""
+    step = Step(startup.desc)
+    with jax.enable_x64(True):
+        run = quickly(lambda s, n: step({}, {}, jax.random.fold_in(jax.random.key(s), n))[0], seed, count)
+        return run(seed, count)
+
+
+def held(scope: fluid.Scope) -> dict[str, Any]:
+    return {n: scope.find_var(n).value for n in scope.local_var_names()}
+
+
+def test_every_initializer_gives_what_the_compiled_program_gives() -> None:
+    startup = every_initializer(11)
+    exe, scope = fluid.Executor(), fluid.Scope()
+    exe.run(startup, scope=scope)
+    want, got = compiled(startup, 11), held(scope)
+    assert got.keys() == want.keys() and len(got) > 30
+    assert [n for n in want if not same(got[n], want[n])] == []
+    assert all(isinstance(v, jax.Array) and v.committed for v in got.values())
+    pure = fluid.init_fn(startup)(jax.random.fold_in(jax.random.key(11), 0))
+    assert [n for n in want if not same(pure[n], want[n])] == []
+
+
+def test_a_program_that_is_not_seeded_draws_anew() -> None:
+    with fresh() as (_, startup):
+        layers.create_parameter([3, 3], "float32", "w")
+    exe = fluid.Executor()
+    exe.set_random_state(startup, 5, 0)
+    for count in range(2):
+        scope = fluid.Scope()
+        exe.run(startup, scope=scope)
+        assert exe.random_state(startup) == (5, count + 1)
+        assert same(scope.find_var("w").value, compiled(startup, 5, count)["w"])
+
+
+def network(parameters: int) -> Any:
+    with fresh(3) as (main, startup):
+        h = fluid.data("x", [None, 4])
+        for _ in range(parameters // 2):
+            h = layers.fc(h, 4)
+        loss = layers.mean(h)
+        fluid.optimizer.Adam(0.1).minimize(loss)
+    return main, startup, loss
+
+
+def test_it_compiles_no_step(compiles: list[str]) -> None:  # noqa: F811
+    _, startup, _ = network(4)
+    fluid.Executor().run(startup, scope=fluid.Scope())  # which may compile the draw that all share
+    compiles.clear()
+    _, startup, _ = network(40)
+    fluid.Executor().run(startup, scope=fluid.Scope())
+    assert not compiles
+
+
+def test_training_goes_on_from_there_and_may_start_again() -> None:
+    main, startup, loss = network(4)
+    exe, scope = fluid.Executor(), fluid.Scope()
+    runs = []
+    for _ in range(2):
+        exe.run(startup, scope=scope)
+        runs.append([exe.run(main, {"x": np.ones((2, 4), np.float32)}, [loss], scope=scope)[0] for _ in range(3)])
+    assert runs[0] == runs[1] and runs[0][0] != runs[0][2]
+
+
+@pytest.mark.parametrize("numpy", [True, False])
+def test_what_a_startup_program_makes_may_be_fetched(numpy: bool) -> None:
+    main, startup, _ = network(2)
+    exe, scope = fluid.Executor(), fluid.Scope()
+    (weight,) = exe.run(startup, fetch_list=["fc_0.w_0"], scope=scope, return_numpy=numpy)
+    before = np.array(weight)
+    assert same(before, scope.find_var("fc_0.w_0").value)
+    exe.run(main, {"x": np.ones((2, 4), np.float32)}, scope=scope)
+    assert same(weight, before) and not same(before, scope.find_var("fc_0.w_0").value)
+
+
+def test_copies_have_memory_of_their_own(monkeypatch: Any) -> None:
+    monkeypatch.setattr(draws, "HOST", 8)
+    monkeypatch.setattr(draws, "BLOCK", 4)
+    with fresh(1) as (_, startup):
+        w = layers.create_parameter([5, 7], "float32", "w")
+        block = startup.global_block()
+        copy = block.create_var(name="copy", shape=[5, 7], dtype="float32", persistable=True)
+        block.append_op("assign", {"X": w.name}, {"Out": copy})
+    scope = fluid.Scope()
+    fluid.Executor().run(startup, scope=scope)
+    w, copy = (scope.find_var(n).value for n in ("w", "copy"))
+    assert same(w, copy) and w.unsafe_buffer_pointer() != copy.unsafe_buffer_pointer()
+    draws.whole.cache_clear()
+
+
+def test_a_startup_program_that_computes_is_compiled() -> None:
+    with fresh(1) as (_, startup):
+        layers.fc(fluid.data("x", [None, 3]), 4, param_attr=fluid.WeightNormParamAttr(dim=1, name="w"), bias_attr=False)
+    assert not is_eager(Step(startup.desc))
+    scope = fluid.Scope()
+    fluid.Executor().run(startup, scope=scope)
+    v, g = (np.asarray(scope.find_var(n).value) for n in ("w_v", "w_g"))
+    np.testing.assert_allclose(g.ravel(), np.sqrt((v**2).sum(0)), rtol=1e-6)
+
+
+def test_under_another_generator_it_is_compiled() -> None:
+    _, startup, _ = network(2)
+    jax.config.update("jax_default_prng_impl", "rbg")
+    try:
+        assert not is_eager(Step(startup.desc))
+    finally:
+        jax.config.update("jax_default_prng_impl", "threefry2x32")
+
+
+def test_traced_inits_stay_traced() -> None:
+    """Nothing is computed while a function around is traced, so that no table becomes a literal of the program."""
+    _, startup, _ = network(2)
+    init, key = fluid.init_fn(startup), jax.random.key(4)
+    traced = str(jax.make_jaxpr(lambda: init(key))())
+    assert traced.count("random_fold_in") == traced.count("random_bits") == 1
+
+
+def test_errors_name_the_op_and_leave_the_scope() -> None:
+    with fresh(1) as (_, startup):
+        layers.create_parameter([3, 3], "float32", "a")
+        layers.create_parameter([3, 3], "float32", "b", default_initializer=initializer.Uniform(diag_num=9, diag_step=9))
+    scope = fluid.Scope()
+    with pytest.raises(ShapeError, match="9 diagonal elements 10 apart do not fit") as error:
+        fluid.Executor().run(startup, scope=scope)
+    assert any("in op: b = uniform_random" in note and "test_startup.py:" in note for note in error.value.__notes__)
+    assert held(scope) == {}
+
+
+def test_nan_is_looked_for_in_a_compiled_one() -> None:
+    with fresh(1) as (_, startup):
+        layers.create_parameter([3, 3], "float32", "a", default_initializer=initializer.Constant(float("inf")))
+    fluid.set_flags({"FLAGS_check_nan_inf": True})
+    try:
+        with pytest.raises(NanInfError, match="fill_constant"):
+            fluid.Executor().run(startup, scope=fluid.Scope())
+    finally:
+        fluid.set_flags({"FLAGS_check_nan_inf": False})
