@@ -22,9 +22,9 @@ from .graph.fetches import fetch_names
 from .graph.program import Program, default_main_program
 from .graph.variable import Variable
 from .lod_tensor import LoDTensor
-from .runtime.compile_cache import CACHE
 from .lower.uncompiled import run_eagerly
 from .ops.threefry import KnownKey
+from .runtime.compile_cache import CACHE
 from .runtime.compiled import Compiled, Kind
 from .runtime.feeding import explained
 from .runtime.fetching import refuse_lod, to_numpy, to_tensor

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import jax
-
 from ..errors import EnforceNotMet, UnsupportedError, near
 from ..ir.desc import EMPTY, OpDesc, ProgramDesc
 from ..ir.edit import LRSCHED, OPTIMIZE, role
 from ..ops.registry import OpDef
-from ..ops.threefry import KnownKey, fold_in, new_key
+from ..ops.threefry import fold_in, new_key
 
 Env = dict[str, Any]
 
@@ -28,7 +26,7 @@ class Context:
     """
 
     desc: ProgramDesc
-    key: jax.Array | KnownKey | None = None
+    key: Any = None
     literal: bool = False
     pullbacks: dict[int, Any] = field(default_factory=dict)
     watch: Any = None
@@ -87,7 +85,7 @@ def write_slots(op: OpDesc, definition: OpDef, result: dict[str, Any], env: Env)
                 env[name] = one
 
 
-def op_key(op: OpDesc, ctx: Context) -> jax.Array | KnownKey:
+def op_key(op: OpDesc, ctx: Context) -> Any:
     """The key of one random op.
 
     A nonzero ``seed`` attribute of its own fixes the op's draw, as in Paddle: the same numbers in every step. With the

@@ -28,7 +28,7 @@ Pair = tuple[Any, Any]
 
 def in_use() -> bool:
     """Whether jax.random draws in this way: its defaults, which a user's configuration may change."""
-    return jax.config.jax_default_prng_impl == _NAME and getattr(jax.config, "jax_threefry_partitionable", True)
+    return getattr(jax.config, "jax_default_prng_impl", _NAME) == _NAME and getattr(jax.config, "jax_threefry_partitionable", True)
 
 
 def threefry(key: Pair, counter: Pair, word: Callable[[Any], Any] = lambda x: x) -> Pair:
