@@ -62,6 +62,7 @@ from .input import one_hot as one_hot
 from .lod_tensor import LoDTensor as LoDTensor
 from .lod_tensor import create_lod_tensor as create_lod_tensor
 from .lod_tensor import create_random_int_lodtensor as create_random_int_lodtensor
+from .ops.fixed import Fixed as Fixed
 from .ops.ragged import Ragged as Ragged
 from .param_attr import ParamAttr as ParamAttr
 from .param_attr import WeightNormParamAttr as WeightNormParamAttr

@@ -23,6 +23,7 @@ from .graph.program import Program, default_main_program
 from .graph.variable import Variable
 from .lod_tensor import LoDTensor
 from .lower.uncompiled import run_eagerly
+from .ops.fixed import Fixed, shown
 from .ops.threefry import KnownKey
 from .runtime.compile_cache import CACHE
 from .runtime.compiled import Compiled, Kind
@@ -158,7 +159,8 @@ class Executor:
         try:
             fetched = self._execute(compiled, program, scope, stacked, count)
         except Exception as error:
-            raise explained(error, compiled.rules, {n: v[0] for n, v in stacked.items()})  # noqa: B904 - as above
+            first = {n: v if isinstance(v, Fixed) else v[0] for n, v in stacked.items()}
+            raise explained(error, compiled.rules, first)  # noqa: B904 - as above
         return _shown(compiled, fetched, return_numpy)
 
     def compiled_steps(self, program: Program | Runnable | MakesRunnable | None = None) -> list[Compiled]:
@@ -380,8 +382,20 @@ def _stack(compiled: Compiled, feeds: Any) -> tuple[dict[str, Any], int]:
     for i, f in enumerate(checked):
         if {n: v.shape for n, v in f.items()} != first:
             raise FeedError(f"run_steps needs feeds of equal shapes; feed 0 has {first}, feed {i} {({n: v.shape for n, v in f.items()})}")
-    stacked = {n: np.stack([np.asarray(f[n]) for f in checked]) for n in first}
-    return stacked, len(feeds)
+    return {n: _stacked(n, checked) for n in first}, len(feeds)
+
+
+def _stacked(name: str, feeds: Sequence[Mapping[str, Any]]) -> Any:
+    """One feed of all steps; of one that decides sizes the one value."""
+    if not isinstance(feeds[0][name], Fixed):
+        return np.stack([np.asarray(f[name]) for f in feeds])
+    other = next((f[name] for f in feeds if f[name] != feeds[0][name]), None)
+    if other is not None:
+        raise UnsupportedError(
+            f"run_steps takes one value of {name!r}, since it decides sizes, but is fed {shown(feeds[0][name].array)} and "
+            f"{shown(other.array)}; call run for each step"
+        )
+    return feeds[0][name]
 
 
 __all__ = ["Executor"]

@@ -12,6 +12,9 @@ The state is a dict from variable names to arrays. Both are plain functions: jax
 grad apply to them. Dtypes are what the program declares, 64-bit ones included; to keep int64 feeds from being narrowed
 to int32 at the border of a jit, call it under ``with jax.enable_x64(True)``.
 
+A feed that decides sizes (a fed shape, a fed number of ``range``) must be known when the step is compiled. Under a jit that
+is a NumPy array from outside, or ``fluid.Fixed(array)`` among the feeds: the jit then keeps a program for each of its values.
+
 Between a state and a scope, from which everything else is saved and into which it is loaded:
 
     state = fluid.read_state(main)                  # of the scope: after a load, or runs of an Executor
@@ -35,6 +38,7 @@ from .ir.desc import VarDesc
 from .lower.step import Step
 from .lower.uncompiled import is_eager, run_eagerly
 from .ops.concrete import tracing
+from .ops.fixed import Fixed
 from .ops.ragged import Ragged
 from .ops.selected import SelectedRows
 from .ops.threefry import known_key
@@ -121,6 +125,8 @@ class _FeedCheck:
         var = self._step.desc.find_var(name) if isinstance(name, str) else None
         if var is None:
             raise unknown_feed(name, self._step.desc)
+        if isinstance(value, Fixed):
+            return Fixed(self._checked(name, value.array))
         if isinstance(value, Ragged | SelectedRows) or var.shape is None or name not in self._step.feeds:
             return value
         if name not in self.rules:

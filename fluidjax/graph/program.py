@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ..base.roles import OpRole
 from ..errors import FluidTypeError, FluidValueError, UnsupportedError
-from ..ir import edit, show, text
+from ..ir import edit, show, text, walk
 from ..ir.desc import EMPTY, ProgramDesc
+from ..lower.explain import Explanation, explained_sizes
+from ..lower.sizes import SizeNeeds
 from ..ops.registry import attr_type
 from .block import Block
 from .info import ProgramInfo
@@ -98,6 +100,19 @@ class Program:
         See ``fluidjax.memory.memory_report``.
         """
         return memory_reporter(self, batch_size, fetch_list, feed_shapes, compiled)
+
+    def explain(self, feed: Mapping[str, Any] | None = None) -> Explanation:
+        """Which ops have sizes that depend on data, and what is done about each: an entry an op, with the way and the reason.
+
+            print(main.explain({"n": np.array([3])}))
+            fill_constant (train.py:7): specialised; ShapeTensor follows from the feed 'n' = [3], so a step is compiled ...
+
+        static: constants and shapes decide the size. specialised: feeds do, so a step is compiled for each of their values.
+        bounded: the data do, below a bound that is known, and what is fetched has its true size. refused: something else
+        does, and the program does not run. Nothing is run. feed: values that are shown with the reasons.
+        """
+        desc = self.desc
+        return explained_sizes(SizeNeeds(desc, desc.blocks[0].ops, walk.free_names(desc)), feed)
 
     @classmethod
     def from_desc(cls, desc: ProgramDesc, like: Program | None = None) -> Program:

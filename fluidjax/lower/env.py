@@ -11,6 +11,7 @@ from ..ir.desc import EMPTY, OpDesc, ProgramDesc
 from ..ir.edit import LRSCHED, OPTIMIZE, role
 from ..ops.registry import OpDef
 from ..ops.threefry import fold_in, new_key
+from .sizes import SizeNeeds
 
 Env = dict[str, Any]
 
@@ -22,7 +23,7 @@ class Context:
     key: the step's random key (a KnownKey outside of a trace), None in a program without random ops. literal: gradient ops
     run the forward op again instead of using its pullback. watch: called with every op and its outputs (the NaN check).
     rank: this device's number where several run the program on their own data: each draws other random numbers, but for
-    the ops that update replicated values.
+    the ops that update replicated values. sizes: which values decide sizes.
     """
 
     desc: ProgramDesc
@@ -31,6 +32,7 @@ class Context:
     pullbacks: dict[int, Any] = field(default_factory=dict)
     watch: Any = None
     rank: Any = None
+    sizes: SizeNeeds | None = None
 
 
 def read_slots(op: OpDesc, definition: OpDef, env: Env) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def lockstep(
     for op in step.ops:
         _refuse_inside(step.desc, op)
     envs = [step.enter(state, feed) for state, feed in zip(states, feeds, strict=True)]
-    contexts = [Context(step.desc, key, step.literal, {}, watch, rank) for rank in range(len(envs))]
+    contexts = [Context(step.desc, key, step.literal, {}, watch, rank, step.sizes) for rank in range(len(envs))]
     with jax.enable_x64(True):
         for op in step.ops:
             if lookup(op.type).traits.ranks.together:

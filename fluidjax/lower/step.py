@@ -19,6 +19,7 @@ from ..base.dtypes import numpy_dtype
 from ..errors import EnforceNotMet, FeedError, FetchError, FluidError, MixesRows, UnsupportedError, near, note
 from ..ir import text, walk
 from ..ir.desc import EMPTY, OpDesc, ProgramDesc, VarDesc
+from ..ops.fixed import Fixed
 from ..ops.ragged import Ragged
 from ..ops.registry import GRAD, HINTS, REGISTRY, control, lookup, pullback, traits
 from ..ops.selected import SelectedRows
@@ -27,6 +28,7 @@ from .control import ControlCall, refuse_remote
 from .env import Context, Env, op_key, read_slots, requested, write_slots
 from .rows import is_ragged, treat
 from .selected import is_sparse, treat_sparse
+from .sizes import SizeNeeds, checked, decided, folded
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +110,11 @@ class Step:
         """uid of a forward op -> the derived gradient ops that see exactly the values it saw."""
         return {} if self.literal else pair_gradients(self.ops)
 
+    @cached_property
+    def sizes(self) -> SizeNeeds:
+        """The values that decide sizes, and what they follow from."""
+        return SizeNeeds(self.desc, self.ops, frozenset(self.feeds))
+
     def __call__(
         self,
         state: Mapping[str, Any],
@@ -123,7 +130,7 @@ class Step:
         the user's line attached.
         """
         env = self.enter(state, feed)
-        ctx = Context(self.desc, key, self.literal, {}, watch, rank)
+        ctx = Context(self.desc, key, self.literal, {}, watch, rank, self.sizes)
         with jax.enable_x64(True):
             self._run(env, ctx)
             changed, fetched = self.leave(env)
@@ -189,6 +196,8 @@ def _to_keep(name: str, value: Any) -> Any:
 
 def as_declared(value: Any, var: VarDesc) -> Any:
     """A fed value with the dtype that the program declares (a jit outside may have narrowed int64 to int32)."""
+    if isinstance(value, Fixed):
+        value = value.array
     if isinstance(value, Ragged):
         # Not NumPy arrays, which cannot be indexed by what is only known when the step runs.
         return replace(value, rows=as_declared(value.rows, var), offsets=tuple(map(jnp.asarray, value.offsets)))
@@ -257,12 +266,19 @@ def _results(op: OpDesc, inputs: dict[str, Any], ctx: Context, gradients: Sequen
         graddef = lookup(definition.forward or "").grad
         assert graddef is not None
         return stored({o.removesuffix(GRAD): inputs.get(s) for s, o in graddef.takes.items() if o.endswith(GRAD)})
+    if ctx.sizes is not None and op.uid in ctx.sizes.folded and (known := folded(definition, inputs, op.attrs)) is not None:
+        return known
     key = op_key(op, ctx) if definition.random else None
+    wanted = requested(op) if definition.forward is not None else None
+    if definition.traits.sizes is not None and ctx.sizes is not None:
+        told = decided(op, ctx.sizes.of(op), inputs)
+        if told:
+            checked(definition, told, inputs, op.attrs, key, wanted)
     if not gradients:
-        return definition(inputs, op.attrs, key, requested(op) if definition.forward is not None else None)
+        return definition(inputs, op.attrs, key, wanted)
     assert definition.grad is not None
-    wanted = {slot for g in gradients for slot in requested(g)}
-    result, pull = pullback(definition, definition.grad, inputs, definition.arguments(op.attrs), key, wanted)
+    asked = {slot for g in gradients for slot in requested(g)}
+    result, pull = pullback(definition, definition.grad, inputs, definition.arguments(op.attrs), key, asked)
     for g in gradients:
         ctx.pullbacks[g.uid] = pull
     return result

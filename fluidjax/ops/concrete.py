@@ -1,22 +1,44 @@
 """Tensor inputs that decide a shape: XLA's shapes are static, so their values must be known while a step is traced.
 
-They are whatever was computed from other shapes and constants alone, which stays in NumPy (see OpDef.__call__).
+They are whatever was computed from other shapes and constants alone, which stays in NumPy (see OpDef.__call__), or from
+feeds that are constants of the compilation (lower/sizes.py). Their slots are the op's trait `sizes`.
 """
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import jax
 import numpy as np
 
-from ..errors import UnsupportedError
+from ..errors import ShapeError, UnsupportedError
 from .infer import Spec
 from .registry import Array
 
 # Constants up to this many elements stay NumPy arrays: enough for shapes, too few to weigh as literals in a program.
 SMALL = 64
+
+
+@cache
+def _memory() -> int:
+    """Bytes of this machine's memory; where it does not tell, more than any has."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return 2**50
+
+
+def refuse_huge(op: str, shape: Sequence[int], dtype: Any) -> None:
+    """Raises ShapeError for an array that is larger than this machine's memory."""
+    size = math.prod(map(int, shape)) * np.dtype(dtype).itemsize
+    if size > _memory():
+        raise ShapeError(
+            f"op '{op}' would make an array of shape {list(shape)}, {size / 1e9:,.1f} GB, and this machine has {_memory() / 1e9:,.1f} GB"
+        )
 
 
 def known(value: Any) -> np.ndarray | None:
@@ -52,6 +74,14 @@ def integers(
     if tensor is not None:
         return tuple(int(n) for n in concrete(tensor, op, slot).reshape(-1))
     return tuple(default)
+
+
+def new_shape(op: str, ShapeTensor: Array | None, ShapeTensorList: list[Array] | None, shape: Sequence[int]) -> tuple[int, ...]:
+    """The shape of what an op makes: of tensors, else the attribute. Raises ShapeError for negative dims."""
+    dims = integers(op, "ShapeTensor", ShapeTensor, ShapeTensorList, shape)
+    if any(n < 0 for n in dims):
+        raise ShapeError(f"op '{op}' makes a tensor, whose shape holds no negative number, but it is {list(dims)}")
+    return dims
 
 
 def scalars(tensor: Array | None, tensors: list[Array] | None, default: Sequence[int]) -> list[Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..errors import FluidTypeError, UnknownOpError, UnsupportedError, near
@@ -215,7 +217,7 @@ class OpDef:
         if self.forward is not None:  # slots such as Out@GRAD are no Python names
             return self.fn(inputs, given, wanted)
         values = {slot.name: inputs.get(slot.name) for slot in self.inputs}
-        result = None if self.random else _folded(self.fn, values, given)
+        result = None if self.random else _folded(self.fn, values, given, self.traits.sizes is not None)
         if result is None:
             result = self.fn(**values, **given)
         if len(self.outputs) == 1:
@@ -226,19 +228,26 @@ class OpDef:
 FOLD = 64  # elements: shapes and counters are smaller
 
 
-def _folded(fn: Callable[..., Any], values: Mapping[str, Any], attrs: Mapping[str, Any]) -> Any:
-    """The result as NumPy arrays if all inputs are small NumPy integers, else None.
+def _folded(fn: Callable[..., Any], values: Mapping[str, Any], attrs: Mapping[str, Any], sized: bool) -> Any:
+    """The result as NumPy arrays if all inputs are small NumPy integers, else None. sized: the inputs may decide its size.
 
     So arithmetic on shapes stays known while a step is traced, and may decide a shape further on.
     """
     leaves = jax.tree.leaves(values)
     if not leaves or not all(isinstance(x, np.ndarray) and x.dtype.kind in "biu" and x.size <= FOLD for x in leaves):
         return None
+    if sized and any(math.prod(x.shape) > FOLD for x in jax.tree.leaves(_shapes(fn, values, attrs))):
+        return None  # before anything large is made
     with jax.ensure_compile_time_eval(), jax.enable_x64(True):
         result = fn(**values, **attrs)
     if any(x.size > FOLD for x in jax.tree.leaves(result)):
         return None
     return jax.tree.map(np.asarray, result)
+
+
+def _shapes(fn: Callable[..., Any], values: Mapping[str, Any], attrs: Mapping[str, Any]) -> Any:
+    with jax.enable_x64(True):
+        return jax.eval_shape(lambda: jax.tree.map(jnp.asarray, fn(**values, **attrs)))
 
 
 def canonical(definition: OpDef, name: str, value: Any) -> Any:

@@ -15,7 +15,7 @@ from .attributes import parameters
 from .catalog import REGISTRY, lookup, register
 from .definition import GRAD, GradDef, OpDef, Reuse, Slot
 from .ragged import like, rows_of
-from .traits import Given, Traits
+from .traits import Given, Sizes, Traits
 
 
 def plain_graddef(fwd: OpDef, takes: str, nograd: str, grad_outs: str | None, grad_type: str | None) -> GradDef:
@@ -93,10 +93,17 @@ def add_grad(
             fwd.attrs,
             forward=fwd.type,
             derived=derived,
-            traits=traits or Traits(),
+            traits=replace(traits or Traits(), sizes=_sizes(fwd, graddef) if derived else None),
             doc=doc or f"The vector-Jacobian product of {fwd.type}.",
         )
     )
+
+
+def _sizes(fwd: OpDef, graddef: GradDef) -> Sizes | None:
+    """Of a derived gradient op: it runs the forward op, so it needs the same values, of the inputs that it takes."""
+    decides = fwd.traits.sizes
+    slots = tuple(s for s in decides.slots if graddef.takes.get(s) == s) if decides is not None else ()
+    return replace(decides, slots=slots) if decides is not None and slots else None
 
 
 def grad_reuses(kind: str, *ops: Reuse) -> None:

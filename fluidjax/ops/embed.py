@@ -17,7 +17,7 @@ from .concrete import integers
 from .index import narrow, put, take
 from .infer import Spec
 from .registry import Array, Int64, Longs, SelectedRows, Strs, grad_of, op
-from .traits import Bounds, SparseGradient, row_wise
+from .traits import Bounds, SparseGradient, row_wise, sizes_from
 
 NO_PADDING = -1
 
@@ -84,6 +84,8 @@ for _kind in ("lookup_table", "lookup_table_v2"):
 
 def _one_hot(op_type: str, X: Array, depth_tensor: Array | None, depth: int, dtype: int) -> Array:
     depth = integers(op_type, "depth_tensor", depth_tensor, None, [depth])[0]
+    if depth < 1:
+        raise ShapeError(f"{op_type} takes a depth above 0, not {depth}")
     ids = narrow(X, (depth,))
     return (ids[..., None] == jnp.arange(depth, dtype=ids.dtype)).astype(numpy_dtype(name_of(dtype)))
 
@@ -96,13 +98,19 @@ def _one_hot_last_spec(X: Spec, depth_tensor: Spec | None, **attrs: Any) -> Spec
     return _one_hot_spec(Spec(X.shape[:-1], X.dtype), depth_tensor, **attrs)
 
 
-@op(outs="Out", infer=_one_hot_last_spec, rows=row_wise("X"), bounds=Bounds("X", "index", one_hot_depth))
+@op(
+    outs="Out", infer=_one_hot_last_spec, rows=row_wise("X"), bounds=Bounds("X", "index", one_hot_depth),
+    sizes=sizes_from("depth_tensor"),
+)
 def one_hot(X: Array, depth_tensor: Array | None, *, depth: int = -1, dtype: int = 5, allow_out_of_range: bool = False):
     """Out[..., j] = 1 where X[..., 0] = j, else 0, for j < depth; an id that is out of range has no 1. X [..., 1]."""
     return _one_hot("one_hot", _last_one("one_hot", X), depth_tensor, depth, dtype)
 
 
-@op(outs="Out", infer=_one_hot_spec, rows=row_wise("X"), bounds=Bounds("X", "index", one_hot_depth))
+@op(
+    outs="Out", infer=_one_hot_spec, rows=row_wise("X"), bounds=Bounds("X", "index", one_hot_depth),
+    sizes=sizes_from("depth_tensor"),
+)
 def one_hot_v2(
     X: Array, depth_tensor: Array | None, *, depth: int = -1, dtype: int = 5, allow_out_of_range: bool = False
 ):

@@ -13,18 +13,19 @@ from jax import lax
 
 from ..base.dtypes import name_of, numpy_dtype
 from ..errors import EnforceNotMet, MixesRows, ShapeError
-from .concrete import SMALL, concrete, integers, known, shape_spec
+from .concrete import SMALL, concrete, integers, known, refuse_huge, shape_spec
 from .draws import HOST
 from .infer import Spec
 from .ragged import Ragged, rows_of
 from .registry import Array, Floats, Int64, Ints, Longs, op
-from .traits import EAGER, Eager, knows_rows, mixes, row_wise
+from .traits import EAGER, Eager, knows_rows, mixes, row_wise, sizes_from
 
 
 def constant(shape: Sequence[int], value: Any, dtype: np.dtype, small: int = SMALL) -> Array:
     """A tensor of one value; a small one is a NumPy array, so that it may decide a shape further on."""
     if any(n < 0 for n in shape):
-        raise ShapeError(f"a constant needs its whole shape, {list(shape)} has unknown dims")
+        raise ShapeError(f"a constant's shape holds no negative number, but it is {list(shape)}")
+    refuse_huge("fill_constant", shape, dtype)
     return np.full(shape, value, dtype) if math.prod(shape) <= small else jnp.full(shape, np.asarray(value, dtype))
 
 
@@ -67,7 +68,10 @@ def _filled(
     return jnp.broadcast_to(ValueTensor.reshape(-1)[0].astype(kind), dims)
 
 
-@op(outs="Out", infer=_constant_spec, rows=mixes(), fills=True, eager=Eager(partial(_filled, HOST)))
+@op(
+    outs="Out", infer=_constant_spec, rows=mixes(), fills=True, eager=Eager(partial(_filled, HOST)),
+    sizes=sizes_from("ShapeTensor ShapeTensorList", lambda op, slot, i: slot == "ShapeTensorList" and bool(op.input("ShapeTensor"))),
+)
 def fill_constant(
     ValueTensor: Array | None, ShapeTensor: Array | None, ShapeTensorList: list[Array] | None, *,
     shape: Longs = (), dtype: int = 5, value: float = 0.0, str_value: str = "", force_cpu: bool = False,
@@ -90,7 +94,7 @@ def batch_shape(
     return tuple(dims)
 
 
-@op(outs="Out", rows=knows_rows())
+@op(outs="Out", rows=knows_rows(), shape_of=("Input",))
 def fill_constant_batch_size_like(
     Input: Array | Ragged, *, shape: Ints, dtype: int = 5, value: float = 0.0, str_value: str = "",
     input_dim_idx: int = 0, output_dim_idx: int = 0, force_cpu: bool = False,
@@ -104,19 +108,19 @@ def fill_constant_batch_size_like(
     return constant(dims, scalar(value, str_value, kind), kind)
 
 
-@op(outs="Out", rows=row_wise("X"))
+@op(outs="Out", rows=row_wise("X"), shape_of=("X",))
 def fill_any_like(X: Array, *, value: float = 0.0, dtype: int = -1):
     """Out[...] = value, with X's shape, and X's dtype where `dtype` is -1."""
     return jnp.full(X.shape, value, X.dtype if dtype == -1 else numpy_dtype(name_of(dtype)))
 
 
-@op(outs="Out", rows=row_wise("X"))
+@op(outs="Out", rows=row_wise("X"), shape_of=("X",))
 def fill_zeros_like(X: Array):
     """Out[...] = 0, with X's shape and dtype."""
     return jnp.zeros(X.shape, X.dtype)
 
 
-@op(outs="Out", rows=row_wise("X"))
+@op(outs="Out", rows=row_wise("X"), shape_of=("X",))
 def fill_zeros_like2(X: Array, *, dtype: int = 5):
     """Out[...] = 0 of `dtype`, with X's shape."""
     return jnp.zeros(X.shape, numpy_dtype(name_of(dtype)))
@@ -142,7 +146,7 @@ def _range_spec(Start: Spec, End: Spec, Step: Spec) -> Spec:
     return Spec((-1,), Start.dtype)
 
 
-@op("range", outs="Out", infer=_range_spec, rows=mixes())
+@op("range", outs="Out", infer=_range_spec, rows=mixes(), sizes=sizes_from("Start End Step"))
 def range_(Start: Array, End: Array, Step: Array):
     """Out = Start, Start + Step, ... before End; floats are added up one after another, as Paddle does."""
     start, end, step = (
@@ -156,6 +160,7 @@ def range_(Start: Array, End: Array, Step: Array):
         small = np.arange(count, dtype=kind) if count <= SMALL else lax.iota(kind, count)
         return small * step.astype(kind) + start.astype(kind)
     count = math.ceil(abs((end - start) / step))
+    refuse_huge("range", [count], kind)
     return np.add.accumulate(np.array([start, *[step] * (count - 1)][:count], kind), dtype=kind)
 
 
@@ -163,12 +168,13 @@ def _linspace_spec(Start: Spec, Stop: Spec, Num: Spec) -> Spec:
     return Spec((-1,), Start.dtype)
 
 
-@op(outs="Out", infer=_linspace_spec, rows=mixes())
+@op(outs="Out", infer=_linspace_spec, rows=mixes(), sizes=sizes_from("Num"))
 def linspace(Start: Array, Stop: Array, Num: Array):
-    """Out[i] = Start + i (Stop - Start) / (Num - 1), for i < Num; Num must be a constant."""
+    """Out[i] = Start + i (Stop - Start) / (Num - 1), for i < Num."""
     count = int(concrete(Num, "linspace", "Num").reshape(-1)[0])
     if count < 1:
         raise ShapeError(f"linspace needs at least one number, Num is {count}")
+    refuse_huge("linspace", [count], Start.dtype)
     start, stop = Start.reshape(-1)[:1], Stop.reshape(-1)[:1]
     if count == 1:
         return start

@@ -14,14 +14,15 @@ import numpy as np
 from jax import lax
 
 from ..base.dtypes import name_of, numpy_dtype
-from ..errors import ShapeError, UnsupportedError
+from ..errors import ShapeError
+from ..ir.desc import OpDesc
 from .bounds import candidates, places, size_of
-from .concrete import concrete, integers, known
+from .concrete import concrete, integers
 from .conditions import both, inner_axis, rank_from, unset
 from .infer import Spec
 from .reduce import without_nan
 from .registry import Array, Int64, grad_of, op
-from .traits import FREE, Bounds, mixes, row_wise
+from .traits import FREE, Bounds, mixes, row_wise, sizes_from
 
 _TRUST = "promise_in_bounds"
 
@@ -205,7 +206,7 @@ def _top_k_spec(X: Spec, K: Spec | None, *, k: int) -> tuple[Spec, Spec]:
     return Spec(dims, X.dtype), Spec(dims, "int64")
 
 
-@op(outs="Out Indices", infer=_top_k_spec, rows=row_wise("X", when=rank_from(2)))
+@op(outs="Out Indices", infer=_top_k_spec, rows=row_wise("X", when=rank_from(2)), sizes=sizes_from("K"))
 def top_k(X: Array, K: Array | None, *, k: int = 1):
     """Out = the k largest along the last dim, in order, Indices (int64) where they are; K goes before k.
 
@@ -213,7 +214,7 @@ def top_k(X: Array, K: Array | None, *, k: int = 1):
     where no comparison puts it away.
     """
     count = integers("top_k", "K", K, None, [k])[0]
-    if not 0 < count <= X.shape[-1]:
+    if not 0 <= count <= X.shape[-1]:
         raise ShapeError(f"top_k: k is {count}, but X {list(X.shape)} has {X.shape[-1]} in its last dim")
     if not jnp.issubdtype(X.dtype, jnp.floating):
         out, indices = lax.top_k(X, count)
@@ -242,18 +243,20 @@ def _mask_spec(X: Spec, MaxLenTensor: Spec | None, *, maxlen: int, out_dtype: in
     return Spec((*X.shape, maxlen if maxlen > 0 and MaxLenTensor is None else -1), name_of(out_dtype))
 
 
-@op(outs="Y", infer=_mask_spec, rows=mixes())
+def _known_length(op: OpDesc, slot: str, at: int) -> bool:
+    """X decides the size only where neither a tensor nor the attribute does."""
+    return slot == "X" and (bool(op.input("MaxLenTensor")) or op.attrs.get("maxlen", -1) >= 0)
+
+
+@op(outs="Y", infer=_mask_spec, rows=mixes(), sizes=sizes_from("MaxLenTensor X", _known_length))
 def sequence_mask(X: Array, MaxLenTensor: Array | None, *, maxlen: int = -1, out_dtype: int):
     """Y[..., j] = 1 where j < X[...], else 0, for j < maxlen; the longest X where maxlen is negative."""
     if MaxLenTensor is not None:
         maxlen = int(concrete(MaxLenTensor, "sequence_mask", "MaxLenTensor").reshape(-1)[0])
+        if maxlen < 1:
+            raise ShapeError(f"sequence_mask takes a MaxLenTensor above 0, not {maxlen}")
     elif maxlen < 0:
-        lengths = known(X)
-        if lengths is None:
-            raise UnsupportedError(
-                "op 'sequence_mask' needs maxlen: the longest of lengths that are fed is no static shape"
-            )
-        maxlen = int(lengths.max())
+        maxlen = int(concrete(X, "sequence_mask", "X").max())
     return (jnp.arange(maxlen, dtype=X.dtype) < X[..., None]).astype(numpy_dtype(name_of(out_dtype)))
 
 

@@ -18,10 +18,10 @@ import numpy as np
 from jax import lax
 
 from ..errors import ShapeError
-from .concrete import concrete, integers
+from .concrete import concrete, integers, refuse_huge
 from .infer import Spec
 from .registry import Array, Floats, op
-from .traits import mixes, row_wise
+from .traits import mixes, row_wise, sizes_from
 
 Taps = list[tuple[np.ndarray, np.ndarray]]  # (input index, weight) of each output position; one pair a tap
 CUBIC = np.float32(-0.75)  # Keys' parameter
@@ -175,6 +175,7 @@ class Resize:
         out = out or self.sizes(inner, [out_d, out_h, out_w], scales)
         if len(out) != len(inner) or min(out) <= 0:
             raise ShapeError(f"{self.kind} resizes {len(inner)} axes, each to a positive size, not to {out}")
+        refuse_huge(self.kind, out, X.dtype)  # before anything as long as an axis is made
         if out == inner:
             return X  # as it is: a weight of zero would make nan of an infinite neighbour
         # 2.x steps by the scale, also where OutSize gives the size; 1.8.5 by the ratio of the sizes
@@ -209,13 +210,14 @@ class Resize:
         resize.__doc__ = _DOC.format(self.method, " or ".join(map(str, self.axes)))
         rows = mixes("X") if self.later else row_wise("X", lod=None)
         tensors = "OutSize SizeTensor Scale"
-        op(self.kind, outs="Out", grad=f"X {tensors}", nograd=tensors, infer=self.spec, rows=rows)(resize)
+        sizes = sizes_from(tensors, lambda op, slot, i: slot != "SizeTensor" and bool(op.input("SizeTensor")))
+        op(self.kind, outs="Out", grad=f"X {tensors}", nograd=tensors, infer=self.spec, rows=rows, sizes=sizes)(resize)
 
 
 _DOC = """Out = X resized to (out_d, out_h, out_w) or by scale, {} along {} axes.
 
 X [N, C, ...], or [N, ..., C] where data_layout is "NHWC". Sizes come from SizeTensor, OutSize, Scale, `scale` or the
-attributes, in this order; tensors must be known while tracing. align_corners: the corners' middles coincide. align_mode 0
+attributes, in this order. align_corners: the corners' middles coincide. align_mode 0
 counts from the middles of the cells, 1 from their edges (linear methods without align_corners)."""
 
 for _name, _method, _rank in (("nearest", "nearest", 2), ("bilinear", "linear", 2), ("trilinear", "linear", 3), ("bicubic", "cubic", 2)):

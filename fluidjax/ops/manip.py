@@ -13,11 +13,11 @@ from jax import lax
 
 from ..base.dtypes import name_of, numpy_dtype
 from ..errors import ShapeError
-from .concrete import integers
+from .concrete import integers, refuse_huge
 from .conditions import absent, attribute, both, first_axis, inner_axes, inner_axis
 from .infer import Spec
 from .registry import Array, Ints, grad_of, op
-from .traits import EAGER, Attrs, Eager, Shapes, by_values, elementwise, mixes, row_wise
+from .traits import EAGER, Attrs, Eager, Shapes, by_values, elementwise, mixes, row_wise, sizes_from
 
 
 def xshape(X: Array) -> np.ndarray:
@@ -73,13 +73,21 @@ def _keeps_first(attrs: Attrs, shapes: Shapes) -> bool:
     return to[0] == 0 or (to[0] == -1 and math.prod(rest) == math.prod(x[1:]))
 
 
-@op(outs="Out", grad="X Shape ShapeTensor Out", infer=_reshape_spec, rows=row_wise("X", when=_keeps_first), carries="X")
+_NEW_SHAPE = sizes_from("Shape ShapeTensor", lambda op, slot, i: slot == "Shape" and bool(op.input("ShapeTensor")))
+
+
+@op(
+    outs="Out", grad="X Shape ShapeTensor Out", infer=_reshape_spec, rows=row_wise("X", when=_keeps_first), carries="X",
+    sizes=_NEW_SHAPE,
+)
 def reshape(X: Array, Shape: Array | None, ShapeTensor: list[Array] | None, *, shape: Ints = ()):
     """Out = X with the dims of `shape`: 0 copies X's dim, one -1 takes what is left; tensors go before `shape`."""
     return X.reshape(reshaped(integers("reshape", "Shape", Shape, ShapeTensor, shape), X.shape))
 
 
-@op(outs="Out XShape~", infer=_reshape2_spec, rows=row_wise("X", when=_keeps_first, outs="Out"), carries="X")
+@op(
+    outs="Out XShape~", infer=_reshape2_spec, rows=row_wise("X", when=_keeps_first, outs="Out"), carries="X", sizes=_NEW_SHAPE,
+)
 def reshape2(X: Array, Shape: Array | None, ShapeTensor: list[Array] | None, *, shape: Ints = ()):
     """Out = X with the dims of `shape`: 0 copies X's dim, one -1 takes what is left; tensors go before `shape`."""
     return reshape(X, Shape, ShapeTensor, shape=shape), xshape(X)
@@ -159,6 +167,7 @@ def _adds_inner(attrs: Attrs, shapes: Shapes) -> bool:
 @op(
     outs="Out", grad="X", nograd="AxesTensor AxesTensorList", infer=_unsqueeze_spec,
     rows=row_wise("X", when=both(_adds_inner, absent("AxesTensor", "AxesTensorList"))), carries="X",
+    sizes=sizes_from("AxesTensor AxesTensorList"),
 )
 def unsqueeze(X: Array, AxesTensor: Array | None, AxesTensorList: list[Array] | None, *, axes: Ints = ()):
     """Out = X with a dim of size 1 put in at each of `axes`, one after another."""
@@ -172,6 +181,7 @@ def unsqueeze(X: Array, AxesTensor: Array | None, AxesTensorList: list[Array] | 
         Spec((0, *X.shape), X.dtype),
     ),
     rows=row_wise("X", when=both(_adds_inner, absent("AxesTensor", "AxesTensorList")), outs="Out"), carries="X",
+    sizes=sizes_from("AxesTensor AxesTensorList"),
 )
 def unsqueeze2(X: Array, AxesTensor: Array | None, AxesTensorList: list[Array] | None, *, axes: Ints = ()):
     """Out = X with a dim of size 1 put in at each of `axes`, one after another."""
@@ -254,6 +264,7 @@ def _concat_spec(X: tuple[Spec, ...], AxisTensor: Spec | None, *, axis: int) -> 
     rows=row_wise(
         "X", when=both(inner_axis("axis"), absent("AxisTensor")), joins=both(first_axis("axis"), absent("AxisTensor"))
     ),
+    sizes=sizes_from("AxisTensor"),
 )
 def concat(X: list[Array], AxisTensor: Array | None, *, axis: int = 0):
     """Out = X[0], X[1], ... one after another along `axis`."""
@@ -290,7 +301,10 @@ def _split_spec(
     return tuple(Spec((*X.shape[:at], n, *X.shape[at + 1 :]), X.dtype) for n in parts)
 
 
-@op(outs="Out*", infer=_split_spec, rows=row_wise("X", when=both(inner_axis("axis"), absent("AxisTensor"))))
+@op(
+    outs="Out*", infer=_split_spec, rows=row_wise("X", when=both(inner_axis("axis"), absent("AxisTensor"))),
+    sizes=sizes_from("AxisTensor SectionsTensorList"),
+)
 def split(
     X: Array, AxisTensor: Array | None, SectionsTensorList: list[Array] | None, *,
     sections: Ints = (), num: int = 0, axis: int = 0,
@@ -362,12 +376,14 @@ def _expand_spec(
 @op(
     outs="Out", grad="X ExpandTimes expand_times_tensor", nograd="ExpandTimes expand_times_tensor", infer=_expand_spec,
     rows=row_wise("X", when=both(attribute("expand_times", lambda t: t and t[0] == 1), absent("ExpandTimes", "expand_times_tensor"))),
-    carries="X",
+    carries="X", sizes=sizes_from("ExpandTimes expand_times_tensor"),
 )
 def expand(X: Array, ExpandTimes: Array | None, expand_times_tensor: list[Array] | None, *, expand_times: Ints = ()):
     """Out = X repeated expand_times[i] times along dim i."""
     times = integers("expand", "ExpandTimes", ExpandTimes, expand_times_tensor, expand_times)
-    expanded(X.shape, times)
+    if any(t < 0 for t in times):
+        raise ShapeError(f"expand_times {list(times)} holds a negative number")
+    refuse_huge("expand", expanded(X.shape, times), X.dtype)
     return jnp.tile(X, times)
 
 
@@ -377,6 +393,7 @@ def expand(X: Array, ExpandTimes: Array | None, expand_times_tensor: list[Array]
     nograd="target_tensor",
     infer=lambda X, target_tensor: Spec(target_tensor.shape, X.dtype),
     rows=mixes(),
+    shape_of=("target_tensor",),
 )
 def expand_as(X: Array, target_tensor: Array):
     """Out = X repeated along each dim until it has target_tensor's shape."""
@@ -402,7 +419,7 @@ def assign(X: Array | None):
     return X
 
 
-@op(outs="Out", rows=mixes())
+@op(outs="Out", rows=mixes(), shape_of=("Input",))
 def shape(Input: Array):
     """Out = the dims of Input, int32 [rank]; a NumPy array, for they are known while tracing."""
     return np.array(Input.shape, np.int32)
@@ -412,7 +429,7 @@ def _size_spec(Input: Spec) -> Spec:
     return Spec((1,), "int64")
 
 
-@op(outs="Out", infer=_size_spec, rows=mixes())
+@op(outs="Out", infer=_size_spec, rows=mixes(), shape_of=("Input",))
 def size(Input: Array):
     """Out = the number of elements of Input, int64 [1]."""
     return np.array([math.prod(Input.shape)], np.int64)

@@ -17,13 +17,15 @@ from jax import lax
 from ..base.dtypes import name_of, numpy_dtype
 from ..errors import ShapeError
 from . import draws
-from .concrete import integers, shape_spec
+from .concrete import new_shape, shape_spec
 from .fill import batch_shape
 from .index import take
 from .infer import Spec
 from .ragged import Ragged
 from .registry import Array, Ints, Longs, grad_of, op
-from .traits import Eager, knows_rows, mixes, row_wise
+from .traits import Eager, knows_rows, mixes, row_wise, sizes_from
+
+_SIZES = sizes_from("ShapeTensor ShapeTensorList")
 
 
 def _random_spec(ShapeTensor: Any, ShapeTensorList: Any, *, shape: Longs, dtype: int, **attrs: Any) -> Spec:
@@ -55,24 +57,24 @@ def _uniform(
 _EAGER = Eager(when=lambda attrs: name_of(attrs["dtype"]) in draws.DTYPES)
 
 
-@op(outs="Out", infer=_random_spec, rows=mixes(), fills=True, eager=_EAGER)
+@op(outs="Out", infer=_random_spec, rows=mixes(), fills=True, eager=_EAGER, sizes=_SIZES)
 def gaussian_random(
     ShapeTensor: Array | None, ShapeTensorList: list[Array] | None, *,
     shape: Longs = (), mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: int = 5, key: jax.Array,
 ):  # fmt: skip
     """Out[...] ~ N(mean, std^2), independent; tensors go before `shape`."""
-    dims = integers("gaussian_random", "ShapeTensor", ShapeTensor, ShapeTensorList, shape)
+    dims = new_shape("gaussian_random", ShapeTensor, ShapeTensorList, shape)
     return _normal(key, dims, mean, std, dtype)
 
 
-@op(outs="Out", infer=_random_spec, rows=mixes(), fills=True, eager=_EAGER)
+@op(outs="Out", infer=_random_spec, rows=mixes(), fills=True, eager=_EAGER, sizes=_SIZES)
 def uniform_random(
     ShapeTensor: Array | None, ShapeTensorList: list[Array] | None, *,
     shape: Longs = (), min: float = -1.0, max: float = 1.0, seed: int = 0,
     diag_num: int = 0, diag_step: int = 0, diag_val: float = 1.0, dtype: int = 5, key: jax.Array,
 ):  # fmt: skip
     """Out[...] ~ U[min, max), independent, but diag_val at every (diag_step + 1)-th of diag_num elements."""
-    dims = integers("uniform_random", "ShapeTensor", ShapeTensor, ShapeTensorList, shape)
+    dims = new_shape("uniform_random", ShapeTensor, ShapeTensorList, shape)
     return _uniform(key, dims, min, max, dtype, diag_num, diag_step, diag_val)
 
 
@@ -84,7 +86,7 @@ def truncated_gaussian_random(
     return draws.truncated_normal(key, shape, numpy_dtype(name_of(dtype)), mean, std)
 
 
-@op(outs="Out", rows=knows_rows())
+@op(outs="Out", rows=knows_rows(), shape_of=("Input",))
 def gaussian_random_batch_size_like(
     Input: Array | Ragged, *, shape: Ints, input_dim_idx: int = 0, output_dim_idx: int = 0,
     mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: int = 5, key: jax.Array,
@@ -94,7 +96,7 @@ def gaussian_random_batch_size_like(
     return _normal(key, dims, mean, std, dtype)
 
 
-@op(outs="Out", rows=knows_rows())
+@op(outs="Out", rows=knows_rows(), shape_of=("Input",))
 def uniform_random_batch_size_like(
     Input: Array | Ragged, *, shape: Ints, input_dim_idx: int = 0, output_dim_idx: int = 0,
     min: float = -1.0, max: float = 1.0, seed: int = 0, diag_num: int = 0, diag_step: int = 0, diag_val: float = 1.0,
@@ -105,13 +107,13 @@ def uniform_random_batch_size_like(
     return _uniform(key, dims, min, max, dtype, diag_num, diag_step, diag_val)
 
 
-@op(outs="Out", infer=_random_spec, rows=mixes())
+@op(outs="Out", infer=_random_spec, rows=mixes(), sizes=_SIZES)
 def randint(
     ShapeTensor: Array | None, ShapeTensorList: list[Array] | None, *,
     shape: Longs = (), low: int, high: int, seed: int = 0, dtype: int = 3, key: jax.Array,
 ):  # fmt: skip
     """Out[...] ~ the integers in [low, high), independent; tensors go before `shape`."""
-    dims = integers("randint", "ShapeTensor", ShapeTensor, ShapeTensorList, shape)
+    dims = new_shape("randint", ShapeTensor, ShapeTensorList, shape)
     return jax.random.randint(key, dims, low, high, np.int32).astype(numpy_dtype(name_of(dtype)))
 
 

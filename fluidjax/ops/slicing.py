@@ -10,11 +10,12 @@ import numpy as np
 from jax import lax
 
 from ..errors import ShapeError, UnsupportedError
+from ..ir.desc import OpDesc
 from .concrete import integers, scalars
 from .conditions import attribute, inner_axes
 from .infer import Spec
 from .registry import Array, Ints, grad_of, op
-from .traits import mixes, row_wise
+from .traits import mixes, row_wise, sizes_from
 
 _SLICE_TENSORS = "StartsTensor EndsTensor StartsTensorList EndsTensorList"
 _STRIDE_TENSORS = "StartsTensor EndsTensor StridesTensor StartsTensorList EndsTensorList StridesTensorList"
@@ -46,6 +47,12 @@ def _open(i: int, infer_flags: Sequence[int], tensors: bool) -> bool:
     return infer_flags[i] == -1 if i < len(infer_flags) else tensors and not infer_flags
 
 
+def _one_element(op: OpDesc, slot: str, at: int) -> bool:
+    """Of a dim that goes away the size is known, wherever its element is taken."""
+    axes, gone = op.attrs["axes"], op.attrs.get("decrease_axis", ())
+    return axes[at] in gone if slot.endswith("List") else all(a in gone for a in axes)
+
+
 def _slice_spec(
     Input: Spec, StartsTensor: Any, EndsTensor: Any, StartsTensorList: Any, EndsTensorList: Any, *,
     axes: Ints, starts: Ints, ends: Ints, infer_flags: Ints, decrease_axis: Ints,
@@ -64,7 +71,7 @@ def _slice_spec(
 
 @op(
     "slice", outs="Out", grad=f"Input {_SLICE_TENSORS}", nograd=_SLICE_TENSORS, infer=_slice_spec,
-    rows=row_wise("Input", when=inner_axes("axes", "Input")),
+    rows=row_wise("Input", when=inner_axes("axes", "Input")), sizes=sizes_from(_SLICE_TENSORS, _one_element),
 )
 def slice_(
     Input: Array, StartsTensor: Array | None, EndsTensor: Array | None,
@@ -83,12 +90,12 @@ def slice_(
         at = axis % X.ndim
         if isinstance(a, int) and isinstance(b, int):
             low[at], high[at] = bounds(X.shape[at], a, _end(axis, a, b, decrease_axis))
-        elif axis in decrease_axis and not isinstance(a, int):
+        elif axis in decrease_axis:
             X = lax.dynamic_slice_in_dim(X, a, 1, axis=at)
             high[at] = 1
         else:
             raise UnsupportedError(
-                f"op 'slice' cannot cut axis {axis} at a position that depends on data: XLA's shapes are static; "
+                f"op 'slice' cannot cut axis {axis} at a position that is not known before it runs: XLA's shapes are static; "
                 "give constants, or take one element with decrease_axis"
             )
     X = lax.slice(X, low, high)
@@ -130,7 +137,7 @@ def _strided_spec(
 
 @op(
     outs="Out", grad=f"Input {_STRIDE_TENSORS}", nograd=_STRIDE_TENSORS, infer=_strided_spec,
-    rows=row_wise("Input", when=inner_axes("axes", "Input")),
+    rows=row_wise("Input", when=inner_axes("axes", "Input")), sizes=sizes_from(_STRIDE_TENSORS),
 )
 def strided_slice(
     Input: Array, StartsTensor: Array | None, EndsTensor: Array | None, StridesTensor: Array | None,
@@ -156,7 +163,7 @@ def cropped(X: Array, shape: Sequence[int], offsets: Sequence[Any]) -> Array:
     """The box of X that begins at `offsets`, which may be known only when the step runs."""
     offsets = offsets or [0] * X.ndim
     if not all(isinstance(n, int) for n in offsets):
-        return lax.dynamic_slice(X, offsets, shape)
+        return lax.dynamic_slice(X, _starts(offsets), shape)
     if any(a < 0 or a + n > size for a, n, size in zip(offsets, shape, X.shape, strict=True)):
         raise ShapeError(f"a box of shape {list(shape)} at {list(offsets)} is not inside {list(X.shape)}")
     return lax.slice(X, offsets, [a + n for a, n in zip(offsets, shape, strict=True)])
@@ -168,7 +175,12 @@ def _uncropped(X: Array, d_Out: Array, offsets: Sequence[Any]) -> Array:
     if all(isinstance(n, int) for n in offsets):
         edges = [(a, size - a - n, 0) for a, n, size in zip(offsets, d_Out.shape, X.shape, strict=True)]
         return lax.pad(d_Out, np.zeros((), d_Out.dtype), edges)
-    return lax.dynamic_update_slice(jnp.zeros(X.shape, d_Out.dtype), d_Out, offsets)
+    return lax.dynamic_update_slice(jnp.zeros(X.shape, d_Out.dtype), d_Out, _starts(offsets))
+
+
+def _starts(offsets: Sequence[Any]) -> list[Any]:
+    """Offsets of which some are known and some are not, of one dtype."""
+    return [jnp.asarray(n).astype(jnp.int32) for n in offsets]
 
 
 def _crop_spec(X: Spec, Y: Spec | None, Offsets: Any, *, shape: Ints, offsets: Ints) -> Spec:
@@ -179,7 +191,7 @@ def _whole(shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
     return tuple(size if n == -1 else n for n, size in zip(shape, dims, strict=True))
 
 
-@op(outs="Out", infer=_crop_spec, rows=mixes())
+@op(outs="Out", infer=_crop_spec, rows=mixes(), shape_of=("Y",))
 def crop(X: Array, Y: Array | None, Offsets: Array | None, *, offsets: Ints = (), shape: Ints = ()):
     """Out = X[offsets : offsets + shape], with the shape of Y if there is one; -1 in `shape` takes X's dim."""
     return cropped(X, Y.shape if Y is not None else _whole(shape, X.shape), scalars(Offsets, None, offsets))
@@ -215,7 +227,15 @@ def _crop_tensor_spec(
     )
 
 
-@op(outs="Out", infer=_crop_tensor_spec, rows=mixes())
+def _box_is_known(op: OpDesc, slot: str, at: int) -> bool:
+    """Where the box lies decides its size only where its shape has a -1, or may have one."""
+    return slot.startswith("Offsets") and not (op.input("Shape") or op.input("ShapeTensor") or -1 in op.attrs.get("shape", ()))
+
+
+@op(
+    outs="Out", infer=_crop_tensor_spec, rows=mixes(),
+    sizes=sizes_from("Shape ShapeTensor Offsets OffsetsTensor", _box_is_known),
+)
 def crop_tensor(
     X: Array, Shape: Array | None, Offsets: Array | None, ShapeTensor: list[Array] | None,
     OffsetsTensor: list[Array] | None, *, offsets: Ints = (), shape: Ints = (),
@@ -223,6 +243,8 @@ def crop_tensor(
     """Out = X[offsets : offsets + shape]; -1 in `shape` takes all that lies behind the offset."""
     start = scalars(Offsets, OffsetsTensor, offsets)
     dims = integers("crop_tensor", "Shape", Shape, ShapeTensor, shape)
+    if (Shape is not None or ShapeTensor) and 0 in dims:
+        raise ShapeError(f"crop_tensor takes sizes other than 0 from tensors (-1: all behind the offset), not {list(dims)}")
     return cropped(X, _box(dims, start, X.shape), start)
 
 
@@ -258,7 +280,7 @@ def _pad2d_spec(X: Spec, Paddings: Any, *, paddings: Ints, data_format: str, mod
     return Spec(tuple(n if n == -1 else n + grown.get(i, 0) for i, n in enumerate(X.shape)), X.dtype)
 
 
-@op(outs="Out", grad="X Paddings", nograd="Paddings", infer=_pad2d_spec, rows=row_wise("X"))
+@op(outs="Out", grad="X Paddings", nograd="Paddings", infer=_pad2d_spec, rows=row_wise("X"), sizes=sizes_from("Paddings"))
 def pad2d(
     X: Array, Paddings: Array | None, *,
     paddings: Ints, pad_value: float = 0.0, mode: str = "constant", data_format: str = "NCHW",
@@ -272,7 +294,7 @@ def pad2d(
     return jnp.pad(X, border, mode=mode)
 
 
-@op(outs="Out", infer=lambda X, Y, *, pad_value: Spec(X.shape, Y.dtype), rows=mixes("X"))
+@op(outs="Out", infer=lambda X, Y, *, pad_value: Spec(X.shape, Y.dtype), rows=mixes("X"), shape_of=("X",))
 def pad_constant_like(X: Array, Y: Array, *, pad_value: float = 0.0):
     """Out = Y, padded at the end of each dim to X's shape with pad_value."""
     edges = [(0, n - m, 0) for n, m in zip(X.shape, Y.shape, strict=True)]

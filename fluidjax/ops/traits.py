@@ -215,6 +215,32 @@ class Bounds:
 
 FREE = Bounds("", "", lambda op, find: (-1, None))
 
+# -- sizes -----------------------------------------------------------------------------------------------------------------
+
+Needless = Callable[[OpDesc, str, int], bool]  # (op, slot, which of its variables) -> not needed there after all
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The values in these input slots decide the shape of an output, so they must be known before the step is compiled.
+
+    needless: which of them this op does without. An op that says nothing computes shapes from shapes and attributes alone.
+    """
+
+    slots: tuple[str, ...]
+    needless: Needless | None = None
+
+    def needed(self, op: OpDesc) -> list[tuple[str, int]]:
+        """(slot, which of its variables) of all that this op needs."""
+        places = [(slot, i) for slot in self.slots for i in range(len(op.input(slot)))]
+        return places if self.needless is None else [(s, i) for s, i in places if not self.needless(op, s, i)]
+
+
+def sizes_from(slots: str, needless: Needless | None = None) -> Sizes:
+    """A Sizes; the slots in one string."""
+    return Sizes(tuple(slots.split()), needless)
+
+
 # -- state -----------------------------------------------------------------------------------------------------------------
 
 
@@ -282,6 +308,8 @@ class Traits:
     values may have another shape than declared; the op itself checks how many numbers they hold. fed_by_steps: a gradient
     op within a loop's block that stays there though no op writes what it reads, since another step of the loop gives it.
     eager: the op also runs without being compiled into a step.
+    shape_of: input slots of which the op looks at the shape alone, so that nothing that it gives depends on what is in them.
+    bounded: of an op whose outputs have as many rows as the data say, what bounds their number, in words.
     """
 
     rows: Rows | None = None
@@ -296,6 +324,9 @@ class Traits:
     counters: tuple[str, ...] = ()
     fed_by_steps: bool = False
     eager: Eager | None = None
+    sizes: Sizes | None = None
+    shape_of: tuple[str, ...] = ()
+    bounded: str = ""
 
 
 class Given(TypedDict, total=False):
@@ -313,3 +344,6 @@ class Given(TypedDict, total=False):
     counters: tuple[str, ...]
     fed_by_steps: bool
     eager: Eager
+    sizes: Sizes
+    shape_of: tuple[str, ...]
+    bounded: str

@@ -20,9 +20,11 @@ from ..lod_tensor import LoDTensor
 from ..lower.divergence import divergent
 from ..lower.lockstep import AXIS, lockstep
 from ..lower.read_only import is_read_only
+from ..lower.sizes import first_use
 from ..lower.step import Step
 from ..lower.uncompiled import is_eager
 from ..ops import ring
+from ..ops.fixed import Fixed
 from ..ops.ragged import Ragged
 from ..ops.registry import traits
 from ..ops.selected import SelectedRows
@@ -76,6 +78,8 @@ class Compiled:
         self.options = MEMORY_OPTIMIZED if memory_optimized and where.device.platform == "cpu" else None
         self.own: frozenset[str] = frozenset()  # of these variables every rank has its own value
         self.recompiles = recompiles
+        self.fixed = self.step.sizes.fixed  # feeds that decide sizes: a step is compiled for each of their values
+        recompiles.deciders.update((n, first_use(self.step.sizes.all, n)) for n in self.fixed)
         self.fetches = fetches
         self._check_fetches(desc)
         self.rules = self._rules(desc)
@@ -115,7 +119,7 @@ class Compiled:
         for name, value in feed.items():
             rule = rules.get(name)
             if rule is not None:
-                values[name] = rule(value)
+                values[name] = rule(value) if name not in self.fixed else fixed(rule(value))
             else:
                 var = self.step.desc.find_var(name)
                 if var is None:
@@ -319,8 +323,8 @@ class Compiled:
     def signature(fn: Any, feed: Any) -> Any:
         """What a compiled function is particular to, beside the state's types."""
         if isinstance(feed, tuple):
-            return (fn, *(v.form if type(v) is Ragged else v.shape for one in feed for v in one.values()))
-        return (fn, *(v.form if type(v) is Ragged else v.shape for v in feed.values()))
+            return (fn, *(v.form if type(v) in _FORMED else v.shape for one in feed for v in one.values()))
+        return (fn, *(v.form if type(v) in _FORMED else v.shape for v in feed.values()))
 
     def with_lod(self, fetched: Sequence[Any]) -> str | None:
         """The first fetch that has a LoD, given the fetched values or their types."""
@@ -380,7 +384,8 @@ class Compiled:
         assert self._layouts is not None
         states = [self._state(mutable, constant, rank) for rank in range(len(feeds))]
         results = lockstep(self.step, states, feeds, self._key(seed, step), watch)
-        self.recompiles.add({f"{n} of rank {r}": v for r, feed in enumerate(feeds) for n, v in feed.items()})
+        named = ((n if isinstance(v, Fixed) else f"{n} of rank {r}", v) for r, feed in enumerate(feeds) for n, v in feed.items())
+        self.recompiles.add(dict(named))
         left = [self._split(state, constant) for state, _ in results]
         extra = {n: jnp.concatenate([e[n] for _, e in left]) if n in self.own else v for n, v in left[0][1].items()}
         return self._layouts[0].stack([arrays for arrays, _ in left]), extra, [self._fetched(f) for _, f in results]
@@ -395,6 +400,16 @@ class Compiled:
             if not all(np.all(s.data) for s in good.addressable_shards):
                 place = f" ({op.loc})" if op.loc else ""
                 raise NanInfError(f"op '{op.type}'{place} wrote NaN or infinity to {name!r}: {text.op_text(op)}")
+
+
+_FORMED = frozenset({Ragged, Fixed})  # kinds of values of which a compiled step is particular to more than the shape
+
+
+def fixed(value: Any) -> Any:
+    """A fed value as a constant of the compilation; a ragged one as it is."""
+    if isinstance(value, LoDTensor):
+        return value
+    return Fixed(value)
 
 
 def _form(values: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -10,9 +10,10 @@ import jax
 import numpy as np
 
 from ..base.dtypes import numpy_dtype
-from ..errors import FeedError, FetchError, MixesRows, NanInfError, near, note
+from ..errors import FeedError, FetchError, NanInfError, UnsupportedError, near, note
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
 from ..lod_tensor import LoDTensor, fault
+from ..ops.fixed import Fixed
 from ..ops.registry import traits
 
 
@@ -169,12 +170,12 @@ def _odd(values: Any) -> str:
 def uneven(rules: Mapping[str, FeedRule], feed: Any) -> str:
     """How many samples each feed has, in words, where they differ: sizes of a first dimension that the program leaves open; else "".
 
-    Programs may mean it so; it is told when a step has failed.
+    Programs may mean it so; it is told when a step has failed. What decides sizes (Fixed) is no batch.
     """
     if not isinstance(feed, Mapping):
         return ""
     open_ended = (n for n, r in rules.items() if r.shape and r.shape[0] == -1 and r.lod_level == 0 and n in feed)
-    sizes = {n: shape[0] for n in open_ended if (shape := getattr(feed[n], "shape", ()))}
+    sizes = {n: shape[0] for n in open_ended if (shape := getattr(feed[n], "shape", ())) and not isinstance(feed[n], Fixed)}
     if len(set(sizes.values())) < 2:
         return ""
     return ", ".join(f"{n!r} has {size}" for n, size in sizes.items())
@@ -200,7 +201,8 @@ def explained(error: Exception, rules: Mapping[str, FeedRule], feed: Any) -> Exc
     """
     told = _undeclared(rules, feed) or _uneven(rules, feed)
     notes = getattr(error, "__notes__", [])
-    if not told or isinstance(error, FeedError | FetchError | MixesRows | NanInfError) or not any(n.startswith("in op: ") for n in notes):
+    itself = isinstance(error, FeedError | FetchError | UnsupportedError | NanInfError)
+    if not told or itself or not any(n.startswith("in op: ") for n in notes):
         return error
     first = next(iter(str(error).strip().splitlines()), type(error).__name__)
     better = FeedError(f"{told} ({first[:300]})")

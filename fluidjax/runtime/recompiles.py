@@ -7,13 +7,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..base.flags import flag
+from ..ops.fixed import Fixed
 from ..ops.ragged import Ragged
+
+SPECIALISATIONS = 16  # values of a feed that decides sizes; with more it is told
 
 
 class Recompiles:
     """Counts the feed signatures that one program was compiled for, and warns once when there are too many.
 
-    The buckets of padded sequences are few by themselves, so for the warning they do not count.
+    The buckets of padded sequences are few by themselves, so for the warning they do not count. The values of a feed that
+    decides sizes are counted by themselves, and do not count among the signatures.
     """
 
     def __init__(self) -> None:
@@ -21,10 +25,16 @@ class Recompiles:
         self._counted: dict[tuple[Any, ...], None] = {}
         self.warned = False
         self.mixes = ""  # which op has ragged feeds run on exact sizes
+        self.deciders: dict[str, str] = {}  # feeds that decide sizes, and the first op of which each does, in words
+        self._values: dict[str, set[Fixed]] = {}
 
     def add(self, feed: Mapping[str, Any]) -> None:
+        for name, value in feed.items():
+            if isinstance(value, Fixed):
+                self._specialised(name, value)
         traits = [(trait, isinstance(v, Ragged) and v.padded) for n, v in sorted(feed.items()) for trait in _traits(n, v)]
-        self.seen[tuple(trait for trait, _ in traits)] = None
+        values = tuple(v for v in feed.values() if isinstance(v, Fixed))
+        self.seen[(*(trait for trait, _ in traits), *values)] = None
         self._counted[tuple(trait for trait, padded in traits if not padded or trait[0].startswith(_SEQUENCES))] = None
         limit = flag("FLAGS_recompile_warning")
         if len(self._counted) > limit and not self.warned:
@@ -34,6 +44,17 @@ class Recompiles:
                 f"pad the feeds to a few sizes{self.mixes}",
                 RuntimeWarning,
                 stacklevel=6,
+            )
+
+    def _specialised(self, name: str, value: Fixed) -> None:
+        values = self._values.setdefault(name, set())
+        values.add(value)
+        if len(values) == SPECIALISATIONS + 1:  # once: the next are more
+            warnings.warn(
+                f"one program was compiled for more than {SPECIALISATIONS} values of the feed {name!r}, which decides a size of op "
+                f"{self.deciders.get(name, '')}; feed a few sizes only, or pad to them",
+                RuntimeWarning,
+                stacklevel=7,
             )
 
     def _changing(self) -> str:

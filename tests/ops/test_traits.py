@@ -121,6 +121,8 @@ SLOTS: list[tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = [
     ("unchanged", lambda r: r.outs.values(), lambda r: r.outs),
     ("carries", lambda r: [r], lambda r: ["Out"]),
     ("counters", lambda r: r, lambda r: ()),
+    ("sizes", lambda r: r.slots, lambda r: ()),
+    ("shape_of", lambda r: r, lambda r: ()),
 ]
 
 

@@ -13,6 +13,7 @@ from ...errors import EnforceNotMet, FluidValueError, JobError
 from ...graph.program import Program
 from ...ir import edit
 from ...ir.desc import ProgramDesc
+from ...ops.fixed import Fixed
 from ...ops.registry import traits
 from ...runtime.place import Place
 from ...runtime.placement import Mesh, PerRank, per_rank
@@ -148,7 +149,10 @@ def _lines(compiled: Compiled, scope: Scope, feed: Any, random: str) -> Iterator
     if not compiled.agreed:
         yield compare_programs.program_lines(_anonymous(compiled.step.desc))
         yield f"fetches {', '.join(compiled.fetches)}"
-    for name, value in sorted(_named(feed)):
+    for name, value in sorted(_named(feed), key=lambda pair: pair[0]):
+        if isinstance(value, Fixed):
+            yield f"feed {name!r}, which decides sizes: {value.dtype}{list(value.shape)} {value.array.tolist()}"
+            continue
         shape = [value.shape[0] // (where.count // len(where.local)), *value.shape[1:]]
         yield f"feed {name!r}: {value.dtype}{shape}"
     yield f"random state: {random}" if compiled.random else "no random state"

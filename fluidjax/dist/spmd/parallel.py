@@ -14,6 +14,7 @@ from ...errors import EnforceNotMet, FeedError, FluidTypeError, UnsupportedError
 from ...graph.program import Program
 from ...ir.desc import ProgramDesc
 from ...lod_tensor import LoDTensor, create_lod_tensor
+from ...ops.fixed import Fixed
 from ...ops.ragged import Ragged
 from ...passes.base import Pass, run
 from ...runtime.fetching import to_tensor
@@ -95,12 +96,13 @@ class Parallel:
             ranks = self._listed(feed, count, check)
         else:
             values = check(feed)
-            if self._even(values, count):
+            if self._even(values, count) and not any(isinstance(v, Fixed) for v in values.values()):
                 return self._whole(values)
             ranks = [dict(zip(values, part, strict=True)) for part in zip(*(_parts(n, v, count) for n, v in values.items()), strict=True)]
             ranks = ranks or [{} for _ in range(count)]
         if self.where.together and _alike(ranks):
-            return self._whole({n: np.concatenate([np.asarray(r[n]) for r in ranks]) for n in ranks[0]})
+            fixed = {n: v for n, v in ranks[0].items() if isinstance(v, Fixed)}
+            return {**self._whole({n: np.concatenate([np.asarray(r[n]) for r in ranks]) for n in ranks[0] if n not in fixed}), **fixed}
         if count != self.where.count:
             raise FeedError(_unequal(ranks))
         return tuple(ranks)
@@ -130,6 +132,11 @@ class Parallel:
 
     def check_steps(self, stacked: Mapping[str, Any]) -> None:
         """Raises UnsupportedError unless all ranks get equal parts of every one of several stacked feeds."""
+        decides = next((n for n, v in stacked.items() if isinstance(v, Fixed)), None)
+        if decides is not None:
+            raise UnsupportedError(
+                f"run_steps on several devices takes no feed that decides sizes, as {decides!r} does; call run for each step"
+            )
         if not self._even({n: v[0] for n, v in stacked.items()}, self.local_count) or self.local_count != self.where.count:
             raise UnsupportedError(
                 f"run_steps on {self.where.count} devices needs a device for each, all in this process, and batches that they divide; "
@@ -150,7 +157,12 @@ class Parallel:
 def _alike(ranks: Sequence[Mapping[str, Any]]) -> bool:
     if any(isinstance(v, LoDTensor) or not v.ndim for one in ranks for v in one.values()):
         return False
-    return all({n: v.shape for n, v in one.items()} == {n: v.shape for n, v in ranks[0].items()} for one in ranks)
+    return all(_forms(one) == _forms(ranks[0]) for one in ranks)
+
+
+def _forms(feed: Mapping[str, Any]) -> dict[str, Any]:
+    """What must be alike on all ranks that run at once: shapes, and the values of what decides sizes."""
+    return {n: v if isinstance(v, Fixed) else v.shape for n, v in feed.items()}
 
 
 def _unequal(ranks: Sequence[Mapping[str, Any]]) -> str:
@@ -182,7 +194,10 @@ def _parts(name: str, value: Any, count: int) -> list[Any]:
         return _sequences(name, value, count)
     if not value.ndim:
         raise FeedError(f"feed {name!r} is one number, which cannot be split over {count} devices; give it a first dimension")
-    return np.split(np.asarray(value), np.cumsum(sizes(_enough(name, value.shape[0], count), count))[:-1])
+    ends = np.cumsum(sizes(_enough(name, value.shape[0], count), count))[:-1]
+    if isinstance(value, Fixed):
+        return [Fixed(part) for part in np.split(value.array, ends)]
+    return np.split(np.asarray(value), ends)
 
 
 def _enough(name: str, samples: int, count: int) -> int:

@@ -1,0 +1,233 @@
+"""Values that decide sizes: what each follows from, found by going back through the program from the op that needs it.
+
+XLA's shapes are static, so such a value must be known before a step is compiled. What follows from constants and shapes is;
+what follows from feeds through ops alone is, once these feeds are constants of the compilation (ops/fixed.py): a step is
+then compiled for each of their values, and the ops between are computed while it is traced. What a parameter, a draw or a
+loop decides is not.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..errors import FluidError, ShapeError, UnsupportedError
+from ..ir import walk
+from ..ir.desc import EMPTY, OpDesc, ProgramDesc
+from ..ops.concrete import known, refuse_huge
+from ..ops.fixed import shown
+from ..ops.registry import OpDef, lookup, traits
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a value follows from. feeds: names. ops: the uids of the ops that compute it. obstacle: why no feed tells it."""
+
+    feeds: tuple[str, ...]
+    ops: frozenset[int]
+    obstacle: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """An input of an op that decides a size."""
+
+    op: OpDesc
+    slot: str
+    name: str
+    origin: Origin
+
+    @property
+    def by_feeds(self) -> bool:
+        """Whether feeds decide it, and nothing besides that is only known when the step runs."""
+        return bool(self.origin.feeds) and not self.origin.obstacle
+
+    def refusal(self) -> UnsupportedError:
+        """The error where its value is not known."""
+        what = f"op {op_place(self.op)} makes a size of its input {self.slot}, {self.name!r}"
+        if self.by_feeds:
+            names = ", ".join(map(repr, self.origin.feeds))
+            return UnsupportedError(
+                f"{what}, which follows from the feed {names}, but a jit outside hides what that is; feed it as a constant of the "
+                "compilation, fluid.Fixed(array), or keep the array out of the jit's arguments"
+            )
+        why = self.origin.obstacle or "it is computed from data"
+        return UnsupportedError(
+            f"{what}, but {why}, and sizes must be known before a step is compiled; they may follow from constants, shapes and feeds"
+        )
+
+
+def op_place(op: OpDesc) -> str:
+    """An op's type and the user's line, for a message."""
+    return f"'{op.type}'" + (f" ({op.loc})" if op.loc else "")
+
+
+@dataclass(eq=False)
+class Place:
+    """The ops of a block, in order, and at which op of which block it stands."""
+
+    desc: ProgramDesc
+    ops: Sequence[OpDesc]
+    outer: tuple[Place, int] | None = None
+    _writers: dict[str, list[int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for at, op in enumerate(self.ops):
+            for name in walk.writes_with_subblocks(self.desc, op) if op.blocks else op.writes:
+                self._writers.setdefault(name, []).append(at)
+
+    def source(self, name: str, at: int) -> tuple[Place, int] | str | None:
+        """Which op wrote the value that `name` has before op `at`; None: none did. A text says why it cannot be told."""
+        found = self._writers.get(name)
+        if found and (i := bisect_left(found, at)):
+            return self, found[i - 1]
+        if self.outer is None:
+            return None
+        return f"{name!r} is written anew within its block" if found else self.outer[0].source(name, self.outer[1])
+
+    def inner(self) -> Iterator[Place]:
+        """The blocks of its ops."""
+        for at, op in enumerate(self.ops):
+            for idx in op.blocks:
+                yield Place(self.desc, self.desc.blocks[idx].ops, (self, at))
+
+    def needs(self, feeds: Collection[str]) -> Iterator[Need]:
+        """What decides a size here and in the blocks below."""
+        for at, op in enumerate(self.ops):
+            decides = traits(op.type).sizes
+            for slot, i in decides.needed(op) if decides is not None else ():
+                name = op.input(slot)[i]
+                if name != EMPTY:
+                    yield Need(op, slot, name, self._origin(name, at, feeds))
+        for place in self.inner():
+            yield from place.needs(feeds)
+
+    def _origin(self, name: str, at: int, feeds: Collection[str]) -> Origin:
+        fed: dict[str, None] = {}
+        ops: set[int] = set()
+        pending: list[tuple[Place, str, int]] = [(self, name, at)]
+        while pending:
+            place, name, at = pending.pop()
+            source = place.source(name, at)
+            obstacle = source if isinstance(source, str) else ""
+            if source is None:
+                obstacle = _given(self.desc, name, feeds)
+                fed.setdefault(name)
+            elif not obstacle:
+                assert not isinstance(source, str)
+                place, at = source
+                op = place.ops[at]
+                if op.uid in ops:
+                    continue
+                ops.add(op.uid)
+                obstacle = _computed(op)
+                skipped = traits(op.type).shape_of
+                pending += [(place, n, at) for slot, names in op.inputs.items() if slot not in skipped for n in names if n != EMPTY]
+            if obstacle:
+                return Origin((), frozenset(), obstacle)
+        return Origin(tuple(sorted(fed)), frozenset(ops))
+
+
+def _given(desc: ProgramDesc, name: str, feeds: Collection[str]) -> str:
+    """Why a name that no op writes is not known beforehand; "" for a feed that may be."""
+    var = desc.find_var(name)
+    if name not in feeds:
+        return f"{name!r} is part of the state" if var is not None and var.persistable else f"nothing computes or feeds {name!r}"
+    return f"the feed {name!r} is ragged" if var is not None and var.lod_level else ""
+
+
+def _computed(op: OpDesc) -> str:
+    """Why what an op computes is not known beforehand, even if its inputs are."""
+    definition = lookup(op.type)
+    if definition.random:
+        return f"op {op_place(op)} draws it"
+    if definition.fn is None:
+        return f"op {op_place(op)} computes it in a block" if op.blocks else f"op {op_place(op)} makes it"
+    return f"op {op_place(op)} computes it from all ranks" if definition.traits.ranks.together else ""
+
+
+@dataclass(frozen=True, eq=False)
+class SizeNeeds:
+    """All values of a program that decide sizes. ops: of block 0. feeds: what it takes from outside besides state."""
+
+    desc: ProgramDesc
+    ops: Sequence[OpDesc]
+    feeds: Collection[str]
+
+    @cached_property
+    def all(self) -> tuple[Need, ...]:
+        return tuple(Place(self.desc, self.ops).needs(self.feeds))
+
+    def every(self) -> Iterator[tuple[int, OpDesc]]:
+        """The ops, each with the index of its block; then those of the blocks below."""
+        yield from ((0, op) for op in self.ops)
+        for idx in walk.nested(self.desc, [i for op in self.ops for i in op.blocks]):
+            yield from ((idx, op) for op in self.desc.blocks[idx].ops)
+
+    @cached_property
+    def fixed(self) -> frozenset[str]:
+        """The feeds that a step is compiled for, value by value."""
+        return frozenset(n for need in self.all if need.by_feeds for n in need.origin.feeds)
+
+    @cached_property
+    def folded(self) -> frozenset[int]:
+        """The uids of ops that are computed while a step is traced, where their inputs are known."""
+        return frozenset(uid for need in self.all if not need.origin.obstacle for uid in need.origin.ops)
+
+    @cached_property
+    def _of(self) -> Mapping[int, Sequence[Need]]:
+        found: dict[int, list[Need]] = {}
+        for need in self.all:
+            found.setdefault(need.op.uid, []).append(need)
+        return found
+
+    def of(self, op: OpDesc) -> Sequence[Need]:
+        """Those of one op."""
+        return self._of.get(op.uid, ())
+
+
+def folded(definition: OpDef, inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The results as NumPy arrays, or None where an input is only known when the step runs."""
+    arrays = jax.tree.map(known, inputs)
+    if len(jax.tree.leaves(arrays)) < len(jax.tree.leaves(inputs)):
+        return None
+    with jax.ensure_compile_time_eval(), jax.enable_x64(True):
+        return {slot: jax.tree.map(np.asarray, value) for slot, value in definition(arrays, attrs).items()}
+
+
+def decided(op: OpDesc, needs: Sequence[Need], inputs: Mapping[str, Any]) -> str:
+    """What feeds say about the op's sizes, in words. Raises UnsupportedError for a value that is not known."""
+    told: dict[str, None] = {}
+    for need in needs:
+        value = inputs.get(need.slot)
+        array = known(value[op.input(need.slot).index(need.name)] if isinstance(value, list) else value)
+        if array is None:
+            raise need.refusal()
+        if need.by_feeds:
+            told[f"{need.slot} is {shown(array)} and follows from the feed {', '.join(map(repr, need.origin.feeds))}"] = None
+    return "; ".join(told)
+
+
+def checked(definition: OpDef, told: str, inputs: Mapping[str, Any], attrs: Mapping[str, Any], key: Any, wanted: Any) -> None:
+    """Raises ShapeError for sizes by feeds that the op refuses, or that this machine has no memory for, before it is run."""
+    try:
+        with jax.enable_x64(True):
+            shapes = jax.eval_shape(lambda: jax.tree.map(jax.numpy.asarray, definition(inputs, attrs, key, wanted)))
+        for leaf in jax.tree.leaves(shapes):
+            refuse_huge(definition.type, leaf.shape, leaf.dtype)
+    except FluidError as error:
+        raise type(error)(f"{error}; {told}") from None
+    except Exception as error:  # what JAX or NumPy objects to: the first line says what
+        first = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise ShapeError(f"op '{definition.type}' cannot make such a size: {first}; {told}") from error
+
+
+def first_use(needs: Iterable[Need], feed: str) -> str:
+    """Which op makes a size of a feed, for a message."""
+    return next((op_place(need.op) for need in needs if feed in need.origin.feeds), "")

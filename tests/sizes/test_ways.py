@@ -1,0 +1,248 @@
+"""Fed sizes wherever a program runs: compiled once a value, in many steps, on several devices, as a pure function; or why not."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import fluidjax as fluid
+from fluidjax import layers
+from fluidjax.errors import FeedError, FluidError, UnsupportedError
+
+i64 = lambda *values: np.array(values, "int64")  # noqa: E731
+
+
+def cut_and_fit(rows: int = 4) -> tuple[fluid.Program, fluid.Program, Any, Any]:
+    """A regression of the first n columns of x; w[:n] alone gets a gradient."""
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        x, n = fluid.data("x", [None, 6], "float32"), fluid.data("n", [None], "int32")
+        w = layers.create_parameter([6, 1], "float32", name="w", default_initializer=fluid.initializer.Constant(1.0))
+        out = layers.matmul(x[:, 0:n], w[0:n])
+        loss = layers.mean(out)
+        fluid.optimizer.SGD(0.5).minimize(loss)
+    return main, startup, loss, out
+
+
+def expected(w: np.ndarray, x: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The loss, and w after a step."""
+    new = w.copy()
+    new[:n, 0] -= 0.5 * x[:, :n].mean(0)
+    return (x[:, :n] @ w[:n]).mean(), new
+
+
+X = np.linspace(-1, 1, 24).astype("float32").reshape(4, 6)
+
+
+def test_training_through_a_fed_slice() -> None:
+    """Three sizes in turn, one of them twice: values and gradients are those of NumPy, and each size is compiled once."""
+    main, startup, loss, _ = cut_and_fit()
+    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    exe.run(startup, scope=scope)
+    w = np.ones((6, 1), "float32")
+    for n in (2, 6, 3, 2, 6):
+        (cost,) = exe.run(main, feed={"x": X, "n": np.array([n], "int32")}, fetch_list=[loss], scope=scope)
+        want, w = expected(w, X, n)
+        np.testing.assert_allclose(cost, want, rtol=1e-5)
+        np.testing.assert_allclose(np.asarray(scope.find_var("w").get_tensor()), w, rtol=1e-5)
+    (compiled,) = exe.compiled_steps(main)
+    assert len(compiled.ready) == 3 and len(compiled.recompiles.seen) == 3
+
+
+def test_a_copy_for_testing() -> None:
+    """clone(for_test) and what is left of a program after pruning take the same feeds."""
+    main, startup, _, out = cut_and_fit()
+    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    exe.run(startup, scope=scope)
+    test = main.clone(for_test=True)
+    for n in (1, 5):
+        (found,) = exe.run(test, feed={"x": X, "n": np.array([n], "int32")}, fetch_list=[out.name], scope=scope)
+        np.testing.assert_allclose(found, X[:, :n].sum(1, keepdims=True), rtol=1e-5, atol=1e-6)
+
+
+def test_a_saved_model(tmp_path: Any) -> None:
+    main, startup, _, out = cut_and_fit()
+    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    with fluid.scope_guard(scope):
+        exe.run(startup)
+        fluid.io.save_inference_model(str(tmp_path), ["x", "n"], [out], exe, main)
+        program, feeds, fetches = fluid.io.load_inference_model(str(tmp_path), exe)
+        assert feeds == ["x", "n"]
+        (found,) = exe.run(program, feed={"x": X, "n": np.array([2], "int32")}, fetch_list=fetches)
+    np.testing.assert_allclose(found, X[:, :2].sum(1, keepdims=True), rtol=1e-5, atol=1e-6)
+
+
+def test_many_steps_in_one_call() -> None:
+    """run_steps equals as many runs while the size stays; another one within them is refused."""
+    main, startup, loss, _ = cut_and_fit()
+    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    exe.run(startup, scope=scope)
+    feeds = [{"x": X + i, "n": np.array([3], "int32")} for i in range(3)]
+    (costs,) = exe.run_steps(main, feeds, [loss], scope)
+    w = np.ones((6, 1), "float32")
+    for i in range(3):
+        want, w = expected(w, X + i, 3)
+        np.testing.assert_allclose(costs[i], want, rtol=1e-5)
+    with pytest.raises(UnsupportedError, match=r"one value of 'n', since it decides sizes, but is fed \[3\] and \[4\]; call run for each"):
+        exe.run_steps(main, [*feeds, {"x": X, "n": np.array([4], "int32")}], [loss], scope)
+    np.testing.assert_allclose(np.asarray(scope.find_var("w").get_tensor()), w, rtol=1e-5)
+
+
+@pytest.mark.parametrize("sizes", [(3, 3), (2, 5)], ids=["alike", "apart"])
+def test_two_devices(sizes: tuple[int, int]) -> None:
+    """Each device has its own size: alike they run at once, else in turn; the gradient is the mean of theirs."""
+    main, startup, loss, _ = cut_and_fit()
+    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    exe.run(startup, scope=scope)
+    both = fluid.CompiledProgram(main).with_data_parallel(loss.name, places=fluid.cpu_places(2))
+    parts = [X[:2], X[2:]]
+    feed = [{"x": x, "n": np.array([n], "int32")} for x, n in zip(parts, sizes, strict=True)]
+    (costs,) = exe.run(both, feed=feed, fetch_list=[loss], scope=scope)
+    w = np.ones((6, 1), "float32")
+    each = [expected(w, x, n) for x, n in zip(parts, sizes, strict=True)]
+    np.testing.assert_allclose(costs, [cost for cost, _ in each], rtol=1e-5)
+    np.testing.assert_allclose(np.asarray(scope.find_var("w").get_tensor()), (each[0][1] + each[1][1]) / 2, rtol=1e-5)
+    (again,) = exe.run(both, feed={"x": X, "n": np.array(sizes, "int32")}, fetch_list=[loss], scope=scope)
+    assert again.shape == (2,)
+    with pytest.raises(FeedError, match="less than the count"):
+        exe.run(both, feed={"x": X, "n": np.array([3], "int32")}, fetch_list=[loss], scope=scope)
+
+
+def test_many_steps_on_two_devices_are_refused() -> None:
+    main, startup, loss, _ = cut_and_fit()
+    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    exe.run(startup, scope=scope)
+    both = fluid.CompiledProgram(main).with_data_parallel(loss.name, places=fluid.cpu_places(2))
+    with pytest.raises(UnsupportedError, match="takes no feed that decides sizes, as 'n' does; call run for each step"):
+        exe.run_steps(both, [{"x": X, "n": np.array([3, 3], "int32")}] * 2, [loss], scope)
+
+
+def pure() -> tuple[Any, dict[str, Any]]:
+    main, startup, loss, _ = cut_and_fit()
+    return fluid.step_fn(main, [loss]), fluid.init_fn(startup)(jax.random.key(0))
+
+
+def test_a_pure_step() -> None:
+    """NumPy feeds decide sizes outside a jit, and inside where they are no arguments of it."""
+    step, state = pure()
+    want, w = expected(np.ones((6, 1), "float32"), X, 2)
+    n = np.array([2], "int32")
+    for run in (step, jax.jit(lambda state, feed: step(state, {**feed, "n": n}))):
+        new, (cost,) = run(state, {"x": X, "n": n})
+        np.testing.assert_allclose(cost, want, rtol=1e-5)
+        np.testing.assert_allclose(new["w"], w, rtol=1e-5)
+
+
+def test_a_pure_step_keeps_a_program_for_each_fixed_feed() -> None:
+    step, state = pure()
+    traced = []
+    jitted = jax.jit(lambda state, feed: (traced.append(1), step(state, feed))[1])
+    for n in (2, 4, 2):
+        _, (cost,) = jitted(state, {"x": X, "n": fluid.Fixed(np.array([n], "int32"))})
+        np.testing.assert_allclose(cost, expected(np.ones((6, 1), "float32"), X, n)[0], rtol=1e-5)
+    assert len(traced) == 2
+
+
+def test_under_a_jit_a_traced_size_is_refused() -> None:
+    step, state = pure()
+    sentence = r"op 'slice' \(.*test_ways.py:\d+\) makes a size of its input EndsTensorList, 'n', .*fluid\.Fixed\(array\)"
+    with pytest.raises(UnsupportedError, match=sentence):
+        jax.jit(step)(state, {"x": X, "n": np.array([2], "int32")})
+
+
+def test_what_a_parameter_decides_is_refused() -> None:
+    """No feed tells it, so no step can be compiled for it; the sentence says so, and so does explain."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        p = layers.create_parameter([1], "int32", name="p", default_initializer=fluid.initializer.Constant(2))
+        out = layers.fill_constant([p, 3], "float32", 1.0)
+        exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+        exe.run(fluid.default_startup_program(), scope=scope)
+        with pytest.raises(UnsupportedError, match=r"op 'fill_constant' .* but 'p' is part of the state, and sizes must be known"):
+            exe.run(fetch_list=[out], scope=scope)
+        (told,) = fluid.default_main_program().explain()
+        assert told.way == "refused" and "'p' is part of the state" in told.reason
+
+
+def test_what_is_drawn_is_refused() -> None:
+    with fluid.program_guard(fluid.Program()):
+        n = layers.cast(layers.uniform_random([1], min=1.0, max=9.0), "int32")
+        out = layers.fill_constant([n], "float32", 1.0)
+        with pytest.raises(UnsupportedError, match=r"but op 'uniform_random' \(.*\) draws it"):
+            fluid.Executor().run(fetch_list=[out])
+
+
+@pytest.mark.parametrize("size", [2**40, 2**62])
+@pytest.mark.parametrize("kind", ["fill_constant", "range", "one_hot", "expand", "bilinear"])
+def test_an_enormous_size_is_refused(kind: str, size: int) -> None:
+    """Before anything is allocated, in one sentence that names the feed."""
+    makes = {
+        "fill_constant": lambda n: layers.fill_constant([n, 4], "float32", 1.0),
+        "range": lambda n: layers.range(0.0, layers.cast(n, "float32"), 1.0, "float32"),
+        "one_hot": lambda n: layers.one_hot(layers.fill_constant([8, 1], "int64", 1), n),
+        "expand": lambda n: layers.expand(layers.fill_constant([8, 2], "float32", 1.0), [n, 8]),
+        "bilinear": lambda n: layers.resize_bilinear(layers.fill_constant([1, 1, 2, 2], "float32", 1.0), [n, 4]),
+    }
+    with fluid.program_guard(fluid.Program()):
+        out = makes[kind](fluid.data("n", [1], "int64"))
+        with pytest.raises(FluidError, match=r"an array of shape .* and this machine has .* the feed 'n'"):
+            fluid.Executor().run(feed={"n": i64(size)}, fetch_list=[out])
+
+
+def test_a_refused_size_leaves_the_scope_as_it_was() -> None:
+    main, startup, loss, _ = cut_and_fit()
+    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    exe.run(startup, scope=scope)
+    exe.run(main, feed={"x": X, "n": np.array([2], "int32")}, fetch_list=[loss], scope=scope)
+    before = np.array(scope.find_var("w").get_tensor())
+    with pytest.raises(FluidError, match=r"holds nothing; .*EndsTensorList is \[0\] and follows from the feed 'n'"):
+        exe.run(main, feed={"x": X, "n": np.array([0], "int32")}, fetch_list=[loss], scope=scope)
+    np.testing.assert_array_equal(np.array(scope.find_var("w").get_tensor()), before)
+    exe.run(main, feed={"x": X, "n": np.array([2], "int32")}, fetch_list=[loss], scope=scope)
+
+
+def test_more_than_16_values_are_warned_of_once() -> None:
+    with fluid.program_guard(fluid.Program()):
+        out = layers.fill_constant([fluid.data("n", [1], "int32"), 2], "float32", 1.0)
+        exe = fluid.Executor()
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            for n in [*range(1, 17), *range(1, 17)]:
+                exe.run(feed={"n": np.array([n], "int32")}, fetch_list=[out])
+            assert not found
+            for n in range(17, 20):
+                exe.run(feed={"n": np.array([n], "int32")}, fetch_list=[out])
+        (warning,) = (str(w.message) for w in found)
+        assert "more than 16 values of the feed 'n', which decides a size of op 'fill_constant' (" in warning
+
+
+def test_explain() -> None:
+    """One entry an op whose size depends on data; what attributes and shapes decide is not worth a line."""
+    with fluid.program_guard(fluid.Program()):
+        x, n = fluid.data("x", [None, 6], "float32"), fluid.data("n", [1], "int32")
+        layers.relu(x)
+        layers.reshape(x, layers.shape(x))
+        layers.fill_constant([n + 1, 2], "float32", 1.0)
+        told = fluid.default_main_program().explain({"n": np.array([3], "int32")})
+        assert [(t.op, t.way) for t in told] == [("reshape2", "static"), ("fill_constant", "specialised")]
+        assert "follows from the feed 'n' = [3]" in told[1].reason and "test_ways.py" in (told[1].loc or "")
+        assert str(told).count("\n") == 1
+    with fluid.program_guard(fluid.Program()):
+        assert str(fluid.default_main_program().explain()) == "no op has a size that depends on data"
+
+
+def test_a_size_within_a_block() -> None:
+    """What a conditional block makes of a feed from outside."""
+    with fluid.program_guard(fluid.Program()):
+        n, c = fluid.data("n", [1], "int32"), fluid.data("c", [1], "bool")
+        total = layers.fill_constant([1], "float32", 0.0)
+        with layers.control_flow.ConditionalBlock([c], is_scalar_condition=True).block():
+            layers.assign(layers.reduce_sum(layers.fill_constant([n, 2], "float32", 1.0), keep_dim=False), total)
+        exe = fluid.Executor()
+        for size, go, want in ((3, True, 6.0), (5, True, 10.0), (5, False, 0.0)):
+            (found,) = exe.run(feed={"n": np.array([size], "int32"), "c": np.array([go])}, fetch_list=[total])
+            assert float(found) == want
+        assert [(t.block, t.way) for t in fluid.default_main_program().explain()] == [(1, "specialised")]
