@@ -120,7 +120,7 @@ if not _TYPE_CHECKING:
 
 __all__ = [
     "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "CompiledProgram", "DataFeeder", "DistributeTranspiler",
-    "DistributeTranspilerConfig", "ExecutionStrategy", "Executor", "FluidError", "InferenceTranspiler", "LoDTensor",
+    "DistributeTranspilerConfig", "ExecutionStrategy", "Executor", "Fixed", "FluidError", "InferenceTranspiler", "LoDTensor",
     "ParallelExecutor", "ParamAttr", "Program", "Ragged", "Scope", "Tensor", "Variable", "WeightNormParamAttr",
     "append_backward", "backward", "bucketed", "clip", "compiler", "core", "cpu_places", "create_lod_tensor",
     "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data", "data_feeder", "dataloader",
