@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -75,12 +75,14 @@ class Place:
     desc: ProgramDesc
     ops: Sequence[OpDesc]
     outer: tuple[Place, int] | None = None
-    _writers: dict[str, list[int]] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def _writers(self) -> Mapping[str, list[int]]:
+        found: dict[str, list[int]] = {}
         for at, op in enumerate(self.ops):
             for name in walk.writes_with_subblocks(self.desc, op) if op.blocks else op.writes:
-                self._writers.setdefault(name, []).append(at)
+                found.setdefault(name, []).append(at)
+        return found
 
     def source(self, name: str, at: int) -> tuple[Place, int] | str | None:
         """Which op wrote the value that `name` has before op `at`; None: none did. A text says why it cannot be told."""

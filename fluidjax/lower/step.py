@@ -271,9 +271,9 @@ def _results(op: OpDesc, inputs: dict[str, Any], ctx: Context, gradients: Sequen
     key = op_key(op, ctx) if definition.random else None
     wanted = requested(op) if definition.forward is not None else None
     if definition.traits.sizes is not None and ctx.sizes is not None:
-        told = decided(op, ctx.sizes.of(op), inputs)
-        if told:
-            checked(definition, told, inputs, op.attrs, key, wanted)
+        follows = decided(op, ctx.sizes.of(op), inputs)
+        if follows:
+            checked(definition, follows, inputs, op.attrs, key, wanted)
     if not gradients:
         return definition(inputs, op.attrs, key, wanted)
     assert definition.grad is not None

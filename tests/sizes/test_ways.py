@@ -240,9 +240,8 @@ def test_a_size_within_a_block() -> None:
         n, c = fluid.data("n", [1], "int32"), fluid.data("c", [1], "bool")
         total = layers.fill_constant([1], "float32", 0.0)
         switch = layers.Switch()
-        with switch:
-            with switch.case(c):
-                layers.assign(layers.reduce_sum(layers.fill_constant([n, 2], "float32", 1.0), keep_dim=False), total)
+        with switch, switch.case(c):
+            layers.assign(layers.reduce_sum(layers.fill_constant([n, 2], "float32", 1.0), keep_dim=False), total)
         exe = fluid.Executor()
         for size, go, want in ((3, True, 6.0), (5, True, 10.0), (5, False, 0.0)):
             (found,) = exe.run(feed={"n": np.array([size], "int32"), "c": np.array([go])}, fetch_list=[total])
