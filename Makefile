@@ -14,14 +14,15 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .NOTPARALLEL:
-.PHONY: help models demo test test-fast search bench lint format api clean
+.PHONY: help models demo test test-fast search bench bench-peers lint format api clean
 
 help:
 	@echo 'make demo       train a LeNet on handwritten digits, under two minutes'
 	@echo 'make test       the whole test suite'
 	@echo 'make test-fast  the test suite without the slow tests'
 	@echo 'make search     property tests on fresh random examples, four times as many (ARGS=--hypothesis-seed=N: the same again)'
-	@echo 'make bench      compare with hand-written JAX'
+	@echo 'make bench      compare with hand-written JAX, and with what make bench-peers installed'
+	@echo 'make bench-peers  install Paddle 1.8.5, torch and onnxruntime into $(PEERS), each where it can be'
 	@echo 'make models     fetch the OCR models that some tests run (make test does it)'
 	@echo 'make lint       ruff and the type checker'
 	@echo 'make format     let ruff lay the code out'
@@ -46,6 +47,25 @@ models: $(VENV)/.with-test
 
 bench: $(VENV)/.with-demo models
 	$(VENV)/bin/python -m benchmarks $(ARGS)
+
+# Each peer is installed where it can be, into an environment of its own; one that cannot is left out of the tables.
+# Paddle 1.8.5 needs Python 3.8 or older: PADDLE_PYTHON=... names one. TORCH=... is what pip installs for torch.
+PEERS ?= .peers
+TORCH ?= torch
+PADDLE_PYTHON ?= $(shell for p in python3.8 python3.7 $(HOME)/.pyenv/versions/3.8.*/bin/python $(HOME)/.pyenv/versions/3.7.*/bin/python; do \
+	if $$p -c 'import venv, ensurepip' >/dev/null 2>&1; then echo $$p; break; fi; done)
+
+bench-peers:
+	@if test -n '$(PADDLE_PYTHON)'; then \
+		$(PADDLE_PYTHON) -m venv $(PEERS)/paddle && \
+		$(PEERS)/paddle/bin/python -m pip install --quiet paddlepaddle==1.8.5 'protobuf<3.21' 'numpy<1.24' && \
+		$(PEERS)/paddle/bin/python -c 'import paddle; print("Paddle", paddle.__version__)' || echo 'Paddle 1.8.5 could not be installed'; \
+	else echo 'Paddle 1.8.5 needs Python 3.8 with venv and ensurepip: make bench-peers PADDLE_PYTHON=...'; fi
+	@$(PYTHON) -m venv $(PEERS)/torch
+	@$(PEERS)/torch/bin/python -m pip install --quiet $(TORCH) numpy && \
+		$(PEERS)/torch/bin/python -c 'import torch; print("torch", torch.__version__)' || echo 'torch could not be installed'
+	@$(PEERS)/torch/bin/python -m pip install --quiet onnx onnxruntime && \
+		$(PEERS)/torch/bin/python -c 'import onnxruntime; print("onnxruntime", onnxruntime.__version__)' || echo 'onnxruntime could not be installed'
 
 lint: $(VENV)/.with-lint
 	$(VENV)/bin/python -m ruff check .

@@ -17,6 +17,12 @@ class FitALine(nn.Module):
         return nn.Dense(1)(x)
 
 
+class TwoLayers(nn.Module):
+    @nn.compact
+    def __call__(self, x: Any) -> Any:
+        return nn.Dense(1)(nn.relu(nn.Dense(32)(x)))
+
+
 class MLP(nn.Module):
     @nn.compact
     def __call__(self, x: Any) -> Any:
@@ -56,13 +62,25 @@ class Residual(nn.Module):
 
 
 class ResNet18(nn.Module):
+    stem: int = 64
+    stages: tuple[int, ...] = (64, 128, 256, 512)
+    blocks: int = 2
+
     @nn.compact
     def __call__(self, x: Any) -> Any:
-        x = nn.relu(_norm()(nn.Conv(64, (3, 3), padding=1, use_bias=False)(x)))
-        for stage, filters in enumerate((64, 128, 256, 512)):
-            for block in range(2):
+        x = nn.relu(_norm()(nn.Conv(self.stem, (3, 3), padding=1, use_bias=False)(x)))
+        for stage, filters in enumerate(self.stages):
+            for block in range(self.blocks):
                 x = Residual(filters, 2 if stage and not block else 1)(x)
         return nn.Dense(10)(x.mean(axis=(1, 2)))
+
+
+class ResNet32(ResNet18):
+    """For 32x32 images, as in the paper on them."""
+
+    stem: int = 16
+    stages: tuple[int, ...] = (16, 32, 64)
+    blocks: int = 5
 
 
 class Encoder(nn.Module):
@@ -94,18 +112,24 @@ class WordModel(nn.Module):
         return nn.Dense(self.vocabulary)(nn.sigmoid(nn.Dense(256)(h)))
 
 
-def training(model: nn.Module, optimizer: optax.GradientTransformation, feed: dict[str, Any]) -> tuple[Any, Callable[..., Any]]:
-    """Initial (variables, optimizer state), and the jitted step ``(state, feed) -> (state, loss)`` with donation."""
-    state, fn = step(model, optimizer, feed)
+def training(
+    model: nn.Module, optimizer: optax.GradientTransformation, feed: dict[str, Any], jitted: bool = False
+) -> tuple[Any, Callable[..., Any]]:
+    """Initial (variables, optimizer state), and the jitted step ``(state, feed) -> (state, loss)`` with donation.
+
+    jitted: the parameters are drawn by one compiled function, which is faster for large nets.
+    """
+    state, fn = step(model, optimizer, feed, jitted=jitted)
     return state, jax.jit(fn, donate_argnums=0)
 
 
 def step(
-    model: nn.Module, optimizer: optax.GradientTransformation, feed: dict[str, Any], axis: str | None = None
+    model: nn.Module, optimizer: optax.GradientTransformation, feed: dict[str, Any], axis: str | None = None,
+    jitted: bool = False,
 ) -> tuple[Any, Callable[..., Any]]:
     """Initial state and the step as a plain function; with `axis`, gradients are averaged over that mesh axis."""
     name = next(n for n in feed if n not in ("label", "y"))
-    variables = model.init(jax.random.key(0), feed[name])
+    variables = (jax.jit(model.init) if jitted else model.init)(jax.random.key(0), feed[name])
     state = variables, optimizer.init(variables["params"])
 
     def loss_of(params: Any, rest: Any, feed: Any) -> Any:

@@ -6,12 +6,15 @@ channels-first throughout, which is what onnxruntime is fastest with.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 import fluidjax as fluid
+
+from .peers.onnx_side import assembled
 
 
 def _pads(op: Any) -> list[int]:
@@ -58,26 +61,24 @@ EXPORT: Mapping[str, Callable[[Any], tuple[str, list[str], dict[str, Any]]]] = {
 RESULT = {"conv2d": "Output", "depthwise_conv2d": "Output", "batch_norm": "Y"}
 
 
-def export(program: fluid.Program, scope: fluid.Scope, feed: str, fetch: str) -> bytes:
-    """The model's bytes. Raises NotImplementedError for an op type that is not in EXPORT."""
-    from onnx import TensorProto, helper, numpy_helper
+def describe(program: fluid.Program, scope: fluid.Scope, feed: str, fetch: str) -> dict[str, np.ndarray]:
+    """The model as arrays, of which peers/onnx_side.py makes an ONNX model: "graph" is JSON, the others its weights.
 
+    Raises NotImplementedError for an op type that is not in EXPORT.
+    """
     nodes, used = [], set()
     for op in program.global_block().ops:
         if op.type not in EXPORT:
             raise NotImplementedError(f"op '{op.type}' is not exported")
         kind, inputs, attrs = EXPORT[op.type](op)
-        nodes.append(helper.make_node(kind, inputs, [op.output(RESULT.get(op.type, "Out"))[0]], **attrs))
+        nodes.append((kind, inputs, op.output(RESULT.get(op.type, "Out"))[0], attrs))
         used.update(inputs)
-    weights = [
-        numpy_helper.from_array(np.asarray(scope.get(v.name)), v.name)
-        for v in program.list_vars()
-        if v.persistable and v.name in used
-    ]
+    weights = {v.name: np.asarray(scope.get(v.name)) for v in program.list_vars() if v.persistable and v.name in used}
     side = program.global_block().var(feed).shape[1]
-    x = helper.make_tensor_value_info(feed, TensorProto.FLOAT, ["n", 3, side, side])
-    y = helper.make_tensor_value_info(fetch, TensorProto.FLOAT, None)
-    graph = helper.make_graph(nodes, "network", [x], [y], weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
-    model.ir_version = 8
-    return model.SerializeToString()
+    graph = {"nodes": nodes, "weights": list(weights), "feed": feed, "fetch": fetch, "shape": [3, side, side]}
+    return {"graph": np.array(json.dumps(graph)), **{f"weight {n}": v for n, v in weights.items()}}
+
+
+def export(program: fluid.Program, scope: fluid.Scope, feed: str, fetch: str) -> bytes:
+    """The model's bytes; raises as describe does."""
+    return assembled(describe(program, scope, feed, fetch))

@@ -1,0 +1,163 @@
+"""fluidjax beside flax, Paddle 1.8.5, torch and onnxruntime: the first second of a net, and its steps, in the same run.
+
+Every side is a process in its own environment (peers/serve.py), and they take turns. Those in other environments than this
+one's run where `make bench-peers` made them: Paddle in .peers/paddle, torch and onnxruntime in .peers/torch, or where
+FLUIDJAX_PEERS names a folder that holds these two. A side that is not there is left out, and that is said.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+SERVE = Path(__file__).parent / "peers" / "serve.py"
+PEERS = Path(os.environ.get("FLUIDJAX_PEERS") or ROOT / ".peers")
+PYTHONS = {
+    "fluidjax": Path(sys.executable), "flax": Path(sys.executable), "paddle": PEERS / "paddle/bin/python",
+    "torch": PEERS / "torch/bin/python", "onnxruntime": PEERS / "torch/bin/python",
+}  # fmt: skip
+TRAINING = ("fluidjax", "flax", "paddle", "torch")
+FIRST = ("2 layers", "LeNet", "ResNet-32")
+STEADY = ("fit-a-line", "LeNet", "transformer", "ResNet-18")
+PREDICTING = ("ResNet-50, 1", "ResNet-50, 8", "MobileNet-v1, 1", "MobileNet-v1, 8")
+WARM_UP, TURNS, TURN = 4, 9, 0.4  # steps, turns, seconds of CPU time that a turn is to take
+
+
+class Side:
+    """One side's process. cores: those that it may use, all if None."""
+
+    def __init__(self, side: str, case: str, cores: set[int] | None = None, environ: Mapping[str, str] | None = None) -> None:
+        one = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"} if cores is not None else {}
+        path = {"PYTHONPATH": str(ROOT)} if PYTHONS[side] == Path(sys.executable) else {}
+        quiet = {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu", "FLAGS_compilation_cache": "0", "GLOG_v": "0", "CPU_NUM": "1"}
+        self.process = subprocess.Popen(
+            [str(PYTHONS[side]), str(SERVE), side, case], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**{n: v for n, v in os.environ.items() if n != "PYTHONPATH"}, **quiet, **one, **path, **(environ or {})},
+        )  # fmt: skip
+        if cores is not None:
+            os.sched_setaffinity(self.process.pid, cores)
+        self.begun = self._answer()
+        self.version: str = self.begun["version"]
+
+    def ask(self, words: str) -> dict[str, Any]:
+        """{"wall": s, "cpu": s, "value": ...} of what was asked."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(words + "\n")
+        self.process.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self.process.stdout is not None and self.process.stderr is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{' '.join(map(str, self.process.args[2:]))}: {self.process.stderr.read().strip()[-2000:]}")  # type: ignore[index]
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+@contextmanager
+def running(side: str, case: str, cores: set[int] | None = None, **environ: str) -> Iterator[Side]:
+    found = Side(side, case, cores, environ)
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+def there(sides: Sequence[str]) -> list[str]:
+    """Those of these sides that this machine has; which, and what is missing, is printed."""
+    found = []
+    for side in sides:
+        try:
+            with running(side, "-") as process:
+                print(f"  {process.version}")
+            found.append(side)
+        except (OSError, RuntimeError):
+            print(f"  {side} is not there; make bench-peers installs it")
+    return found
+
+
+def first_second() -> None:
+    """Startup, and the first step: seconds of wall time, of all cores, in fresh processes; and again with what was compiled kept."""
+    print("\nThe first second: startup + first step, wall s (CPU s), fresh processes; warm: fluidjax again with its compilation cache")
+    sides = there(TRAINING)
+    heads = ["fluidjax", "fluidjax warm", *(s for s in sides if s != "fluidjax")]
+    print(f"{'net':<12}" + "".join(f"{h:>26}" for h in heads))
+    for case in FIRST:
+        with tempfile.TemporaryDirectory() as folder:
+            kept = {"FLAGS_compilation_cache": "1", "FLAGS_compilation_cache_dir": folder}
+            figures = [_first("fluidjax", case, **kept), _first("fluidjax", case, **kept)]
+        figures += [_first(side, case) for side in heads[2:]]
+        print(f"{case:<12}" + "".join(f"{text:>26}" for text in figures), flush=True)
+
+
+def _first(side: str, case: str, **environ: str) -> str:
+    with running(side, case, **environ) as process:
+        made, step = process.ask("make"), process.ask("steps 1")
+    return f"{made['wall']:.2f} + {step['wall']:.2f} ({made['cpu'] + step['cpu']:.2f})"
+
+
+def steady() -> None:
+    """Later steps, one core each, in turns: milliseconds of CPU time, and how many times the other's ours takes."""
+    print("\nLater steps: CPU ms a step, one core, medians of turns; in brackets fluidjax over it")
+    _table(STEADY, there(TRAINING))
+
+
+def predicting() -> None:
+    """Prediction beside onnxruntime, as steady()."""
+    print("\nPrediction: CPU ms a call, one core, medians of turns; in brackets fluidjax over it")
+    with tempfile.TemporaryDirectory() as folder:
+        _table(PREDICTING, there(("fluidjax", "onnxruntime")), PEER_MODEL=str(Path(folder) / "net.npz"))
+
+
+def _table(cases: Sequence[str], sides: Sequence[str], **environ: str) -> None:
+    print(f"{'net':<18}" + "".join(f"{s:>20}" for s in sides))
+    for case in cases:
+        times = measured(case, sides, **environ)
+        ours = times[sides[0]]
+        shown = [f"{statistics.median(ours) * 1e3:.3f}"]
+        for side in sides[1:]:
+            ratio = statistics.median(a / b for a, b in zip(ours, times[side], strict=True))
+            shown.append(f"{statistics.median(times[side]) * 1e3:.3f} ({ratio:.2f})")
+        print(f"{case:<18}" + "".join(f"{text:>20}" for text in shown), flush=True)
+
+
+def measured(case: str, sides: Sequence[str], **environ: str) -> dict[str, list[float]]:
+    """Seconds of CPU time a step, of each side in each turn. Raises AssertionError where two sides predict different values."""
+    core = {max(os.sched_getaffinity(0))}
+    with ExitStack() as stack:
+        processes: dict[str, Side] = {}
+        values, counts = [], {}
+        for side in sides:  # one after another: onnxruntime reads what our side has written
+            processes[side] = process = stack.enter_context(running(side, case, core, **environ))
+            process.ask("make")
+            values.append(process.ask(f"steps {WARM_UP}")["value"])
+            once = process.ask("steps 2")["cpu"] / 2
+            counts[side] = max(1, int(TURN / max(once, 1e-6)))
+        if case in PREDICTING and any(abs(v - values[0]) > 1e-3 * abs(values[0]) for v in values):
+            raise AssertionError(f"{case}: the sides predict different values: {values}")
+        times: dict[str, list[float]] = {side: [] for side in sides}
+        for turn in range(TURNS):
+            for side in sides if turn % 2 == 0 else sides[::-1]:
+                times[side].append(processes[side].ask(f"steps {counts[side]}")["cpu"] / counts[side])
+    return times
+
+
+def table() -> None:
+    """All three."""
+    first_second()
+    steady()
+    predicting()

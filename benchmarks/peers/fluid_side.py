@@ -1,0 +1,70 @@
+"""fluidjax, or Paddle 1.8.5, through one and the same script."""
+
+import importlib
+
+import numpy as np
+from nets import CASES
+
+_module = []
+
+
+def load(side):
+    if side == "paddle":
+        _module.append(importlib.import_module("paddle.fluid"))
+        return "Paddle " + importlib.import_module("paddle").__version__
+    _module.append(importlib.import_module("fluidjax"))
+    jax = importlib.import_module("jax")
+    return f"fluidjax {_module[0].__version__}, jax {jax.__version__}"
+
+
+def make(case):
+    return _predicting(case) if case.endswith((", 1", ", 8")) else _training(case)
+
+
+def _training(case):
+    fluid = _module[0]
+    net, optimizer, batch = CASES[case]
+    feed = batch()
+    main, startup = fluid.Program(), fluid.Program()
+    main.random_seed = startup.random_seed = 1
+    with fluid.program_guard(main, startup):
+        loss = net(fluid, feed)
+        {
+            "sgd": lambda: fluid.optimizer.SGD(0.01),
+            "adam": lambda: fluid.optimizer.Adam(1e-3),
+            "momentum": lambda: fluid.optimizer.Momentum(1e-2, 0.9),
+        }[optimizer]().minimize(loss)
+    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    with fluid.scope_guard(scope):
+        exe.run(startup)
+    # as each is fastest: Paddle compiles a program with many passes, and one device needs no data parallelism
+    program = main if fluid.__name__ == "fluidjax" else fluid.CompiledProgram(main)
+
+    def steps(count):
+        for _ in range(count):
+            (found,) = exe.run(program, feed=feed, fetch_list=[loss], scope=scope, return_numpy=False)
+        return float(np.array(found).ravel()[0])
+
+    return steps
+
+
+def _predicting(case):
+    """Of fluidjax alone; the weights and the net are written for onnxruntime to run the same."""
+    import os
+    import sys
+
+    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+    from benchmarks import fluid_models, fusing, onnx_peer
+
+    name, batch = case.split(", ")
+    build = {"ResNet-50": fluid_models.resnet50, "MobileNet-v1": fluid_models.mobilenet_v1}[name]
+    net = fusing.network(name, build, int(batch))
+    np.savez(os.environ["PEER_MODEL"], **onnx_peer.describe(net.program, net.scope, "img", net.fetch[0]), **net.feed)
+    fused, _ = net.fused()
+
+    def steps(count):
+        for _ in range(count):
+            (found,) = fused.run()
+        return float(np.abs(np.array(found)).mean())
+
+    return steps

@@ -1,0 +1,50 @@
+"""``python serve.py SIDE CASE``: one side of a comparison. It does what it is told on stdin, and answers in lines of JSON.
+
+    make      build the net and run its startup     -> {"wall": s, "cpu": s}
+    steps N   run N steps and wait for the last one -> the same, and "value": the last loss or the mean of what was predicted
+
+The first line says which version runs, and how long its import took. CPU seconds are those of all threads of the process.
+"""
+
+import importlib
+import json
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+SIDES = {"fluidjax": "fluid_side", "paddle": "fluid_side", "flax": "flax_side", "torch": "torch_side", "onnxruntime": "onnx_side"}
+
+
+def timed(run):
+    wall, cpu = time.perf_counter(), time.process_time()
+    value = run()
+    return {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu, "value": value}
+
+
+def main():
+    side, case = sys.argv[1:3]
+    answers, sys.stdout = os.fdopen(os.dup(1), "w"), sys.stderr  # what a library prints is no answer
+
+    def say(answer):
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+    module = importlib.import_module(SIDES[side])
+    took = timed(lambda: module.load(side))
+    say({"version": took.pop("value"), "import": took})
+    net = []
+
+    def make():
+        net.append(module.make(case))
+
+    def steps(count):
+        return lambda: net[0](count)
+
+    for line in sys.stdin:
+        words = line.split()
+        say(timed(make if words[0] == "make" else steps(int(words[1]))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""The benchmarks compare like with like: a net has as many weights in Fluid's script as in flax."""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import numpy as np
+import pytest
+
+import fluidjax as fluid
+from benchmarks import flax_models
+from benchmarks.peers.nets import CASES
+
+FLAX = {
+    "fit-a-line": flax_models.FitALine, "2 layers": flax_models.TwoLayers, "LeNet": flax_models.LeNet,
+    "ResNet-32": flax_models.ResNet32, "ResNet-18": flax_models.ResNet18, "transformer": flax_models.Encoder,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_net_is_the_same_on_both_sides(case):
+    net, _, batch = CASES[case]
+    feed = batch()
+    with fluid.program_guard(fluid.Program(), fluid.Program()) as _, fluid.unique_name.guard():
+        net(fluid, feed)
+        ours = [math.prod(p.shape) for p in fluid.default_main_program().all_parameters() if p.trainable]
+    x = next(iter(feed.values()))
+    x = x.transpose(0, 2, 3, 1) if x.ndim == 4 else x
+    model = FLAX[case]()
+    theirs = jax.eval_shape(lambda x: model.init(jax.random.key(0), x)["params"], np.asarray(x))
+    assert sorted(ours) == sorted(v.size for v in jax.tree.leaves(theirs))
