@@ -28,6 +28,7 @@ from . import (
     random,
     reduce,
     resize,
+    rnn_cells,
     rnn_units,
     sequence,
     sequence_metric,
@@ -38,6 +39,7 @@ from . import (
 from . import device as device
 from . import nn as nn
 from . import ops as ops
+from . import rnn as rnn  # the module, whose name the function takes below
 from . import utils as utils
 from .activation import *  # noqa: F403
 from .control_flow import *  # noqa: F403
@@ -57,6 +59,7 @@ from .pool import *  # noqa: F403
 from .random import *  # noqa: F403
 from .reduce import *  # noqa: F403
 from .resize import *  # noqa: F403
+from .rnn_cells import *  # noqa: F403
 from .rnn_units import *  # noqa: F403
 from .sequence import *  # noqa: F403
 from .sequence_metric import *  # noqa: F403
@@ -82,6 +85,7 @@ __all__ += pool.__all__
 __all__ += random.__all__
 __all__ += reduce.__all__
 __all__ += resize.__all__
+__all__ += rnn_cells.__all__
 __all__ += rnn_units.__all__
 __all__ += sequence.__all__
 __all__ += sequence_metric.__all__

@@ -10,11 +10,12 @@ from ..errors import FluidValueError
 from ..graph.variable import Variable
 from ..initializer import ConstantInitializer
 from ..layer_helper import LayerHelper
-from . import branches
+from . import branches, static_rnn
 from ._build import FLOATS, INTS, append, typed, variable
 from .branches import *  # noqa: F403
 from .compare import equal, greater_equal, greater_than, less_equal, less_than, not_equal
 from .missing import HINTS
+from .static_rnn import *  # noqa: F403
 
 
 @located
@@ -63,6 +64,7 @@ __all__ = [
     "less_than", "not_equal",
 ]  # fmt: skip
 __all__ += branches.__all__
+__all__ += static_rnn.__all__
 
 if not TYPE_CHECKING:
     __getattr__ = reporter("fluid.layers.control_flow", __all__, HINTS)

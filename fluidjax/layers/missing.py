@@ -5,7 +5,7 @@ from __future__ import annotations
 _GROUPS: tuple[tuple[str, str], ...] = (
     (
         "is control flow over arrays and loops, which is not there; use Switch, or a Python loop while building",
-        "DynamicRNN IfElse StaticRNN While array_length array_read array_write create_array "
+        "DynamicRNN IfElse While array_length array_read array_write create_array "
         "tensor_array_to_tensor while_loop reorder_lod_tensor_by_rank",
     ),
     (
@@ -15,9 +15,9 @@ _GROUPS: tuple[tuple[str, str], ...] = (
     (
         "is a recurrent layer or a decoder, which are not there; use dynamic_gru or dynamic_lstm, or unroll the "
         "steps with fc and the elementwise layers",
-        "BasicDecoder BeamSearchDecoder DecodeHelper Decoder GRUCell GreedyEmbeddingHelper LSTMCell RNNCell "
+        "BasicDecoder BeamSearchDecoder DecodeHelper Decoder GreedyEmbeddingHelper "
         "SampleEmbeddingHelper TrainingHelper beam_search beam_search_decode dynamic_decode "
-        "lstm rnn",
+        "lstm",
     ),
     (
         "belongs to object detection, which is not there",

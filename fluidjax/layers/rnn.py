@@ -1,14 +1,17 @@
-"""Fluid's module name for recurrent layers (``fluid.layers.rnn`` is this module once it is imported)."""
+"""Fluid's module name for recurrent layers. ``fluid.layers.rnn`` is the function of that name, as in Fluid."""
 
 from typing import TYPE_CHECKING
 
 from ..base.absent import reporter
 from .index import gather_tree
 from .missing import HINTS
+from .rnn_cells import GRUCell, LSTMCell, RNNCell, rnn
 from .rnn_units import dynamic_lstmp, gru_unit, lstm_unit
 from .sequence import dynamic_gru, dynamic_lstm
 
-__all__ = ["dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "gather_tree", "gru_unit", "lstm_unit"]
+__all__ = [
+    "GRUCell", "LSTMCell", "RNNCell", "dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "gather_tree", "gru_unit", "lstm_unit", "rnn",
+]  # fmt: skip
 
 if not TYPE_CHECKING:
     __getattr__ = reporter("fluid.layers.rnn", __all__, HINTS)

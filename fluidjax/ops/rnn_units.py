@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from ..errors import EnforceNotMet, ShapeError
 from .infer import Spec
-from .registry import Array, op
+from .registry import Array, grad_of, op
 from .traits import row_wise
 
 ACTIVATIONS = (lambda x: x, jax.nn.sigmoid, jnp.tanh, jax.nn.relu)  # by Paddle's numbers
@@ -72,3 +72,15 @@ def lstm_unit(X: Array, C_prev: Array, *, forget_bias: float = 0.0):
     i, f, o, g = jnp.split(X, 4, 1)
     cell = jax.nn.sigmoid(f + forget_bias) * C_prev + jax.nn.sigmoid(i) * jnp.tanh(g)
     return cell, jax.nn.sigmoid(o) * jnp.tanh(cell)
+
+
+@op(outs="Out", rows=row_wise("X"))
+def rnn_memory_helper(X: Array, *, dtype: int = 5):
+    """Out = X: what a step of a recurrent block hands on."""
+    return X
+
+
+@grad_of("rnn_memory_helper", "X Out", fed_by_steps=True)
+def rnn_memory_helper_grad(X: Array, Out: Array, d_Out: Array):
+    """X@GRAD = Out@GRAD; 0 where no step hands one back."""
+    return jnp.zeros_like(X) if d_Out is None else d_Out

@@ -503,6 +503,34 @@ RECURRENCES = {
 CASES.update(RECURRENCES)
 
 
+def static_rnn(fluid):
+    """a memory of each kind, two inputs, two outputs, a parameter that is used twice, a variable from outside"""
+    L = fluid.layers
+    x, y = fluid.data("x", [5, -1, 3]), fluid.data("y", [5, -1, 2])
+    outside = L.fc(fluid.data("z", [-1, 4]), 4)
+    loop = L.StaticRNN(name="loop")
+    with loop.step():
+        a, b = loop.step_input(x), loop.step_input(y)
+        m = loop.memory(shape=[-1, 4], batch_ref=a, init_value=0.5)
+        n = loop.memory(init=outside)
+        h = L.fc([a, m], 4, act="tanh", param_attr=[fluid.ParamAttr(name="v"), fluid.ParamAttr(name="w")])
+        k = L.elementwise_add(L.fc(n, 4, param_attr=fluid.ParamAttr(name="w"), bias_attr=False), L.fc(b, 4))
+        loop.update_memory(m, h)
+        loop.update_memory(n, L.elementwise_mul(k, outside))
+        loop.output(h, k)
+    return loop()
+
+
+CELLS = {
+    "StaticRNN": "static_rnn(fluid)",
+    "rnn": "L.rnn(L.GRUCell(6), f(4, 5, 3))",
+    "rnn lstm": "L.rnn(L.LSTMCell(6, param_attr=P(name='w'), forget_bias=0.5), f(4, 5, 3), sequence_length=i(4), is_reverse=True)",
+    "rnn time major": "L.rnn(L.GRUCell(6, P(name='w'), P(name='b'), L.tanh, L.relu), f(5, 4, 3), f(4, 6), time_major=True)",
+    "initial states": "[L.LSTMCell(6).get_initial_states(f(-1, 3), init_value=1.5), L.GRUCell(6, name='g').get_initial_states(i(3, -1), [4, 5], batch_dim_idx=1)]",
+}
+CASES.update(CELLS)
+
+
 def switch(fluid, default):
     """a Switch of two cases, and a default"""
     L = fluid.layers
@@ -592,7 +620,7 @@ def namespace(fluid):
 
     kinds = {"f": "float32", "d": "float64", "i": "int64", "i32": "int32", "b": "bool", "h": "float16"}
     return dict({k: data(v) for k, v in kinds.items()}, fluid=fluid, s=ragged("float32", 1), si=ragged("int64", 1), ss=ragged("float32", 2), L=fluid.layers, I=fluid.initializer, N=fluid.nets,
-                P=fluid.ParamAttr, np=np, scoped=scoped, switch=switch, switch_nested=switch_nested, switch_reads=switch_reads, switch_errors=switch_errors)
+                P=fluid.ParamAttr, np=np, scoped=scoped, switch=switch, switch_nested=switch_nested, switch_reads=switch_reads, switch_errors=switch_errors, static_rnn=static_rnn)
 
 
 def results(value):

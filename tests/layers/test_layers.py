@@ -112,6 +112,8 @@ def compare_ops(block, want, name):
         got = [{s: list(n) for s, n in m.items() if n} for m in (op.desc.inputs, op.desc.outputs)]
         if kind == "conditional_block":  # 1.8.5 collects the captured names in a set
             got, (ins, outs) = ([{s: sorted(n) for s, n in m.items()} for m in pair] for pair in (got, (ins, outs)))
+        if kind == "recurrent":  # likewise its parameters
+            got[0]["parameters"], ins = sorted(got[0]["parameters"]), {**ins, "parameters": sorted(ins["parameters"])}
         assert got == [ins, outs], kind
         mine = attributes(op)
         for attr in (mine.keys() | attrs.keys()) - OTHER_ATTRS.get(name, set()):

@@ -14,7 +14,7 @@ from .recorded import recorded
 HEAD = "## Ops without a case\n\nGradient ops are compared with their forward op.\n\n| op types | why |\n| --- | --- |\n"
 WITHOUT: dict[str, str] = {
     "They steer a program or talk to its surroundings, and compute nothing.":
-        "conditional_block conditional_block_infer delete_var feed fetch print save select_input "
+        "conditional_block conditional_block_infer delete_var feed fetch print recurrent rnn_memory_helper save select_input "
         "select_output fake_init",
     "They move values between the ranks of a job, or to and from parameter servers, as they are; a single process of 1.8.5 "
     "cannot run them.":

@@ -23,3 +23,4 @@ SAMPLES = [
     Sample("lstm_unit", {"X": f32(4, 12), "C_prev": f32(4, 3)}, {}, ["C", "H"], ["X", "C_prev"]),
     Sample("lstm_unit", {"X": f32(2, 4, lo=-9, hi=9), "C_prev": f32(2, 1)}, {"forget_bias": 1.5}, ["C", "H"], ["X", "C_prev"]),
 ]
+SAMPLES += [Sample("rnn_memory_helper", {"X": f32(3, 2)}, {}, ["Out"], ["X"])]

@@ -1,0 +1,175 @@
+"""recurrent: a block that runs once for each row of its inputs, as a lax.scan; recurrent_grad: its gradient block, backwards.
+
+What the gradient block reads of the forward block's variables is kept for every step, and travels as the step scopes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ...errors import EnforceNotMet, UnsupportedError
+from ...ir import walk
+from ...ir.desc import EMPTY, BlockRef, OpDesc, ProgramDesc
+from ..control_interface import Call, ControlOp, Env
+from ..definition import GradNames, GradOp
+from ..registry import GRAD, Attr, control_op
+from ..step_scopes import left_by
+from ..traits import Runs
+
+BEGINS, ENDS = "ex_states", "states"  # attributes: the names of a state before and after a step, within the block
+
+
+def _rows(call: Call) -> Env:
+    """What each step takes a row of. Raises EnforceNotMet for inputs of different lengths."""
+    found = {n: jnp.asarray(call.exact(n, call.read(n))) for n in call.op.input("inputs")}
+    sizes = {n: v.shape[0] if v.ndim else 0 for n, v in found.items()}
+    if not found or len(set(sizes.values())) > 1:
+        raise EnforceNotMet(f"op '{call.op.type}' takes inputs of one length, not {', '.join(f'{n!r} of {k}' for n, k in sizes.items())}")
+    return found
+
+
+def run(call: Call) -> None:
+    """outputs[t] = what the block makes of row t of the inputs and of the states that step t - 1 left."""
+    op = call.op
+    (idx,), outputs = op.blocks, op.output("outputs")
+    begins, ends = op.attrs.get(BEGINS, ()), op.attrs.get(ENDS, ())
+    _refuse_writing_outside(call)
+    rows, outer = _rows(call), dict(call.env)
+    first = {n: jnp.asarray(call.exact(o, call.read(o))) for n, o in zip(begins, op.input("initial_states"), strict=True)}
+    count = next(iter(rows.values())).shape[0]
+
+    def step(states: Env, given: tuple[Any, Env]) -> tuple[Env, tuple[Env, Env]]:
+        number, row = given
+        inner = {**outer, **row, **states}
+        call.run_block(idx, inner, iteration=number)
+        new = {begin: jnp.asarray(call.exact(end, inner[end])) for begin, end in zip(begins, ends, strict=True)}
+        _check_states(call, states, new)
+        made = {n: jnp.asarray(call.exact(n, inner[n])) for n in outputs}
+        return new, (made, jax.tree.map(jnp.asarray, left_by(call, idx, inner)))
+
+    steps = jnp.arange(count, dtype=jnp.int32)
+    _, (made, left) = jax.lax.scan(step, first, (steps, rows), reverse=bool(op.attrs.get("reverse", False)))
+    call.env.update(made)
+    for scope in op.output("step_scopes"):
+        call.env[scope] = left
+
+
+def _refuse_writing_outside(call: Call) -> None:
+    """Raises UnsupportedError for a block that writes a variable from outside, which no step would hand on to the next."""
+    outside = [n for n in walk.written_outside(call.desc, call.op) if n not in call.op.output("outputs")]
+    if outside:
+        raise UnsupportedError(
+            f"the block of op '{call.op.type}' writes {outside[0]!r}, which is declared outside; make it a memory, or a step_output"
+        )
+
+
+def _check_states(call: Call, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    """Raises EnforceNotMet for a state whose shape or dtype a step changes."""
+    for name, value in new.items():
+        before = old[name]
+        if (value.shape, value.dtype) != (before.shape, before.dtype):
+            raise EnforceNotMet(
+                f"op '{call.op.type}' carries {name!r}, which is {before.dtype} of shape {list(before.shape)} before a step and "
+                f"{value.dtype} of shape {list(value.shape)} after it; a memory keeps both (its init says which)"
+            )
+
+
+# -- the gradient ----------------------------------------------------------------------------------------------------------
+
+
+def run_gradient(call: Call) -> None:
+    """The gradient block from the last step to the first: states hand their gradients back, those of parameters are summed."""
+    op = call.op
+    (idx,), left = op.blocks, call.read(op.input("step_scopes")[0])
+    begins, ends = op.attrs.get(BEGINS, ()), op.attrs.get(ENDS, ())
+    rows, parameters, states = (_asked(call, slot) for slot in ("inputs", "parameters", "initial_states"))
+    outer = {n: v for n, v in call.env.items() if not n.endswith(GRAD)}
+    d_outputs = _given(call)
+    first = {n: jnp.asarray(call.read(o)) for n, o in zip(begins, op.input("initial_states"), strict=True)}
+    count = call.read(op.input("inputs")[0]).shape[0]
+
+    def step(carry: tuple[Env, Env], given: tuple[Any, Env, Env]) -> tuple[tuple[Env, Env], Env]:
+        (d_states, sums), (number, kept, d_out) = carry, given
+        inner = {**outer, **kept, **d_out, **{end + GRAD: d_states[begin] for begin, end in zip(begins, ends, strict=True)}}
+        call.run_block(idx, inner, iteration=number)
+        back = {n: _computed(call, inner, n, v) for n, v in d_states.items()}
+        total = {n: v + _computed(call, inner, n, v) for n, v in sums.items()}
+        return (back, total), {n: call.exact(n, inner[n + GRAD]) for n in rows if n + GRAD in inner}
+
+    zero = jax.tree.map(jnp.zeros_like, first), {n: jnp.zeros_like(call.read(n)) for n in parameters}
+    given = jnp.arange(count, dtype=jnp.int32), left, d_outputs
+    (d_first, sums), d_rows = jax.lax.scan(step, zero, given, reverse=not op.attrs.get("reverse", False))
+    call.env.update({grad: d_rows[n] if n in d_rows else jnp.zeros_like(call.read(n)) for n, grad in rows.items()})
+    call.env.update({grad: sums[n] for n, grad in parameters.items()})
+    call.env.update({states[o]: d_first[n] for n, o in zip(begins, op.input("initial_states"), strict=True) if o in states})
+
+
+def _given(call: Call) -> Env:
+    """The gradients of the outputs, by the names that the gradient block knows them by; none for what nothing depends on."""
+    op = call.op
+    grads = dict(zip(op.input("outputs"), op.input("outputs" + GRAD), strict=False))
+    return {n + GRAD: jnp.asarray(call.exact(g, call.env[g])) for n, g in grads.items() if g in call.env}
+
+
+def _asked(call: Call, slot: str) -> dict[str, str]:
+    """The variables of a slot whose gradients have names, and these."""
+    pairs = zip(call.op.input(slot), call.op.output(slot + GRAD), strict=False)
+    return {name: grad for name, grad in pairs if grad != EMPTY}
+
+
+def _computed(call: Call, inner: Env, name: str, value: Any) -> Any:
+    """The gradient that the block computed of a variable, or zero where it computed none."""
+    gradient = inner.get(name + GRAD)
+    return jnp.zeros_like(value) if gradient is None else jnp.asarray(call.exact(name + GRAD, gradient), value.dtype).reshape(value.shape)
+
+
+def write_grad(op: OpDesc, names: GradNames) -> list[GradOp]:
+    """The block's gradient ops in a block of their own; the scopes count as gradients of themselves, as in 1.8.5."""
+    block = names.inside()
+    slots = ("inputs", "initial_states", "parameters", "outputs", "outputs" + GRAD, "step_scopes")
+    ins = {slot: names.taken(slot) for slot in slots}
+    ins["step_scopes" + GRAD] = names.taken("step_scopes")
+    outs = {slot + GRAD: names.given(slot) for slot in ("inputs", "initial_states", "parameters")}
+    attrs = {name: op.attrs[name] for name in ATTRS if name in op.attrs}
+    return [GradOp("recurrent_grad", ins, outs, {**attrs, "sub_block": BlockRef(block.idx)})]
+
+
+def nothing(desc: ProgramDesc, op: OpDesc) -> Iterable[str]:
+    """The block runs in every run, so no old value is left."""
+    return ()
+
+
+ATTRS = {
+    "sub_block": Attr("sub_block", "BLOCK"),
+    "has_states": Attr("has_states", "BOOLEAN", False),
+    "ex_states": Attr("ex_states", "STRINGS"),
+    "states": Attr("states", "STRINGS"),
+    "reverse": Attr("reverse", "BOOLEAN", False),
+    "is_train": Attr("is_train", "BOOLEAN", True),
+    "skip_eager_deletion_vars": Attr("skip_eager_deletion_vars", "STRINGS", ()),
+}
+
+control_op(
+    "recurrent",
+    ins="inputs* initial_states* parameters*",
+    outs="outputs* step_scopes",
+    attrs=ATTRS,
+    doc="outputs[t] = what sub_block gives for inputs[t] and the states of step t - 1.",
+    runs=Runs.STEP,
+    write_grad=write_grad,
+    control=ControlOp(lower=run, carried=nothing),
+)
+control_op(
+    "recurrent_grad",
+    ins="inputs* initial_states* parameters* outputs* outputs@GRAD* step_scopes step_scopes@GRAD",
+    outs="inputs@GRAD* initial_states@GRAD* parameters@GRAD*",
+    attrs=ATTRS,
+    forward="recurrent",
+    doc="The gradients of inputs, initial_states and parameters by sub_block, the gradient block, from the last step to the first.",
+    runs=Runs.STEP,
+    control=ControlOp(lower=run_gradient, carried=nothing),
+)
