@@ -1,4 +1,4 @@
-"""``python -m benchmarks [steady] [overhead] [building] [first] [fusing] [passes] [memory] [parallel]
+"""``python -m benchmarks [steady] [overhead] [building] [startup] [first] [fusing] [passes] [memory] [parallel]
 [embedding] [transpile] [beside]``: print the table of figures."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 
 import jax
 
-from . import beside, building, embedding, fusing, memory, overhead, parallel, passes, transpile
+from . import beside, building, embedding, fusing, memory, overhead, parallel, passes, startup, transpile
 from .cases import CASES, Ours, Theirs
 from .timing import interleaved
 
@@ -74,7 +74,7 @@ def programs() -> None:
 
 
 PARTS = {
-    "steady": steady, "overhead": calls, "building": programs, "first": first,
+    "steady": steady, "overhead": calls, "building": programs, "startup": startup.table, "first": first,
     "fusing": fusing.table, "passes": passes.table, "memory": memory.table,
     "parallel": parallel.table, "embedding": embedding.table, "transpile": transpile.table,
     "beside": beside.table,

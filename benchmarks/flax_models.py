@@ -83,6 +83,23 @@ class ResNet32(ResNet18):
     blocks: int = 5
 
 
+class TwoLayers(nn.Module):
+    @nn.compact
+    def __call__(self, x: Any) -> Any:
+        return nn.Dense(10)(nn.relu(nn.Dense(200)(x)))
+
+
+class ManyParameters(nn.Module):
+    count: int = 500
+    width: int = 8
+
+    @nn.compact
+    def __call__(self, x: Any) -> Any:
+        for _ in range(self.count):
+            x = nn.Dense(self.width, use_bias=False)(x)
+        return x
+
+
 class Encoder(nn.Module):
     width: int = 256
     heads: int = 4

@@ -63,6 +63,25 @@ def resnet18() -> Any:
     return _class_head(h, 10)
 
 
+def resnet32() -> Any:
+    h = _conv_bn(fluid.data("img", [None, 32, 32, 3]), 16, 3, 1, "relu")
+    for stage, filters in enumerate((16, 32, 64)):
+        for block in range(5):
+            h = _residual(h, filters, 2 if stage and not block else 1)
+    return _class_head(h, 10)
+
+
+def two_layers() -> Any:
+    return _classify(layers.fc(layers.fc(fluid.data("x", [None, 784]), 200, act="relu"), 10), _label())
+
+
+def many_parameters(count: int = 500, width: int = 8) -> Any:
+    h = fluid.data("x", [None, width])
+    for _ in range(count):
+        h = layers.fc(h, width, bias_attr=False)
+    return _classify(h, _label())
+
+
 def _bottleneck(h: Any, filters: int, stride: int) -> Any:
     short = h if stride == 1 and h.shape[-1] == 4 * filters else _conv_bn(h, 4 * filters, 1, stride, None)
     h = _conv_bn(_conv_bn(h, filters, 1, 1, "relu"), filters, 3, stride, "relu")

@@ -118,7 +118,9 @@ def _bits(key: KnownKey, size: int, dtype: np.dtype) -> Iterator[Any]:
         if fast:
             yield generator(unsigned)(key.array, np.uint64(start))
         else:
-            yield bits(key.array, np.arange(start, start + CHUNK, dtype=np.uint64), unsigned)
+            drawn = np.zeros(CHUNK, unsigned)  # all of them, because shared functions take no other size
+            drawn[: size - start] = bits(key.array, np.arange(start, min(start + CHUNK, size), dtype=np.uint64), unsigned)
+            yield drawn
 
 
 @cache
