@@ -20,8 +20,11 @@ from ...errors import EnforceNotMet
 from ...ir import edit, walk
 from ...ir.desc import BlockDesc, FrozenMap, OpDesc, ProgramDesc, VarDesc
 from ...lower.step import Step
+from ...lower.uncompiled import is_eager, run_eagerly
 from ...ops.registry import GRAD, lookup, traits
+from ...ops.threefry import KnownKey
 from ...ops.traits import Runs
+from ...runtime.placement import owned
 from .tables import HANDLERS
 
 HELD = frozenset({"LOD_TENSOR", "SELECTED_ROWS", "LOD_TENSOR_ARRAY"})  # kinds of variables that have a value
@@ -69,11 +72,14 @@ class Segment:
 
 
 class _Compiled:
-    """A jitted step without feeds; what it does not take as state are tables that live elsewhere."""
+    """A jitted step without feeds; what it does not take as state are tables that live elsewhere. Initialisers run op by op."""
 
     def __init__(self, step: Step, blank: tuple[VarDesc, ...]) -> None:
         self.step, self._blank = step, blank
-        self.run = jax.jit(self._call)
+        self.run = self._eagerly if is_eager(step) else jax.jit(self._call)
+
+    def _eagerly(self, values: Mapping[str, Any], seed: int, count: int) -> list[Any]:
+        return owned(run_eagerly(self.step, KnownKey.of(seed).fold_in(count))[1])
 
     def _call(self, values: Mapping[str, Any], seed: Any, count: Any) -> list[Any]:
         key = jax.random.fold_in(jax.random.key(seed), count) if self.step.random else None
