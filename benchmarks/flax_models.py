@@ -83,12 +83,6 @@ class ResNet32(ResNet18):
     blocks: int = 5
 
 
-class TwoLayers(nn.Module):
-    @nn.compact
-    def __call__(self, x: Any) -> Any:
-        return nn.Dense(10)(nn.relu(nn.Dense(200)(x)))
-
-
 class ManyParameters(nn.Module):
     count: int = 500
     width: int = 8
