@@ -6,100 +6,44 @@ Filters are [out channels, in channels / groups, ...] whatever the data format; 
 
 from __future__ import annotations
 
-import math
-import operator
-from collections.abc import Callable, Sequence
-from functools import partial, reduce
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax import lax
 
 from ..errors import ShapeError
+from .convolution import filter_gradient, input_gradient, output
+from .convolution_ways import Geometry
 from .registry import Array, Ints, grad_of, op
 from .traits import row_wise
 from .window import Pads, channel_last, paddings_of, spatial_axes, window_count
 
-_LETTERS = {2: "HW", 3: "DHW"}
-_MAX_TAPS = 49  # a depthwise filter up to 7x7 is unrolled
+GRADIENTS = ("Input@GRAD", "Filter@GRAD")
 
 
-def _layout(data_format: str, rank: int) -> str:
-    """The layout as jax.lax names it; every name but NHWC and NDHWC means channels first."""
-    return f"N{_LETTERS[rank]}C" if channel_last(data_format) else f"NC{_LETTERS[rank]}"
-
-
-def _convolve(
-    x: Array, w: Array, *, strides: Sequence[int], paddings: Sequence[int], padding_algorithm: str,
+def _geometry(
+    x: tuple[int, ...], w: tuple[int, ...], *, strides: Sequence[int], paddings: Sequence[int], padding_algorithm: str,
     dilations: Sequence[int], groups: int, data_format: str,
-) -> jax.Array:
-    rank = x.ndim - 2
-    layout = _layout(data_format, rank)
-    channels, window = x.shape[layout.index("C")], w.shape[2:]
-    if channels != w.shape[1] * groups or w.shape[0] % groups:
+) -> Geometry:  # fmt: skip
+    """The convolution of these shapes; ShapeError if they do not fit."""
+    last, rank = channel_last(data_format), len(x) - 2
+    channels, window = x[-1 if last else 1], w[2:]
+    if channels != w[1] * groups or w[0] % groups:
         raise ShapeError(
-            f"the filter {list(w.shape)} with groups={groups} takes {w.shape[1] * groups} channels, "
-            f"the input {list(x.shape)} ({data_format}) has {channels}"
+            f"the filter {list(w)} with groups={groups} takes {w[1] * groups} channels, "
+            f"the input {list(x)} ({data_format}) has {channels}"
         )
-    sizes = [x.shape[a] for a in spatial_axes(x.ndim, data_format)]
+    sizes = [x[a] for a in spatial_axes(len(x), data_format)]
     pads = paddings_of(padding_algorithm, paddings, sizes, window, strides)
     if padding_algorithm == "SAME":
         dilations = (1,) * rank  # Paddle's SAME takes no dilation
     pads = _completed(sizes, window, strides, pads, dilations)
-    plain = partial(
-        lax.conv_general_dilated, window_strides=strides, padding=pads, rhs_dilation=dilations,
-        feature_group_count=groups, dimension_numbers=(layout, f"OI{_LETTERS[rank]}", layout),
-    )  # fmt: skip
-    if math.prod(window) == 1 and groups == 1 and not any(map(any, pads)):
-        if layout.endswith("C"):
-            return _mix_last(x, w, strides=strides)
-        # XLA:CPU convolves channels last anyway; a GPU would only pay for the transposes
-        return lax.platform_dependent(x, w, cpu=partial(_mix_first, strides=strides), default=plain)
-    if groups == channels > 1 and math.prod(window) <= _MAX_TAPS:
-        taps = partial(_depthwise, strides=strides, pads=pads, dilations=dilations, layout=layout)
-        return lax.platform_dependent(x, w, cpu=taps, default=plain)
-    return plain(x, w)
+    return Geometry(tuple(x), tuple(w), tuple(strides), pads, tuple(dilations), groups, last)
 
 
-def _every(x: Array, strides: Sequence[int], first: int) -> Array:
-    """Every strides-th cell of the spatial axes, which begin at `first`."""
-    return x[(slice(None),) * first + tuple(slice(None, None, s) for s in strides)]
-
-
-def _mix_last(x: Array, w: Array, *, strides: Sequence[int]) -> jax.Array:
-    """A 1x1 convolution of [N, ..., C] as a matmul, 1.3 to 2 times as fast."""
-    return lax.dot_general(_every(x, strides, 1), w.reshape(w.shape[:2]), (((x.ndim - 1,), (1,)), ((), ())))
-
-
-def _mix_first(x: Array, w: Array, *, strides: Sequence[int]) -> jax.Array:
-    """A 1x1 convolution of [N, C, ...] as a matmul."""
-    return jnp.einsum("oi,ni...->no...", w.reshape(w.shape[:2]), _every(x, strides, 2))
-
-
-def _depthwise(x: Array, w: Array, *, strides, pads, dilations, layout: str) -> jax.Array:
-    """Out = the sum over filter cells of the shifted input times a weight for each channel.
-
-    5 to 10 times as fast as what XLA:CPU does. w is [C * m, 1, ...]: output channel c * m + j reads input channel c.
-    """
-    axis, window = layout.index("C"), w.shape[2:]
-    first = 1 if axis > 1 else 2
-    if w.shape[0] > x.shape[axis]:
-        x = jnp.repeat(x, w.shape[0] // x.shape[axis], axis=axis)
-    widths = [(0, 0)] * x.ndim
-    widths[first : first + len(window)] = pads
-    x = jnp.pad(x, widths)
-    spread = [d * (k - 1) for k, d in zip(window, dilations, strict=True)]
-    stops = [n - e for n, e in zip(x.shape[first:], spread, strict=False)]
-    per_channel = (-1,) if axis > 1 else (-1,) + (1,) * len(window)
-
-    def term(tap: tuple[int, ...]) -> Array:
-        at = [t * d for t, d in zip(tap, dilations, strict=True)]
-        cut = [slice(a, a + n, s) for a, n, s in zip(at, stops, strides, strict=True)]
-        return x[(slice(None),) * first + tuple(cut)] * w[(slice(None), 0, *tap)].reshape(per_channel)
-
-    return reduce(operator.add, map(term, np.ndindex(*window)))
+def _convolve(x: Array, w: Array, **attrs: Any) -> jax.Array:
+    return output(_geometry(x.shape, w.shape, **attrs), x, w)
 
 
 def _completed(sizes: Sequence[int], window: Sequence[int], strides: Sequence[int], pads: Pads, dilations: Sequence[int]) -> Pads:
@@ -122,7 +66,7 @@ def _with_extras(out: jax.Array, bias: Array | None, residual: Array | None, dat
 
 
 def _declare_conv2d(kind: str) -> None:
-    @op(kind, outs="Output", grad="Input Filter Bias", nograd="ResidualData", rows=row_wise("Input", "ResidualData"))
+    @op(kind, outs="Output", rows=row_wise("Input", "ResidualData"))
     def conv2d(
         Input: Array, Filter: Array, Bias: Array | None, ResidualData: Array | None, *, strides: Ints = (1, 1),
         paddings: Ints = (0, 0), padding_algorithm: str = "EXPLICIT", groups: int = 1, dilations: Ints = (1, 1),
@@ -144,7 +88,7 @@ for _kind in ("conv2d", "depthwise_conv2d"):
     _declare_conv2d(_kind)
 
 
-@op(outs="Output", grad="Input Filter ResidualData", nograd="ResidualData", rows=row_wise("Input", "ResidualData"))
+@op(outs="Output", rows=row_wise("Input", "ResidualData"))
 def conv3d(
     Input: Array, Filter: Array, ResidualData: Array | None, *, strides: Ints = (1, 1, 1), paddings: Ints = (0, 0, 0),
     padding_algorithm: str = "EXPLICIT", groups: int = 1, dilations: Ints = (1, 1, 1), data_format: str = "NCDHW",
@@ -162,21 +106,60 @@ def conv3d(
     return _with_extras(out, None, ResidualData, data_format)
 
 
+def _gradients(x: Array, w: Array, dy: Array | None, wanted: Collection[str], **attrs: Any) -> tuple[Any, Any]:
+    """The gradients of the input and of the filter; None for one that is not in `wanted`."""
+    if dy is None:
+        return None, None
+    geo = _geometry(x.shape, w.shape, **attrs)
+    return (
+        input_gradient(geo, w, dy) if "Input@GRAD" in wanted else None,
+        filter_gradient(geo, x, dy) if "Filter@GRAD" in wanted else None,
+    )
+
+
+def _declare_conv2d_grad(kind: str) -> None:
+    @grad_of(kind, "Input Filter Bias", nograd="ResidualData")
+    def conv2d_grad(
+        Input, Filter, Bias, d_Output, *, strides, paddings, padding_algorithm, groups, dilations, data_format, counts
+    ):
+        """Input@GRAD, Filter@GRAD = the gradients of sum(Output@GRAD * conv(Input, Filter))."""
+        wanted = GRADIENTS if counts is None else counts
+        d_input, d_filter = _gradients(
+            Input, Filter, d_Output, wanted, strides=strides, paddings=paddings, padding_algorithm=padding_algorithm,
+            groups=groups, dilations=dilations, data_format=data_format,
+        )  # fmt: skip
+        d_bias = None if Bias is None or d_Output is None else _per_channel_sum(d_Output, data_format).reshape(Bias.shape)
+        return d_input, d_filter, d_bias
+
+
+for _kind in ("conv2d", "depthwise_conv2d"):
+    _declare_conv2d_grad(_kind)
+
+
+@grad_of("conv3d", "Input Filter ResidualData", nograd="ResidualData")
+def conv3d_grad(
+    Input, Filter, ResidualData, d_Output, *, strides, paddings, padding_algorithm, groups, dilations, data_format, counts
+):
+    """Input@GRAD, Filter@GRAD = the gradients of sum(Output@GRAD * conv(Input, Filter))."""
+    return _gradients(
+        Input, Filter, d_Output, GRADIENTS if counts is None else counts, strides=strides, paddings=paddings,
+        padding_algorithm=padding_algorithm, groups=groups, dilations=dilations, data_format=data_format,
+    )  # fmt: skip
+
+
 def _double_grad(
     Input: Array, Filter: Array, DOutput: Array | None, DDInput: Array | None, DDFilter: Array | None, **attrs: Any
 ) -> tuple[Any, Any, Any]:
-    """A convolution is linear in each argument, so each term is a convolution or the transpose of one."""
-    conv: Callable[[Array, Array], jax.Array] = partial(_convolve, **attrs)
+    """A convolution is linear in each argument, so each term is one of its three products."""
+    geo = _geometry(Input.shape, Filter.shape, **attrs)
     terms = []
     d_input = d_filter = None
     if DDInput is not None:
-        out, pull = jax.vjp(lambda w: conv(DDInput, w), Filter)
-        terms.append(out)
-        d_filter = None if DOutput is None else pull(DOutput)[0]
+        terms.append(output(geo, DDInput, Filter))
+        d_filter = None if DOutput is None else filter_gradient(geo, DDInput, DOutput)
     if DDFilter is not None:
-        out, pull = jax.vjp(lambda x: conv(x, DDFilter), Input)
-        terms.append(out)
-        d_input = None if DOutput is None else pull(DOutput)[0]
+        terms.append(output(geo, Input, DDFilter))
+        d_input = None if DOutput is None else input_gradient(geo, DDFilter, DOutput)
     return sum(terms[1:], terms[0]) if terms else None, d_filter, d_input
 
 
@@ -205,10 +188,10 @@ for _kind in ("conv2d", "conv3d"):
 def _transpose_of(
     x: Array, w: Array, *, strides: Sequence[int], paddings: Sequence[int], padding_algorithm: str,
     dilations: Sequence[int], groups: int, data_format: str, output_size: Sequence[int],
-) -> tuple[tuple[int, ...], Callable[[Array, Array], jax.Array]]:
-    """The shape of the transposed convolution's output, and the convolution (array, filter) from there to x."""
+) -> Geometry:  # fmt: skip
+    """The convolution whose output's gradient is x: its input has the shape of the transposed convolution's output."""
     rank = x.ndim - 2
-    axis = _layout(data_format, rank).index("C")
+    axis = x.ndim - 1 if channel_last(data_format) else 1
     if x.shape[axis] != w.shape[0] or w.shape[0] % groups:
         raise ShapeError(
             f"the filter {list(w.shape)} with groups={groups} takes {w.shape[0]} channels, "
@@ -225,17 +208,14 @@ def _transpose_of(
         shape[a] = n
     if any(shape[a] < 1 for a in axes):
         raise ShapeError(f"paddings {list(pads)} take away all of the output {shape}")
-    conv = partial(
-        _convolve, strides=strides, paddings=[p for pair in pads for p in pair], padding_algorithm="EXPLICIT",
+    return _geometry(
+        tuple(shape), w.shape, strides=strides, paddings=[p for pair in pads for p in pair], padding_algorithm="EXPLICIT",
         dilations=dilations, groups=groups, data_format=data_format,
     )  # fmt: skip
-    return tuple(shape), conv
 
 
 def _convolve_transpose(x: Array, w: Array, **attrs: Any) -> jax.Array:
-    shape, conv = _transpose_of(x, w, **attrs)
-    (out,) = jax.linear_transpose(lambda y: conv(y, w), jax.ShapeDtypeStruct(shape, x.dtype))(x)
-    return out
+    return input_gradient(_transpose_of(x, w, **attrs), w, x)
 
 
 def _outer_sizes(output_size: Sequence[int], sizes, window, strides, pads, dilations) -> list[int]:
@@ -256,9 +236,8 @@ def _transpose_grad(x: Array, w: Array, d_out: Array | None, **attrs: Any) -> tu
     """d_x = conv(d_out, w); d_w is that of the filter of this convolution at the cotangent x."""
     if d_out is None:
         return None, None
-    _, conv = _transpose_of(x, w, **attrs)
-    d_x, pull = jax.vjp(lambda w: conv(d_out, w), w)
-    return d_x, pull(x)[0]
+    geo = _transpose_of(x, w, **attrs)
+    return output(geo, d_out, w), filter_gradient(geo, d_out, x)
 
 
 def _declare_conv2d_transpose(kind: str) -> None:

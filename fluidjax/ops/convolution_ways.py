@@ -1,0 +1,393 @@
+"""Convolutions as matrix products and multiply-adds: what XLA:CPU computes faster than its own convolution.
+
+Each way comes in three directions, which are all bilinear: the output, and the gradients of the input and of the filter.
+
+- columns (im2col): the input's cells under each filter cell side by side, then one matrix product (one for each group).
+  A 1x1 filter has but one such cell. Large columns are made for one sample, or some groups, at a time: in a cache they
+  are read faster than they are made.
+- samples: a 1x1 convolution of many pixels, channels first, as a product for each sample: nothing is transposed.
+- last: a 1x1 convolution, channels last, as one product over all pixels.
+- taps: a depthwise convolution as a sum of shifted inputs times a weight for each channel.
+
+No way multiplies by zeros that are not there, but for the padding's: infinities and nan spread as in a convolution. Sums
+are float32 for 16-bit floats, as in XLA's convolution.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .registry import Array
+from .window import Pads
+
+LARGE = 3 << 18  # elements of columns that a cache does not hold
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """The static side of a convolution of x [N, C, ...] (or, last, [N, ..., C]) with w [O, C / groups, ...].
+
+    The paddings leave room for at least one position of the filter.
+    """
+
+    x: tuple[int, ...]
+    w: tuple[int, ...]
+    strides: tuple[int, ...]
+    pads: Pads
+    dilations: tuple[int, ...]
+    groups: int
+    last: bool
+
+    @property
+    def first(self) -> int:
+        """The first spatial axis."""
+        return 1 if self.last else 2
+
+    @property
+    def channels(self) -> int:
+        return self.x[-1 if self.last else 1]
+
+    @property
+    def sides(self) -> tuple[int, ...]:
+        """The input's spatial sizes."""
+        return self.x[self.first : self.first + len(self.strides)]
+
+    @cached_property
+    def outs(self) -> tuple[int, ...]:
+        """The output's spatial sizes."""
+        cells = zip(self.sides, self.pads, self.dilations, self.w[2:], self.strides, strict=True)
+        return tuple((n + lo + hi - d * (k - 1) - 1) // s + 1 for n, (lo, hi), d, k, s in cells)
+
+    @property
+    def y(self) -> tuple[int, ...]:
+        """The output's shape."""
+        return (self.x[0], *self.outs, self.w[0]) if self.last else (self.x[0], self.w[0], *self.outs)
+
+    @property
+    def window(self) -> int:
+        """Cells of the filter."""
+        return math.prod(self.w[2:])
+
+    @property
+    def pixels(self) -> int:
+        """Cells of one channel of the output, in all samples."""
+        return self.x[0] * math.prod(self.outs)
+
+    def sample(self) -> Geometry:
+        """The same of one sample."""
+        return replace(self, x=(1, *self.x[1:]))
+
+    def block(self, parts: int) -> Geometry:
+        """The same of one of `parts` equal parts of the groups, channels first."""
+        x = (self.x[0], self.channels // parts, *self.sides)
+        return replace(self, x=x, w=(self.w[0] // parts, *self.w[1:]), groups=self.groups // parts, last=False)
+
+    def turned(self) -> Geometry:
+        """Of a depthwise convolution at stride 1: that of the output's gradient that gives the input's."""
+        reach = [d * (k - 1) for d, k in zip(self.dilations, self.w[2:], strict=True)]
+        pads = tuple((r - lo, r - hi) for r, (lo, hi) in zip(reach, self.pads, strict=True))
+        return replace(self, x=self.y, pads=pads)
+
+    def names(self) -> tuple[str, str, str]:
+        """Input, filter and output layout as jax.lax names them."""
+        letters = "DHW"[-len(self.strides) :]
+        layout = f"N{letters}C" if self.last else f"NC{letters}"
+        return layout, f"OI{letters}", layout
+
+
+# XLA's own
+
+
+def xla_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
+    """conv(x, w)."""
+    return lax.conv_general_dilated(
+        x, w, geo.strides, geo.pads, rhs_dilation=geo.dilations, feature_group_count=geo.groups, dimension_numbers=geo.names()
+    )
+
+
+def xla_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
+    """The gradient of sum(dy * conv(x, w)) with respect to x."""
+    return jax.linear_transpose(lambda x: xla_output(geo, x, w), jax.ShapeDtypeStruct(geo.x, dy.dtype))(dy)[0]
+
+
+def xla_filter_gradient(geo: Geometry, x: Array, dy: Array) -> jax.Array:
+    """The gradient of sum(dy * conv(x, w)) with respect to w."""
+    return jax.linear_transpose(lambda w: xla_output(geo, x, w), jax.ShapeDtypeStruct(geo.w, dy.dtype))(dy)[0]
+
+
+# Columns. Within this way arrays are [channels, N, ...], whatever the layout outside.
+
+
+def columns_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
+    """conv(x, w) as w [groups, O / groups, C / groups * window] times the columns."""
+    if _by_samples(geo):
+        one = geo.sample()
+        return lax.map(lambda sample: columns_output(one, sample[None], w)[0], x)
+    parts = _parts(geo)
+    if parts > 1:
+        some = geo.block(parts)
+        blocks = _channels_first(geo, x).reshape(parts, *some.x), w.reshape(parts, *some.w)
+        y = lax.map(lambda block: columns_output(some, *block), blocks)
+        return _channels_back(geo, y.reshape(1, geo.w[0], *geo.outs))
+    y = _product(_grouped(geo, w), _columns(geo, x), 2, 1)
+    return _from_channels(geo, y.reshape(geo.w[0], geo.x[0], *geo.outs))
+
+
+def columns_filter_gradient(geo: Geometry, x: Array, dy: Array) -> jax.Array:
+    """dy [groups, O / groups, pixels] times the columns' transpose."""
+    if _by_samples(geo):
+        one = geo.sample()
+        zeros = jnp.zeros(geo.w, x.dtype)
+        return lax.scan(lambda w, s: (w + columns_filter_gradient(one, s[0][None], s[1][None]), None), zeros, (x, dy))[0]
+    parts = _parts(geo)
+    if parts > 1:
+        some = geo.block(parts)
+        blocks = _channels_first(geo, x).reshape(parts, *some.x), _channels_first(geo, dy).reshape(parts, *some.y)
+        return lax.map(lambda block: columns_filter_gradient(some, *block), blocks).reshape(geo.w)
+    return _product(_by_groups(geo, dy), _columns(geo, x), 2, 2).reshape(geo.w)
+
+
+def columns_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
+    """The columns of the gradient, a product of w and dy, added up in the input's cells (col2im).
+
+    The larger operand is never the one that is transposed.
+    """
+    if _by_samples(geo):
+        one = geo.sample()
+        return lax.map(lambda sample: columns_input_gradient(one, w, sample[None])[0], dy)
+    w, dy = _grouped(geo, w), _by_groups(geo, dy)
+    shape = (geo.channels, geo.window, geo.x[0], *geo.outs)
+    if few_pixels(geo):
+        columns = jnp.moveaxis(_product(dy, w, 1, 1), 1, 2)
+    else:
+        columns = _product(w, dy, 1, 1)
+    return _from_channels(geo, _scattered(geo, columns.reshape(shape)))
+
+
+def few_pixels(geo: Geometry) -> bool:
+    """Whether a product should have the pixels as rows: fewer than there are columns of a filter."""
+    return 2 * geo.pixels <= geo.window * geo.w[1]
+
+
+def _by_samples(geo: Geometry) -> bool:
+    """Whether the columns of all samples at once are too large, and those of one make a product worth its name."""
+    return geo.x[0] > 1 and _columns_size(geo) > LARGE and not few_pixels(geo)
+
+
+def _columns_size(geo: Geometry) -> int:
+    return geo.channels * geo.window * geo.pixels
+
+
+def _parts(geo: Geometry) -> int:
+    """How many parts of the groups make columns that fit: a divisor of the groups."""
+    if geo.x[0] > 1 or geo.groups == 1 or few_pixels(geo):
+        return 1
+    least = -(-_columns_size(geo) // LARGE)
+    return next(p for p in range(min(least, geo.groups), geo.groups + 1) if geo.groups % p == 0)
+
+
+def _channels_first(geo: Geometry, x: Array) -> Array:
+    return jnp.moveaxis(x, -1, 1) if geo.last else x
+
+
+def _channels_back(geo: Geometry, x: Array) -> Array:
+    return jnp.moveaxis(x, 1, -1) if geo.last else x
+
+
+def _to_channels(geo: Geometry, x: Array) -> Array:
+    """[channels, N, ...] of an array in the geometry's layout."""
+    return jnp.moveaxis(x, -1, 0) if geo.last else jnp.swapaxes(x, 0, 1)
+
+
+def _from_channels(geo: Geometry, x: Array) -> jax.Array:
+    return jnp.moveaxis(x, 0, -1) if geo.last else jnp.swapaxes(x, 0, 1)
+
+
+def _grouped(geo: Geometry, w: Array) -> Array:
+    """[groups, O / groups, C / groups * window]."""
+    return w.reshape(geo.groups, geo.w[0] // geo.groups, geo.w[1] * geo.window)
+
+
+def _by_groups(geo: Geometry, dy: Array) -> Array:
+    """[groups, O / groups, pixels]."""
+    return _to_channels(geo, dy).reshape(geo.groups, geo.w[0] // geo.groups, geo.pixels)
+
+
+def _product(a: Array, b: Array, over_a: int, over_b: int) -> jax.Array:
+    """For each group a product over these axes; a single one is an ordinary product."""
+    if a.shape[0] == 1:
+        return lax.dot_general(a[0], b[0], (((over_a - 1,), (over_b - 1,)), ((), ())))[None]
+    return lax.dot_general(a, b, (((over_a,), (over_b,)), ((0,), (0,))))
+
+
+def _columns(geo: Geometry, x: Array) -> Array:
+    """[groups, C / groups * window, pixels], window in the filter's order: one axis after the other, last first."""
+    x = _to_channels(geo, x)
+    if any(map(any, geo.pads)):
+        x = lax.pad(x, jnp.zeros((), x.dtype), [(0, 0, 0)] * 2 + [(lo, hi, 0) for lo, hi in geo.pads])
+    for i in reversed(range(len(geo.strides))):
+        axis, stride, shape = x.ndim - len(geo.strides) + i, geo.strides[i], None
+        cells = []
+        for tap in range(geo.w[2 + i]):
+            at = tap * geo.dilations[i]
+            cell = lax.slice_in_dim(x, at, at + (geo.outs[i] - 1) * stride + 1, stride, axis)
+            shape = (cell.shape[0], 1, *cell.shape[1:])
+            cells.append(lax.reshape(cell, shape))
+        x = lax.concatenate(cells, 1)
+    return lax.reshape(x, (geo.groups, geo.channels // geo.groups * geo.window, geo.pixels))
+
+
+def _scattered(geo: Geometry, columns: Array) -> jax.Array:
+    """[C, N, sides...]: of columns [C, window, N, outs...] those of each input cell added up."""
+    parts = ((tap, lax.index_in_dim(columns, i, 1, False)) for i, tap in enumerate(np.ndindex(*geo.w[2:])))
+    return spread(geo, parts, 2)
+
+
+def spread(geo: Geometry, parts: Iterator[tuple[tuple[int, ...], Array]], first: int) -> jax.Array:
+    """The sum of all parts, each [..., outs, ...] and of one filter cell, at the input cells under that filter cell.
+
+    Input cells that agree modulo the strides meet the same filter cells: one sum for each residue, then interleaved.
+    """
+    strides, rank = geo.strides, len(geo.strides)
+    reach = [(o - 1) * s + d * (k - 1) + 1 for o, s, d, k in zip(geo.outs, strides, geo.dilations, geo.w[2:], strict=True)]
+    needed = [max(r, lo + n) for r, (lo, _), n in zip(reach, geo.pads, geo.sides, strict=True)]
+    blocks = [-(-n // s) for n, s in zip(needed, strides, strict=True)]
+    sums: dict[tuple[int, ...], jax.Array] = {}
+    for tap, part in parts:
+        at = [t * d for t, d in zip(tap, geo.dilations, strict=True)]
+        widths = [(0, 0, 0)] * part.ndim
+        for i in range(rank):
+            # where nothing is interleaved the padding's cells can be left out at once
+            skip, size = (geo.pads[i][0], geo.sides[i]) if strides[i] == 1 else (0, blocks[i])
+            before = at[i] // strides[i] - skip
+            widths[first + i] = (before, size - before - geo.outs[i], 0)
+        part = lax.pad(part, jnp.zeros((), part.dtype), widths)
+        residue = tuple(a % s for a, s in zip(at, strides, strict=True))
+        sums[residue] = sums[residue] + part if residue in sums else part
+    some = next(iter(sums.values()))
+    every = [sums.get(r) for r in np.ndindex(*strides)]
+    return _interleaved(geo, [jnp.zeros_like(some) if e is None else e for e in every], first)
+
+
+def _interleaved(geo: Geometry, parts: list[jax.Array], first: int) -> jax.Array:
+    """Cell m * stride + r of every axis from cell m of the part of residue r, without the padding's cells."""
+    shape = list(parts[0].shape)
+    for i in reversed(range(len(geo.strides))):
+        axis, s = first + i, geo.strides[i]
+        if s > 1:
+            shape[axis] *= s
+            parts = [jnp.stack(parts[n : n + s], axis + 1).reshape(shape) for n in range(0, len(parts), s)]
+    for i, (s, (lo, _), n) in enumerate(zip(geo.strides, geo.pads, geo.sides, strict=True)):
+        if s > 1:
+            parts = [lax.slice_in_dim(parts[0], lo, lo + n, axis=first + i)]
+    return parts[0]
+
+
+# One product for each sample, or over all pixels
+
+
+def _every(geo: Geometry, x: Array) -> Array:
+    """The cells of x that a 1x1 filter without padding sees."""
+    if all(s == 1 for s in geo.strides):
+        return x
+    steps = [1] * x.ndim
+    steps[geo.first : geo.first + len(geo.strides)] = geo.strides
+    return lax.slice(x, [0] * x.ndim, x.shape, steps)
+
+
+def _alike(geo: Geometry, w: Array) -> jax.Array:
+    """[N, ...]: the filter for each sample."""
+    return jnp.broadcast_to(w, (geo.x[0], *w.shape))
+
+
+def _planes(geo: Geometry, x: Array) -> Array:
+    """[N, channels, pixels of a sample]."""
+    return x.reshape(*x.shape[:2], math.prod(geo.outs))
+
+
+def samples_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
+    """w [O, C] times each sample [C, pixels]."""
+    return _product(_alike(geo, w.reshape(geo.w[:2])), _planes(geo, _every(geo, x)), 2, 1).reshape(geo.y)
+
+
+def samples_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
+    """w's transpose times each sample of dy."""
+    columns = _product(_alike(geo, w.reshape(geo.w[:2]).T), _planes(geo, dy), 2, 1)
+    return spread(geo, iter([((0,) * len(geo.outs), columns.reshape(geo.x[0], geo.channels, *geo.outs))]), 2)
+
+
+def samples_filter_gradient(geo: Geometry, x: Array, dy: Array) -> jax.Array:
+    """The sum over samples of dy times x's transpose."""
+    return _product(_planes(geo, dy), _planes(geo, _every(geo, x)), 2, 2).sum(0).reshape(geo.w)
+
+
+def last_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
+    """[..., C] times w's transpose."""
+    return lax.dot_general(_every(geo, x), w.reshape(geo.w[:2]), (((x.ndim - 1,), (1,)), ((), ())))
+
+
+def last_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
+    """dy [..., O] times w."""
+    columns = lax.dot_general(dy, w.reshape(geo.w[:2]), (((dy.ndim - 1,), (0,)), ((), ())))
+    return spread(geo, iter([((0,) * len(geo.outs), columns)]), 1)
+
+
+def last_filter_gradient(geo: Geometry, x: Array, dy: Array) -> jax.Array:
+    """dy's transpose times x."""
+    rows = dy.reshape(geo.pixels, geo.w[0]), _every(geo, x).reshape(geo.pixels, geo.channels)
+    return lax.dot_general(*rows, (((0,), (0,)), ((), ()))).reshape(geo.w)
+
+
+# Taps
+
+
+def _repeated(geo: Geometry, x: Array) -> Array:
+    """Each channel as often as it has outputs: output c * m + j reads channel c."""
+    times = geo.w[0] // geo.channels
+    return x if times == 1 else jnp.repeat(x, times, axis=-1 if geo.last else 1)
+
+
+def _cells(geo: Geometry, x: Array) -> Iterator[tuple[tuple[int, ...], Array]]:
+    """Each filter cell with the input's cells under it, in the output's shape."""
+    x = _repeated(geo, x)
+    widths = [(0, 0, 0)] * x.ndim
+    widths[geo.first : geo.first + len(geo.pads)] = [(lo, hi, 0) for lo, hi in geo.pads]
+    if any(map(any, geo.pads)):
+        x = lax.pad(x, jnp.zeros((), x.dtype), widths)
+    steps = [1] * x.ndim
+    steps[geo.first : geo.first + len(geo.strides)] = geo.strides
+    for tap in np.ndindex(*geo.w[2:]):
+        begin, end = [0] * x.ndim, list(x.shape)
+        for i, (t, d, s, o) in enumerate(zip(tap, geo.dilations, geo.strides, geo.outs, strict=True)):
+            begin[geo.first + i], end[geo.first + i] = t * d, t * d + (o - 1) * s + 1
+        yield tap, lax.slice(x, begin, end, steps)
+
+
+def _weights(geo: Geometry, w: Array, tap: Sequence[int]) -> Array:
+    """The filter's numbers at a cell, one for each output channel."""
+    return w[(slice(None), 0, *tap)].reshape((-1,) if geo.last else (-1,) + (1,) * len(geo.outs))
+
+
+def taps_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
+    """The sum over filter cells of the shifted input times a weight for each channel."""
+    return reduce(operator.add, (cells * _weights(geo, w, tap) for tap, cells in _cells(geo, x)))
+
+
+def taps_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
+    """At stride 1 the output of dy and the filter turned round; else dy times each weight, added up in the input's cells."""
+    if geo.w[0] == geo.channels and all(s == 1 for s in geo.strides):
+        return taps_output(geo.turned(), dy, lax.rev(w, range(2, w.ndim)))
+    grad = spread(geo, ((tap, dy * _weights(geo, w, tap)) for tap in np.ndindex(*geo.w[2:])), geo.first)
+    times = geo.w[0] // geo.channels
+    if geo.last:
+        return grad.reshape(*geo.x[:-1], geo.channels, times).sum(-1)
+    return grad.reshape(*geo.x[:2], times, *geo.sides).sum(2)
