@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from fluidjax.ops import convolution, convolution_ways
+from fluidjax.ops import convolution_ways
 from fluidjax.ops.convolution import filter_gradient, input_gradient, output, way
 from fluidjax.ops.convolution_ways import Geometry
 
