@@ -71,10 +71,6 @@ def resnet32() -> Any:
     return _class_head(h, 10)
 
 
-def two_layers() -> Any:
-    return _classify(layers.fc(layers.fc(fluid.data("x", [None, 784]), 200, act="relu"), 10), _label())
-
-
 def many_parameters(count: int = 500, width: int = 8) -> Any:
     h = fluid.data("x", [None, width])
     for _ in range(count):

@@ -19,7 +19,7 @@ from . import flax_models, fluid_models
 from .cases import adam
 
 CASES = {
-    "two layers, 784-200-10": (fluid_models.two_layers, flax_models.TwoLayers, (1, 784)),
+    "MLP 784-512-512-10": (fluid_models.mlp, flax_models.MLP, (1, 784)),
     "ResNet-32": (fluid_models.resnet32, flax_models.ResNet32, (1, 32, 32, 3)),
     "500 random parameters": (fluid_models.many_parameters, flax_models.ManyParameters, (1, 8)),
 }

@@ -23,6 +23,7 @@ from .index import take
 from .infer import Spec
 from .ragged import Ragged
 from .registry import Array, Ints, Longs, grad_of, op
+from .threefry import split_words
 from .traits import Eager, knows_rows, mixes, row_wise, sizes_from
 
 _SIZES = sizes_from("ShapeTensor ShapeTensorList")
@@ -135,8 +136,8 @@ def keep_mask(key: jax.Array, shape: tuple[int, ...], drop: float) -> Array:
     width = 16 if 2**-6 <= drop <= 1 - 2**-6 else 32
     unit = jnp.uint16 if width == 16 else jnp.uint32
     total = math.prod(shape)
-    draws = jax.random.key_data(jax.random.split(key, -(-total * width // 64)))  # uint32 [n, 2]
-    bits = lax.bitcast_convert_type(draws, unit).reshape(-1)[:total].reshape(shape)
+    drawn = split_words(key, -(-total * width // 64))  # uint32 [n, 2]
+    bits = lax.bitcast_convert_type(drawn, unit).reshape(-1)[:total].reshape(shape)
     threshold = min(round(drop * 2**width), 2**width - 1)
     return bits >= np.asarray(threshold, unit)
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from .concrete import known
 
@@ -50,6 +52,22 @@ def bits(key: Any, at: Any, unsigned: np.dtype) -> Any:
     """
     a, b = threefry((key[0:1], key[1:2]), ((at >> 32).astype(np.uint32), at.astype(np.uint32)))
     return a ^ b if unsigned == np.uint32 else a.astype(np.uint64) << 32 | b.astype(np.uint64)
+
+
+def split_words(key: jax.Array, count: int) -> Any:
+    """jax.random.key_data(jax.random.split(key, count)), uint32 [count, 2].
+
+    XLA compiles it here in a quarter of the time: on a CPU, JAX writes the rounds as loops.
+    """
+    if in_use() and jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and str(jax.random.key_impl(key)) == _NAME:
+        return _pairs(jax.random.key_data(key), count)
+    return jax.random.key_data(jax.random.split(key, count))
+
+
+@partial(jax.jit, static_argnames="count")  # traced once for each size
+def _pairs(key: Any, count: int) -> Any:
+    at = lax.iota(np.uint32, count)
+    return jnp.stack(threefry((key[0:1], key[1:2]), (jnp.zeros_like(at), at)), axis=1)
 
 
 @dataclass(frozen=True)

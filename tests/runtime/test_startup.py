@@ -21,7 +21,7 @@ from fluidjax.lower.uncompiled import is_eager
 from fluidjax.ops import draws
 from fluidjax.ops.catalog import having
 from fluidjax.ops.registry import lookup, traits
-from fluidjax.ops.threefry import KnownKey, bits, fold_in, known_key
+from fluidjax.ops.threefry import KnownKey, bits, fold_in, known_key, split_words
 
 from ..nets import fresh
 from ..ops.running import Batch, Run
@@ -67,6 +67,14 @@ def test_places_beyond_32_bits_are_others() -> None:
     words = KnownKey.of(5).array
     far = bits(words, np.array([3, 3 + 2**32], np.uint64), np.dtype("uint64"))
     assert far[0] != far[1] and far[0] == (lambda a, b: a << 32 | b)(*KnownKey.of(5).fold_in(3).words)
+
+
+@pytest.mark.parametrize("impl", ["threefry2x32", "rbg"])
+def test_split_words_are_those_of_split_keys(impl: str) -> None:
+    keys = jax.random.split(jax.random.key(9, impl=impl), 3)
+    for count in (0, 1, 1001):
+        want = jax.vmap(lambda key: jax.random.key_data(jax.random.split(key, count)))(keys)  # noqa: B023
+        assert same(jax.vmap(partial(split_words, count=count))(keys), want)
 
 
 def test_a_key_of_another_generator_is_not_known() -> None:
