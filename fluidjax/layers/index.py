@@ -10,7 +10,8 @@ from ..base.dtypes import enum_of
 from ..base.loc import located
 from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
-from ._build import FLOATS, INTS, append, require, typed, variable
+from ._build import FLOATS, INTS, append, dtype_in, require, typed, variable
+from .manip import slice as slice_
 
 
 @located
@@ -129,6 +130,42 @@ def gather_tree(ids: Variable, parents: Variable) -> Variable:
 
 
 @located
+def where(condition: Variable) -> Variable:
+    """Where `condition` is not 0: int64 [as many as there are, rank of condition], in its order."""
+    typed(condition, "condition", Variable, "where")
+    return append(LayerHelper("where_index"), {"Condition": condition}, {"Out": "int64"})
+
+
+@located
+def nonzero(input: Variable, as_tuple: bool = False) -> Any:
+    """where(input); as_tuple: the columns of that, each [n, 1]."""
+    found = where(input)
+    if not as_tuple:
+        return found
+    return tuple(slice_(found, [1], [i], [i + 1]) for i in range(input.ndim)) if input.ndim > 1 else (found,)
+
+
+@located
+def unique(x: Variable, dtype: Any = "int32") -> tuple[Variable, Variable]:
+    """The values of a vector, each once, in the order in which they appear first, and for each element its place there.
+
+    dtype: of the places, int32 or int64.
+    """
+    typed(x, "x", Variable, "unique")
+    kind = dtype_in(dtype, "dtype", "unique", INTS)
+    return append(LayerHelper("unique"), {"X": x}, {"Out": x.dtype, "Index": kind}, {"dtype": int(enum_of(kind))})
+
+
+@located
+def unique_with_counts(x: Variable, dtype: Any = "int32") -> tuple[Variable, Variable, Variable]:
+    """As unique, and how often each value is there. dtype: of places and numbers. Raises FluidTypeError for another one."""
+    typed(x, "x", Variable, "unique_with_counts")
+    kind = dtype_in(dtype, "dtype", "unique_with_counts", INTS)
+    outs = {"Out": x.dtype, "Index": kind, "Count": kind}
+    return append(LayerHelper("unique_with_counts"), {"X": x}, outs, {"dtype": int(enum_of(kind))})
+
+
+@located
 def shape(input: Variable) -> Variable:
     """The shape of `input` when the program runs: int32 [rank]."""
     variable(input, "input", "shape", (*FLOATS, *INTS))
@@ -152,6 +189,6 @@ def size(input: Variable) -> Variable:
 
 
 __all__ = [
-    "gather", "gather_nd", "gather_tree", "index_sample", "index_select", "multiplex", "rank", "scatter", "scatter_nd",
-    "scatter_nd_add", "sequence_mask", "shape", "shard_index", "size",
+    "gather", "gather_nd", "gather_tree", "index_sample", "index_select", "multiplex", "nonzero", "rank", "scatter", "scatter_nd",
+    "scatter_nd_add", "sequence_mask", "shape", "shard_index", "size", "unique", "unique_with_counts", "where",
 ]  # fmt: skip

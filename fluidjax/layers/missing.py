@@ -44,11 +44,6 @@ _GROUPS: tuple[tuple[str, str], ...] = (
     ),
     ("runs Python inside the program, which a compiled step cannot; fetch the value instead", "Print py_func"),
     (
-        "has an output whose size depends on the data, which a compiled step cannot; multiply by a mask "
-        "(cast of a comparison), or fetch the value and use NumPy",
-        "nonzero unique unique_with_counts where",
-    ),
-    (
         "is not there",
         "add_position_encoding affine_grid center_loss fsp_matrix grid_sampler hash similarity_focus "
         "continuous_value_model",

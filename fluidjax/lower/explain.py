@@ -70,8 +70,8 @@ def _way(op: OpDesc, needs: SizeNeeds, feed: Mapping[str, Any]) -> tuple[str, st
     if of:
         slots = ", ".join(dict.fromkeys(n.slot for n in of))
         return "static", f"{slots} follows from constants and shapes"
-    bound = traits(op.type).bounded
-    return ("bounded", bound) if bound else None
+    chosen = traits(op.type).chosen
+    return ("bounded", f"the data of {', '.join(chosen.slots)} choose the rows; there is room for {chosen.room}") if chosen else None
 
 
 def _follows(need: Need, feed: Mapping[str, Any]) -> str:

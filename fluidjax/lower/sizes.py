@@ -48,6 +48,11 @@ class Need:
         """Whether feeds decide it, and nothing besides that is only known when the step runs."""
         return bool(self.origin.feeds) and not self.origin.obstacle
 
+    def chosen(self) -> str:
+        """Why nobody knows how many rows the op has, for a message."""
+        why = self.origin.obstacle or f"{self.name!r} follows from no feed"
+        return f"op {op_place(self.op)} has as many rows as the data of {self.name!r} say, and no feed tells how many: {why}"
+
     def refusal(self) -> UnsupportedError:
         """The error where its value is not known."""
         what = f"op {op_place(self.op)} makes a size of its input {self.slot}, {self.name!r}"
@@ -110,6 +115,15 @@ class Place:
         for place in self.inner():
             yield from place.needs(feeds)
 
+    def choices(self, feeds: Collection[str]) -> Iterator[Need]:
+        """What says how many rows an op has (trait `chosen`), here and in the blocks below."""
+        for at, op in enumerate(self.ops):
+            chosen = traits(op.type).chosen
+            for slot in chosen.slots if chosen is not None else ():
+                yield from (Need(op, slot, name, self._origin(name, at, feeds)) for name in op.input(slot))
+        for place in self.inner():
+            yield from place.choices(feeds)
+
     def _origin(self, name: str, at: int, feeds: Collection[str]) -> Origin:
         fed: dict[str, None] = {}
         ops: set[int] = set()
@@ -156,15 +170,25 @@ def _computed(op: OpDesc) -> str:
 
 @dataclass(frozen=True, eq=False)
 class SizeNeeds:
-    """All values of a program that decide sizes. ops: of block 0. feeds: what it takes from outside besides state."""
+    """All values of a program that decide sizes. ops: of block 0. feeds: what it takes from outside besides state.
+
+    exact: data that say how many rows an op has are among them, since an op must know that number.
+    """
 
     desc: ProgramDesc
     ops: Sequence[OpDesc]
     feeds: Collection[str]
+    exact: bool = False
 
     @cached_property
     def all(self) -> tuple[Need, ...]:
-        return tuple(Place(self.desc, self.ops).needs(self.feeds))
+        needs = tuple(Place(self.desc, self.ops).needs(self.feeds))
+        return needs + self.choices if self.exact else needs
+
+    @cached_property
+    def choices(self) -> tuple[Need, ...]:
+        """The data that say how many rows an op has."""
+        return tuple(Place(self.desc, self.ops).choices(self.feeds))
 
     def every(self) -> Iterator[tuple[int, OpDesc]]:
         """The ops, each with the index of its block; then those of the blocks below."""

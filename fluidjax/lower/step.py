@@ -36,12 +36,13 @@ class Step:
     """A program as a function.
 
     desc: the program. fetches: names that it returns. literal: gradient ops recompute their forward op (the tests'
-    reference) instead of sharing its pullback.
+    reference) instead of sharing its pullback. exact: feeds that say how many rows an op has are constants too (SizeNeeds).
     """
 
     desc: ProgramDesc
     fetches: tuple[str, ...] = ()
     literal: bool = False
+    exact: bool = False
 
     def __post_init__(self) -> None:
         refuse_remote(self.desc)
@@ -113,7 +114,7 @@ class Step:
     @cached_property
     def sizes(self) -> SizeNeeds:
         """The values that decide sizes, and what they follow from."""
-        return SizeNeeds(self.desc, self.ops, frozenset(self.feeds))
+        return SizeNeeds(self.desc, self.ops, frozenset(self.feeds), self.exact)
 
     def __call__(
         self,

@@ -77,7 +77,7 @@ def gather_grad(X: Array, Index: Array, d_Out: Array, *, overwrite: bool):
     return put(jnp.zeros(X.shape, d_Out.dtype), rows(Index), d_Out, add=not overwrite)
 
 
-@op(outs="Out", rows=mixes(), bounds=Bounds("Index", "index", places))
+@op(outs="Out", rows=row_wise("Index", when=rank_from(2, "Index"), lod=None), bounds=Bounds("Index", "index", places))
 def gather_nd(X: Array, Index: Array):
     """Out[...] = X[Index[..., 0], Index[..., 1], ...]."""
     return take(X, Index)

@@ -241,6 +241,19 @@ def sizes_from(slots: str, needless: Needless | None = None) -> Sizes:
     return Sizes(tuple(slots.split()), needless)
 
 
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The outputs have as many rows as the values in these input slots say, and room for `room`, in words."""
+
+    slots: tuple[str, ...]
+    room: str
+
+
+def rows_by(slots: str, room: str) -> Chosen:
+    """A Chosen; the slots in one string."""
+    return Chosen(tuple(slots.split()), room)
+
+
 # -- state -----------------------------------------------------------------------------------------------------------------
 
 
@@ -309,7 +322,7 @@ class Traits:
     op within a loop's block that stays there though no op writes what it reads, since another step of the loop gives it.
     eager: the op also runs without being compiled into a step.
     shape_of: input slots of which the op looks at the shape alone, so that nothing that it gives depends on what is in them.
-    bounded: of an op whose outputs have as many rows as the data say, what bounds their number, in words.
+    chosen: of an op whose outputs have as many rows as the data say, whose.
     """
 
     rows: Rows | None = None
@@ -326,7 +339,7 @@ class Traits:
     eager: Eager | None = None
     sizes: Sizes | None = None
     shape_of: tuple[str, ...] = ()
-    bounded: str = ""
+    chosen: Chosen | None = None
 
 
 class Given(TypedDict, total=False):
@@ -346,4 +359,4 @@ class Given(TypedDict, total=False):
     eager: Eager
     sizes: Sizes
     shape_of: tuple[str, ...]
-    bounded: str
+    chosen: Chosen

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from enum import Enum
 from functools import cached_property
 from types import MappingProxyType
@@ -13,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..errors import EnforceNotMet, FeedError, FetchError, MixesRows, NanInfError, near
+from ..errors import EnforceNotMet, FeedError, FetchError, MixesRows, NanInfError, near, note
 from ..ir import text
 from ..ir.desc import ProgramDesc
 from ..lod_tensor import LoDTensor
@@ -78,8 +79,8 @@ class Compiled:
         self.options = MEMORY_OPTIMIZED if memory_optimized and where.device.platform == "cpu" else None
         self.own: frozenset[str] = frozenset()  # of these variables every rank has its own value
         self.recompiles = recompiles
-        self.fixed = self.step.sizes.fixed  # feeds that decide sizes: a step is compiled for each of their values
-        recompiles.deciders.update((n, first_use(self.step.sizes.all, n)) for n in self.fixed)
+        self.fixed: frozenset[str] = frozenset()
+        self._take_sizes()
         self.fetches = fetches
         self._check_fetches(desc)
         self.rules = self._rules(desc)
@@ -136,20 +137,38 @@ class Compiled:
         """Checked values with LoDTensors as a step takes them: padded up to a bucket unless an op mixes rows."""
         if isinstance(values, tuple):
             return tuple(map(self.packed, values))
+        if self.step.exact:  # which was found after these values were checked
+            values = {n: fixed(v) if n in self.fixed and not isinstance(v, Fixed) else v for n, v in values.items()}
         form = _form(values)
         return bucketed(values, exact=form in self._exact) if form else values
 
     def remember(self, values: Any, reason: MixesRows) -> bool:
-        """Have such feeds run on exact sizes from now on. False if they do already."""
+        """Have such feeds run on exact sizes from now on. False if they do already, and no feed says the sizes."""
         if isinstance(values, tuple):
             return any([self.remember(one, reason) for one in values])
         form = _form(values)
         if not form or form in self._exact:
-            return False
+            return self._choose(reason)
         self._exact.add(form)
         place = "".join(f" ({n})" for n in getattr(reason, "__notes__", ()) if n.startswith("in op: "))
         self.recompiles.mixes = f"; ragged feeds run on exact sizes, because {reason}{place}"
         return True
+
+    def _choose(self, reason: MixesRows) -> bool:
+        """Have the feeds that choose rows (trait `chosen`) be constants from now on. False if they are, or are none."""
+        choices = self.step.sizes.choices
+        if self.step.exact or not any(c.by_feeds for c in choices):
+            for blocked in (c for c in choices if not c.by_feeds):
+                note(reason, blocked.chosen())
+            return False
+        self.step = replace(self.step, exact=True)
+        self._take_sizes()
+        return True
+
+    def _take_sizes(self) -> None:
+        """Which feeds decide sizes: a step is compiled for each of their values."""
+        self.fixed = self.step.sizes.fixed
+        self.recompiles.deciders.update((n, first_use(self.step.sizes.all, n)) for n in self.fixed)
 
     # -- state -----------------------------------------------------------------------------------------------------
 

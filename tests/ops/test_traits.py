@@ -123,6 +123,7 @@ SLOTS: list[tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = [
     ("counters", lambda r: r, lambda r: ()),
     ("sizes", lambda r: r.slots, lambda r: ()),
     ("shape_of", lambda r: r, lambda r: ()),
+    ("chosen", lambda r: r.slots, lambda r: ()),
 ]
 
 
