@@ -22,6 +22,7 @@ from ..ir import walk
 from ..ir.desc import EMPTY, OpDesc, ProgramDesc
 from ..ops.concrete import known, refuse_huge
 from ..ops.fixed import shown
+from ..ops.ragged import Ragged
 from ..ops.registry import OpDef, lookup, traits
 
 
@@ -232,7 +233,10 @@ def decided(op: OpDesc, needs: Sequence[Need], inputs: Mapping[str, Any]) -> str
     told: dict[str, None] = {}
     for need in needs:
         value = inputs.get(need.slot)
-        array = known(value[op.input(need.slot).index(need.name)] if isinstance(value, list) else value)
+        value = value[op.input(need.slot).index(need.name)] if isinstance(value, list) else value
+        if isinstance(value, Ragged):
+            continue  # an op that takes a LoD in this slot
+        array = known(value)
         if array is None:
             raise need.refusal()
         if need.by_feeds:

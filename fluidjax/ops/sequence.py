@@ -14,7 +14,7 @@ from .concrete import known
 from .infer import Spec
 from .ragged import Ragged, bounded, filled, mask, pack, rows_of, segments, sequences_of, view
 from .registry import Array, Ints, grad_of, op
-from .traits import Attrs, knows_rows
+from .traits import Attrs, knows_rows, sizes_from
 
 POOLS = ("AVERAGE", "SUM", "SQRT", "MAX", "LAST", "FIRST")
 
@@ -257,7 +257,7 @@ def _reset_level(levels: Mapping[str, int], attrs: Attrs) -> dict[str, int]:
     return {"Out": levels["X"] + 1 if attrs["append"] else levels.get("Y", 0) or 1}
 
 
-@op(outs="Out", infer=_reset_spec, rows=knows_rows(_reset_level))
+@op(outs="Out", infer=_reset_spec, rows=knows_rows(_reset_level), sizes=sizes_from("Y"))
 def lod_reset(X: Array | Ragged, Y: Array | Ragged | None, *, target_lod: Ints = (), append: bool = False):
     """Out = X with other offsets: Y's LoD, or the offsets that Y holds, or target_lod; with append as a level below X's own.
 

@@ -301,3 +301,50 @@ def size_of_what_a_feed_cut(fluid):
     x = source(fluid, 4, 6)
     part = x[:, 0 : given(fluid, "n", [1])]
     return [fluid.layers.size(part), fluid.layers.shape(part), fluid.layers.fill_constant_batch_size_like(part, [-1, 2], "float32", 1.0)]
+
+
+# -- rows that the data choose ---------------------------------------------------------------------------------------------
+
+
+@case(*[{"x": v} for v in (ramp(3, 4), ramp(3, 4) - 1, -np.ones((3, 4), "float32"), np.ones((3, 4), "float32"))])
+def chosen_places_and_what_is_there(fluid):
+    x = source(fluid, 3, 4)
+    places = fluid.layers.where(fluid.layers.greater_than(x, fluid.layers.fill_constant([1], "float32", 0.0)))
+    found = fluid.layers.gather_nd(x, places)
+    return [places, found, fluid.layers.scale(found, 2.0, 1.0), fluid.layers.reduce_sum(found)]
+
+
+@case({"c": i32(1, 0, -1, 0, 2, 2)}, {"c": i32(0, 0, 0, 0, 0, 7)})
+def columns_of_places(fluid):
+    c = given(fluid, "c", [6])
+    wide = fluid.layers.nonzero(fluid.layers.reshape(c, [2, 3]), as_tuple=True)
+    return list(fluid.layers.nonzero(c, as_tuple=True)) + list(wide)
+
+
+@case({"ids": i64(3, 1, 3, 0, 1)}, {"ids": i64(2, 2, 2, 2, 2)}, {"ids": i64(4, 3, 2, 1, 0)})
+def rows_of_distinct_ids(fluid):
+    ids = given(fluid, "ids", [5], "int64")
+    table = fluid.layers.reshape(fluid.layers.range(0, 10, 1, "float32"), [5, 2])
+    out, index, count = fluid.layers.unique_with_counts(ids)
+    return [out, index, count, fluid.layers.gather(table, out), fluid.layers.cast(count, "float32")] + list(fluid.layers.unique(ids, "int64"))
+
+
+@case(*[{"x": ramp(6), "k": k} for k in (i32(1, 0, 1, 1, 0, 0), i32(0, 0, 1, 0, 0, 1), i32(1, 1, 1, 1, 1, 1))])
+def a_loss_over_chosen_rows(fluid):
+    """The gradient needs the rows themselves, so the feed that chooses them is a constant of the compilation."""
+    x, k = source(fluid, 6), given(fluid, "k", [6])
+    chosen = fluid.layers.gather(x, fluid.layers.where(fluid.layers.cast(k, "bool")))
+    return with_gradient(fluid, chosen, x)
+
+
+@case(*[{"x": ramp(4, 2), "k": k} for k in (i32(1, 0, 1, 1), i32(0, 0, 0, 1))])
+def a_product_of_chosen_rows(fluid):
+    x, k = source(fluid, 4, 2), given(fluid, "k", [4])
+    chosen = fluid.layers.gather(x, fluid.layers.where(fluid.layers.cast(k, "bool")))
+    return [fluid.layers.matmul(chosen, chosen, transpose_x=True), fluid.layers.shape(chosen), fluid.layers.size(chosen)]
+
+
+@case(*[{"x": ramp(6, 2), "n": i32(*n)} for n in ((0, 2, 6, 6), (0, 1, 3, 6), (0, 2, 6, 7), (0, 4, 2, 6))])
+def sequences_by_fed_offsets(fluid):
+    x = source(fluid, 6, 2)
+    return with_gradient(fluid, fluid.layers.sequence_pool(fluid.layers.lod_reset(x, given(fluid, "n", [4])), "sum"), x)

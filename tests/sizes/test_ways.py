@@ -247,3 +247,45 @@ def test_a_size_within_a_block() -> None:
             (found,) = exe.run(feed={"n": np.array([size], "int32"), "c": np.array([go])}, fetch_list=[total])
             assert float(found) == want
         assert [(t.block, t.way) for t in fluid.default_main_program().explain()] == [(1, "specialised")]
+
+
+def test_chosen_rows_are_compiled_once() -> None:
+    """How many rows a mask chooses is data: one program for all masks, and what is fetched has its true size."""
+    with fluid.program_guard(fluid.Program()):
+        x = fluid.data("x", [4, 3], "float32")
+        places = layers.where(x > layers.fill_constant([1], "float32", 0.0))
+        found = layers.gather_nd(x, places)
+        main, exe = fluid.default_main_program(), fluid.Executor()
+        (told,) = main.explain()
+        assert told.way == "bounded" and told.op == "where_index"
+        for seed in range(5):
+            value = np.random.RandomState(seed).uniform(-1, 1, (4, 3)).astype("float32")
+            at, there = exe.run(feed={"x": value}, fetch_list=[places, found])
+            np.testing.assert_array_equal(at, np.argwhere(value > 0))
+            np.testing.assert_array_equal(there, value[value > 0])
+        (compiled,) = exe.compiled_steps(main)
+        assert len(compiled.ready) == 1
+
+
+def test_a_number_of_rows_that_no_feed_tells_is_refused() -> None:
+    """An op that must know how many rows a parameter chooses: the error names both ops."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        w = layers.create_parameter([4, 2], "float32", name="w")
+        rows = layers.gather(w, layers.slice(layers.where(w), [1], [0], [1]))
+        out = layers.matmul(rows, rows, transpose_x=True)
+        exe, scope = fluid.Executor(), fluid.Scope()
+        exe.run(fluid.default_startup_program(), scope=scope)
+        with pytest.raises(UnsupportedError, match="op 'matmul' mixes the rows") as raised:
+            exe.run(fetch_list=[out], scope=scope)
+        assert any("op 'where_index' (" in n and "'w' is part of the state" in n for n in raised.value.__notes__)
+
+
+def test_one_element_at_a_fed_place_is_compiled_once() -> None:
+    """x[i] has the same size wherever i is, so i stays data."""
+    with fluid.program_guard(fluid.Program()):
+        x, i = fluid.data("x", [4, 6], "float32"), fluid.data("i", [1], "int32")
+        main, out, exe = fluid.default_main_program(), x[i], fluid.Executor()
+        for at in (0, 3, -2):
+            np.testing.assert_array_equal(exe.run(feed={"x": X, "i": np.array([at], "int32")}, fetch_list=[out])[0], X[at])
+        (compiled,) = exe.compiled_steps(main)
+        assert len(compiled.ready) == 1 and not len(main.explain())

@@ -1,6 +1,6 @@
 """Record what the real Paddle 1.8.5 makes of programs in which fed values decide sizes (tests/sizes/cases.py).
 
-    python3.8 tests/tools/record_sizes.py [WORD...]     only print the cases whose name has one of the words
+    python3.8 tests/tools/record_sizes.py [WORD...]     only the cases whose name has one of the words, and keep the others
 
 Writes tests/data/sizes_1.8.5.npz: "CASE/FEED/FETCH" is an array, "CASE/FEED/refused" an exception's first line. Each feed is
 run in a process of its own, since some of these end 1.8.5, or it never ends: "CASE/FEED/died".
@@ -59,7 +59,9 @@ def apart(case, feed):
 
 
 def main(words):
-    found = {}
+    path = os.path.join(HERE, "..", "data", "sizes_1.8.5.npz")
+    done = lambda key: not any(w in key.split("/")[0] for w in words)
+    found = {k: v for k, v in dict(np.load(path)).items() if done(k)} if words else {}
     for name, case in cases.CASES.items():
         if words and not any(w in name for w in words):
             continue
@@ -71,8 +73,7 @@ def main(words):
                 found["%s/%d/%s" % (name, i, "refused" if result else "died")] = np.array(result or "")
             shown = [list(v.shape) for v in result] if isinstance(result, list) else result
             print(name, i, {n: v.tolist() for n, v in feed.items() if v.size < 9}, shown, flush=True)
-    if not words:
-        np.savez_compressed(os.path.join(HERE, "..", "data", "sizes_1.8.5.npz"), **found)
+    np.savez_compressed(path, **found)
 
 
 if __name__ == "__main__":

@@ -151,6 +151,11 @@ REASONS: list[Reason] = [
         ),
     ),
     Reason(
+        "Subnormal numbers count as 0",
+        "XLA takes a subnormal number for 0 where it is compared, so it is no element that is not 0, and the same as 0.",
+        ((r"(where_index|unique|unique_with_counts) float32", ".*", None),),
+    ),
+    Reason(
         "The end of the range of exp",
         "The vector code of 1.8.5's exp stops at 88.7 (3.4e38) in float32, its scalar code overflows to infinity there, so "
         "`log(1 + exp(x))` depends on where in the tensor an element stands. Here it is x.",
@@ -246,7 +251,7 @@ REASONS: list[Reason] = [
     Reason(
         "Empty tensors",
         "1.8.5 fetches an empty tensor as a float64 array of shape [0]; here it keeps its shape and its type.",
-        ((r"(fill_constant|range) .*", "Out", lambda d: d.paddle[0] == "float64[0]"),),
+        ((r"(fill_constant|range|where_index) .*", "Out", lambda d: d.paddle[0] == "float64[0]"),),
     ),
     Reason(
         "A number that int64 cannot hold",
