@@ -40,13 +40,13 @@ SHAPED = {n: s for n, s in CASES.items() if lookup(s.op).traits.shape_of}
 
 # Slots whose value an op needs for some values of others, which are not known beforehand.
 PERHAPS = {("crop_tensor", "Offsets"): "for a -1 in ShapeTensor", ("crop_tensor", "OffsetsTensor"): "for a -1 in Shape or ShapeTensor"}
-# Slots without a sample, that the same function reads as another that has one.
+# Slots without a sample here: the op's slot that the same function reads, or a case of tests/sizes/cases.py.
 LIKE = {
     ("crop_tensor", "Offsets"): ("crop_tensor", "OffsetsTensor"),
     ("gaussian_random", "ShapeTensorList"): ("fill_constant", "ShapeTensorList"),
     ("randint", "ShapeTensor"): ("fill_constant", "ShapeTensor"), ("randint", "ShapeTensorList"): ("fill_constant", "ShapeTensorList"),
     ("strided_slice", "EndsTensorList"): ("slice", "EndsTensorList"), ("strided_slice", "StridesTensorList"): ("slice", "EndsTensorList"),
-    ("uniform_random", "ShapeTensor"): ("fill_constant", "ShapeTensor"),
+    ("lod_reset", "Y"): ("sizes", "sequences_by_fed_offsets"), ("uniform_random", "ShapeTensor"): ("fill_constant", "ShapeTensor"),
 }  # fmt: skip
 
 

@@ -326,7 +326,8 @@ def rows_of_distinct_ids(fluid):
     ids = given(fluid, "ids", [5], "int64")
     table = fluid.layers.reshape(fluid.layers.range(0, 10, 1, "float32"), [5, 2])
     out, index, count = fluid.layers.unique_with_counts(ids)
-    return [out, index, count, fluid.layers.gather(table, out), fluid.layers.cast(count, "float32")] + list(fluid.layers.unique(ids, "int64"))
+    alone, place = fluid.layers.unique(ids, "int64")
+    return [out, index, count, fluid.layers.gather(table, out), fluid.layers.cast(count, "float32"), alone, place]
 
 
 @case(*[{"x": ramp(6), "k": k} for k in (i32(1, 0, 1, 1, 0, 0), i32(0, 0, 1, 0, 0, 1), i32(1, 1, 1, 1, 1, 1))])
