@@ -41,7 +41,9 @@ _jit = jax.jit
 
 
 def ordinary_jit(fun: Callable[..., Any], *, compiler_options: dict[str, Any] | None = None, **options: Any) -> Any:
-    """jax.jit that compiles as it does where nothing is said."""
+    """jax.jit that compiles as it does where nothing is said. What is inlined takes no options: it is a part of another."""
+    if options.get("inline"):
+        return _jit(fun, **options)
     return _jit(fun, compiler_options={**ORDINARY, **(compiler_options or {})}, **options)
 
 

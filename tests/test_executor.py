@@ -458,14 +458,18 @@ def test_nan_check_looks_at_what_a_block_leaves(scope):
         fluid.set_flags({"FLAGS_check_nan_inf": False})
 
 
-def test_no_gradient_passes_by_a_block(scope):
-    """The block may give y another value, so y's gradient is not that of its first writer."""
-    with fresh():
-        y = layers.scale(layers.create_parameter([3], "float32", name="w"), 1.0)
-        with layers.Switch() as switch, switch.case(layers.fill_constant([1], "bool", True)):
+@pytest.mark.parametrize("runs", [True, False])
+def test_gradients_go_through_what_a_block_writes(scope, runs):
+    """The block gives y another value where it runs, so y's gradient is not always that of its first writer."""
+    with fresh() as (main, startup):
+        w = layers.create_parameter([3], "float32", name="w", default_initializer=fluid.initializer.Constant(1.0))
+        y = layers.scale(w, 1.0)
+        with layers.Switch() as switch, switch.case(layers.fill_constant([1], "bool", runs)):
             layers.assign(layers.scale(y, 5.0), y)
-        with pytest.raises(NotImplementedError, match=r"gradient of op 'conditional_block' \(.*test_executor.py:\d+\) is not there yet"):
-            fluid.optimizer.SGD(0.1).minimize(layers.mean(y))
+        grads = fluid.gradients(layers.mean(y), w)
+    exe = fluid.Executor()
+    exe.run(startup)
+    np.testing.assert_allclose(exe.run(main, fetch_list=grads)[0], np.full(3, (5.0 if runs else 1.0) / 3), rtol=1e-6)
 
 
 def test_nan_check_keeps_the_state(scope):
