@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import math
 import os
 import platform
@@ -18,7 +19,7 @@ import time
 import uuid
 import warnings
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from ..base.flags import flag
 WORTH_KEEPING = 0.1  # seconds: what is compiled sooner is not worth a file
 PROBE = 1 << 20  # bytes that must fit, so that a full disk shows before an entry is cut off
 KEPT = 0.8  # of the bound, after the oldest entries went: so that not every process has to tidy up
+SMALL = 1 << 16  # bytes: so little is looked through whenever a process begins
 SUFFIX = "-cache"  # JAX's names are jit_<function>-<digest>-cache
 MINIMUM = "jax_persistent_cache_min_compile_time_secs"
 JAX_MINIMUM = 1.0  # what that is if nobody says otherwise
@@ -74,6 +76,7 @@ class CompileCache:
             config.update(MINIMUM, math.inf)  # JAX reads there all the same
         else:
             bound(root, flag("FLAGS_compilation_cache_mb") << 20)
+            self._mend(_small(folder))
             if MINIMUM.upper() not in os.environ and getattr(config, MINIMUM) == JAX_MINIMUM:
                 config.update(MINIMUM, WORTH_KEEPING)
         config.update("jax_compilation_cache_dir", str(folder))
@@ -85,7 +88,11 @@ class CompileCache:
         JAX writes an entry in place, so a process that is killed, or a full disk, leaves a part of one, and that would stay:
         JAX passes over what it cannot read, and never writes what is there.
         """
-        for path in () if self.folder is None else self.folder.glob(f"jit_{name}-*{SUFFIX}"):
+        if self.folder is not None:
+            self._mend(self.folder.glob(f"jit_{name}-*{SUFFIX}"))
+
+    def _mend(self, paths: Iterable[Path]) -> None:
+        for path in paths:
             try:
                 if sound(path.read_bytes()):
                     os.utime(path, (time.time(), path.stat().st_mtime))  # used now, also where the disk keeps no such times
@@ -121,10 +128,11 @@ def version() -> str:
 def _instructions() -> list[str]:
     """The lines of Linux that name the first CPU and what it can do; none elsewhere."""
     try:
-        text = Path("/proc/cpuinfo").read_text(errors="replace").split("\n\n")[0]
+        with open("/proc/cpuinfo", errors="replace") as file:
+            first = itertools.takewhile(str.strip, file)  # up to the empty line before the next CPU
+            return [line for line in first if line.startswith(("flags", "Features", "model name", "CPU part"))]
     except OSError:
         return []
-    return [line for line in text.splitlines() if line.startswith(("flags", "Features", "model name", "CPU part"))]
 
 
 def _refuse_others(root: Path) -> None:
@@ -148,6 +156,14 @@ def _writes(folder: Path) -> bool:
         with contextlib.suppress(OSError):
             probe.unlink(missing_ok=True)
     return True
+
+
+def _small(folder: Path) -> Iterator[Path]:
+    """Entries of other functions than steps, such as draws of random numbers; those are mended when they are needed."""
+    for path in folder.glob(f"*{SUFFIX}"):
+        with contextlib.suppress(OSError):  # another process removed it
+            if not path.name.startswith("jit_step_") and path.stat().st_size <= SMALL:
+                yield path
 
 
 def _say(sentence: str) -> None:

@@ -86,6 +86,11 @@ def run(folder: Path, environ: dict[str, str] | None = None, **asked: str) -> di
     return ended(start(folder, environ, **asked))
 
 
+def everything(folder: Path) -> list[Path]:
+    """What JAX has written there, whatever it is of."""
+    return sorted(p for p in folder.rglob("*") if p.is_file())
+
+
 def entries(folder: Path) -> list[Path]:
     return sorted(folder.rglob("jit_step_*-cache"))
 
@@ -95,19 +100,18 @@ def first(tmp_path_factory) -> tuple[Path, dict[Path, bytes], dict[str, Any]]:
     """A folder (JAX's keys depend on where it is), the entries that one process left there, and what it saw."""
     folder = tmp_path_factory.mktemp("cache")
     seen = run(folder)
-    return folder, {path: path.read_bytes() for path in entries(folder)}, seen
+    return folder, {path: path.read_bytes() for path in everything(folder)}, seen
 
 
 @pytest.fixture
 def filled(first) -> tuple[Path, dict[Path, bytes], dict[str, Any]]:
     """The same, as that process left it."""
     folder, left, seen = first
-    for path in folder.rglob("*"):
-        if path.is_file():
-            path.unlink()
+    for path in everything(folder):
+        path.unlink()
     for path, entry in left.items():
         path.write_bytes(entry)
-    return folder, left, seen
+    return folder, {path: entry for path, entry in left.items() if path in entries(folder)}, seen
 
 
 RENAMED = """
@@ -144,10 +148,12 @@ for path in map(pathlib.Path, asked["paths"].split()):
 
 def test_damaged_entries_are_compiled_anew_mended_and_told_once(filled):
     folder, left, seen = filled
+    for path in everything(folder):
+        path.write_bytes(path.read_bytes()[:-9])
     found = run(folder, then=DAMAGE, paths=" ".join(map(str, left)))
     assert found["losses"] == seen["losses"]
     assert len(found["told"]) == 1 and "a damaged entry of the compilation cache was removed" in found["told"][0]
-    assert all(compile_cache.sound(p.read_bytes()) for p in entries(folder)) and entries(folder) == list(left)
+    assert all(compile_cache.sound(p.read_bytes()) for p in everything(folder)) and entries(folder) == list(left)
 
 
 LIMIT = "import resource, signal\nsignal.signal(signal.SIGXFSZ, {0})\nresource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))"
@@ -155,11 +161,12 @@ LIMIT = "import resource, signal\nsignal.signal(signal.SIGXFSZ, {0})\nresource.s
 
 def test_where_nothing_can_be_written_what_is_there_is_used(filled):
     """A full disk, or a folder that is for reading alone: every write fails."""
-    folder, left, seen = filled
+    folder, _, seen = filled
+    before = everything(folder)
     found = run(folder, first=LIMIT.format("signal.SIG_IGN"), then="found.append(losses(*net(3)))")
     assert found["losses"] == seen["losses"] and found["seen"]["cache_hits"] >= 2
     assert len(found["told"]) == 1 and "is not kept in" in found["told"][0]
-    assert {p for p in folder.rglob("*") if p.is_file()} == set(left)
+    assert everything(folder) == before
 
 
 def test_a_process_that_dies_while_it_writes(filled):
