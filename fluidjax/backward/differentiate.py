@@ -18,7 +18,7 @@ from ..graph.program import Program
 from ..graph.variable import Variable
 from ..ir.desc import EMPTY, BlockRef, FrozenMap, OpDesc, VarDesc
 from ..ops.kinds import kind_of_output
-from ..ops.registry import GRAD, traits
+from ..ops.registry import GRAD, lookup, traits
 from .draft import Draft, forward_name, grad_name
 from .path import path_inside
 from .pruning import drop_unconnected, drop_unwanted
@@ -147,12 +147,20 @@ class Differentiation:
             if isinstance(below, BlockRef) and below.idx in self.inside:
                 self._append(self.program.block(below.idx), self.inside[below.idx].drafts, {*d.reads} & {*d.writes}, found)
             if self._has_use(block, d, recurring):
+                for name in self._missing(block, d):
+                    block.vars[name] = Variable(block, VarDesc(name, (), "bool"))  # as Paddle leaves them
                 for name in d.writes:
                     if name != EMPTY and block._find_var_recursive(name) is None:
                         self._create(block, name, d)
                         if name in self.grad_to_var:
                             found[self.grad_to_var[name]] = block.vars[name]
                 self._append_op(block, d)
+
+    @staticmethod
+    def _missing(block: Block, d: Draft) -> list[str]:
+        """Gradients to be added up that no op writes; Paddle declares them too."""
+        slots = (slot.name for slot in lookup(d.type).inputs if slot.gaps)
+        return [n for slot in slots for n in d.inputs.get(slot, ()) if GRAD in n and block._find_var_recursive(n) is None]
 
     @staticmethod
     def _has_use(block: Block, d: Draft, recurring: Set[str]) -> bool:

@@ -302,8 +302,8 @@ class Block:
 
 
 def _inferable(definition: OpDef, desc: OpDesc) -> bool:
-    """False where nothing is to be inferred: ops without a function, and updates in place."""
-    if definition.fn is None:
+    """False where nothing is to be inferred: ops without a function or a rule, and updates in place."""
+    if definition.fn is None and definition.infer is None:
         return False
     return not (definition.inplace and all(
         desc.inputs.get(definition.inplace.get(slot, "")) == names for slot, names in desc.outputs.items()

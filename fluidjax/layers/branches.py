@@ -32,6 +32,11 @@ def captured(block: Block) -> tuple[list[str], list[str]]:
     return [n for n in reads if n != EMPTY], [n for n in writes if n != EMPTY]
 
 
+def declared(names: Sequence[str], block: Block) -> list[str]:
+    """Those of these names that `block` or one around it declares."""
+    return [n for n in names if block._find_var_recursive(n) is not None]
+
+
 class ConditionalBlock:
     """A block that runs only where a condition holds: ``with ConditionalBlock([cond]).block(): ...``.
 
@@ -58,10 +63,10 @@ class ConditionalBlock:
             type="conditional_block",
             inputs={
                 "Cond": self.inputs,
-                "Input": [n for n in reads if outside._find_var_recursive(n) is not None],
+                "Input": declared(reads, outside),
             },
             outputs={
-                "Out": [n for n in writes if outside._find_var_recursive(n) is not None],
+                "Out": declared(writes, outside),
                 "Scope": [scope],
             },
             attrs={"sub_block": inside, "is_scalar_condition": self.is_scalar_condition},

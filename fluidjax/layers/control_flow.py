@@ -1,4 +1,4 @@
-"""Control flow: counters here, branches in branches.py."""
+"""Control flow: counters here, branches in branches.py, loops and arrays in loops.py."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from ..errors import FluidValueError
 from ..graph.variable import Variable
 from ..initializer import ConstantInitializer
 from ..layer_helper import LayerHelper
-from . import branches, static_rnn
+from . import branches, loops, static_rnn
 from ._build import FLOATS, INTS, append, typed, variable
 from .branches import *  # noqa: F403
 from .compare import equal, greater_equal, greater_than, less_equal, less_than, not_equal
+from .loops import *  # noqa: F403
 from .missing import HINTS
 from .static_rnn import *  # noqa: F403
 
@@ -65,6 +66,7 @@ __all__ = [
 ]  # fmt: skip
 __all__ += branches.__all__
 __all__ += static_rnn.__all__
+__all__ += loops.__all__
 
 if not TYPE_CHECKING:
     __getattr__ = reporter("fluid.layers.control_flow", __all__, HINTS)

@@ -5,8 +5,7 @@ from __future__ import annotations
 _GROUPS: tuple[tuple[str, str], ...] = (
     (
         "is control flow over arrays and loops, which is not there; use Switch, or a Python loop while building",
-        "DynamicRNN IfElse While array_length array_read array_write create_array "
-        "tensor_array_to_tensor while_loop reorder_lod_tensor_by_rank",
+        "DynamicRNN IfElse reorder_lod_tensor_by_rank",
     ),
     (
         "is a sequence layer that is not there",

@@ -33,6 +33,10 @@ class ControlCall:
     def desc(self) -> ProgramDesc:
         return self.context.desc
 
+    @property
+    def in_loop(self) -> bool:
+        return self.context.in_loop
+
     def read(self, name: str) -> Any:
         return read(self.env, name, self.op)
 
@@ -47,8 +51,9 @@ class ControlCall:
 
     def run_block(self, idx: int, env: Env, iteration: Any = None) -> None:
         context = self.context
-        if iteration is not None and context.key is not None:
-            context = replace(context, key=jax.random.fold_in(context.key, iteration))
+        if iteration is not None:
+            key = None if context.key is None else jax.random.fold_in(context.key, iteration)
+            context = replace(context, key=key, in_loop=True)
         self.runner(idx, env, context)
 
 

@@ -24,6 +24,7 @@ class Context:
     run the forward op again instead of using its pullback. watch: called with every op and its outputs (the NaN check).
     rank: this device's number where several run the program on their own data: each draws other random numbers, but for
     the ops that update replicated values. sizes: which values decide sizes.
+    in_loop: the op stands in the block of a loop.
     """
 
     desc: ProgramDesc
@@ -33,6 +34,7 @@ class Context:
     watch: Any = None
     rank: Any = None
     sizes: SizeNeeds | None = None
+    in_loop: bool = False
 
 
 def read_slots(op: OpDesc, definition: OpDef, env: Env) -> dict[str, Any]:

@@ -92,7 +92,8 @@ class Step:
         first, written = self.uses
         names = [n for n in (*first, *(f for f in self.fetches if f not in written)) if not self._outlives(n)]
         vars = self.desc.blocks[0].vars
-        return {n: vars[n] for n in names if (n in vars and GRAD not in n) or self._seeded(n)}
+        fed = {n: vars[n] for n in names if n in vars and vars[n].kind in walk.FEEDABLE_KINDS}  # arrays start out empty
+        return {n: v for n, v in fed.items() if GRAD not in n or self._seeded(n)}
 
     def _seeded(self, name: str) -> bool:
         """A gradient is fed only where a user says so: it is a data variable."""

@@ -28,6 +28,9 @@ class Call(Protocol):
     def desc(self) -> ProgramDesc: ...
     @property
     def env(self) -> Env: ...
+    @property
+    def in_loop(self) -> bool:
+        """Whether a loop runs the op, so that its counters are known only when the step runs."""
 
     def read(self, name: str) -> Any:
         """A value. Raises EnforceNotMet if nothing has given it one."""

@@ -147,16 +147,16 @@ def _hint(fn: Callable[..., Any], name: str, default: Any = None) -> Any:
 def control_op(
     kind: str, *, ins: str = "", outs: str = "", attrs: Mapping[str, Attr] | None = None,
     grad: GradDef | None = None, write_grad: WriteGrad | Unwritten | None = None, forward: str | None = None, doc: str = "",
-    control: ControlOp | None = None, **traits: Unpack[Given],
+    control: ControlOp | None = None, infer: Callable[..., Any] | None = None, **traits: Unpack[Given],
 ) -> OpDef:  # fmt: skip
     """Declare an op that is no function of arrays: it has sub-blocks, or talks to the host or to other processes.
 
     Trait `runs` says who runs it, `control` how (control_interface.py; None: no step does), `write_grad` how its gradient
-    is written, see OpDef.
+    is written, see OpDef; `infer` which shapes it gives, see infer.py (None: nothing is inferred).
     """
     return register(
         OpDef(
             kind, None, parse_slots(ins), parse_slots(outs), dict(attrs or {}), grad=grad, write_grad=write_grad,
-            forward=forward, doc=doc, traits=Traits(**traits), control=control or ControlOp(),
+            forward=forward, doc=doc, traits=Traits(**traits), control=control or ControlOp(), infer=infer,
         )
     )  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any
 
 from .registry import REGISTRY, OpDef, traits
 from .selected import KIND
+from .tensor_array import KIND as ARRAY
 from .traits import ByValues, SparseGradient, StaysSparse
 
 _DENSE = "LOD_TENSOR"
@@ -19,6 +20,8 @@ def kind_of_output(kind: str, attrs: Mapping[str, Any], kinds: Sequence[str]) ->
     if table is not None:
         return KIND if attrs.get(table.by) else _DENSE
     if not isinstance(traits(kind).sparse, ByValues | StaysSparse):
+        return None
+    if kinds and all(k == ARRAY for k in kinds):
         return None
     return KIND if kinds and all(k == KIND for k in kinds) else _DENSE
 

@@ -16,6 +16,7 @@ from .conditions import both, inner_axis, unset
 from .infer import Spec
 from .registry import Array, SelectedRows, grad_of, op
 from .selected import total
+from .tensor_array import added, is_array
 from .traits import StaysSparse, by_values, elementwise, mixes, reduces, row_wise
 
 
@@ -71,6 +72,8 @@ def sum_(X: list[Array | SelectedRows | None]):
     """Out = X[0] + X[1] + ..., all of one shape; sparse, with equal rows added up, if all X are."""
     if any(isinstance(x, SelectedRows) for x in X):
         return total(X)
+    if any(map(is_array, X)):
+        return added(X)
     one_shape("sum", *(x.shape for x in X))
     return functools.reduce(operator.add, X)
 

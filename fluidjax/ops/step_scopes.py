@@ -2,22 +2,78 @@
 
 Fluid keeps the scope of every run of a block whose op will be differentiated, under the name in the op's slot Scope or
 StepScopes, and the gradient block reads the forward block's variables there. Here the name holds a dict of those that
-some gradient block reads (one run of the block), or a pytree of them with a leading dimension of iterations.
+some gradient block reads (one run of the block), or :class:`Scopes`, in which they have a leading dimension of iterations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..errors import EnforceNotMet, UnsupportedError
 from ..ir import walk
 from ..ir.desc import EMPTY
 from .control_interface import Call, Env
 from .definition import GRAD
+
+
+@dataclass(frozen=True)
+class Form:
+    """The form of values of which some are known while tracing (NumPy arrays), and the same wherever the others come from."""
+
+    tree: Any
+    known: tuple[tuple[int, Any], ...]  # positions among the leaves, and the values there
+
+    @staticmethod
+    def of(values: Any) -> tuple[Form, list[Any]]:
+        """The form, and those leaves that are not known."""
+        leaves, tree = jax.tree.flatten(values)
+        known = tuple((i, v) for i, v in enumerate(leaves) if isinstance(v, np.ndarray))
+        return Form(tree, known), [v for v in leaves if not isinstance(v, np.ndarray)]
+
+    def joined(self, others: list[Any]) -> Any:
+        """The values again."""
+        leaves = list(others)
+        for at, value in self.known:
+            leaves.insert(at, value)
+        return jax.tree.unflatten(self.tree, leaves)
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=("each", "known", "ran", "before"), meta_fields=("tree", "places", "count"))
+@dataclass(frozen=True)
+class Scopes:
+    """The step scopes of a loop: what gradient blocks read of each iteration, taken apart by a Form.
+
+    each: leaves with a leading dimension of iterations; known: those that are the same in all, at `places` in `tree`. ran:
+    which iterations ran, None: all. before: what was changed in place, such as a counter, as it was before the loop.
+    count: how many iterations there are.
+    """
+
+    each: Any
+    known: Any
+    ran: Any
+    before: Mapping[str, Any]
+    tree: Any
+    places: tuple[int, ...]
+    count: int
+
+    def iteration(self, leaves: Any) -> Env:
+        """The variables of one iteration, whose part of `each` this is."""
+        return Form(self.tree, tuple(zip(self.places, self.known, strict=True))).joined(leaves)
+
+
+NO_SCOPES = Scopes([], [], None, {}, jax.tree.structure({}), (), 0)
+
+
+def scopes_of(form: Form, each: Any, ran: Any, before: Mapping[str, Any], count: int) -> Scopes:
+    """What :class:`Scopes` says."""
+    return Scopes(each, [v for _, v in form.known], ran, before, form.tree, tuple(at for at, _ in form.known), count)
 
 
 def left_by(call: Call, idx: int, inner: Mapping[str, Any]) -> Env:

@@ -12,7 +12,7 @@ from ..concrete import known
 from ..control_interface import Call, ControlOp, Env, decided_by
 from ..definition import GradNames, GradOp
 from ..registry import GRAD, Attr, control_op
-from ..step_scopes import bind_gradients, either, left_by, no_gradient
+from ..step_scopes import Form, bind_gradients, either, left_by, no_gradient
 from ..traits import Runs
 
 
@@ -23,14 +23,19 @@ def run(call: Call) -> None:
     """
     (idx,), names = call.op.blocks, walk.written_outside(call.desc, call.op)
     old = {n: call.env[n] for n in names if n in call.env}
+    forms: dict[str, Form] = {}
 
     def taken() -> Env:
         inner = dict(call.env)
         call.run_block(idx, inner)
-        left = {scope: left_by(call, idx, inner) for scope in call.op.output("Scope")}
-        return {**{n: inner[n] for n in names if n in inner}, **left}
+        found = {n: inner[n] for n in names if n in inner}
+        for scope in call.op.output("Scope"):
+            forms[scope], found[scope] = Form.of(left_by(call, idx, inner))
+        return found
 
     call.env.update(either(call, _holds(call), taken, old))
+    for scope, form in forms.items():
+        call.env[scope] = form.joined(call.env[scope])
 
 
 def run_gradient(call: Call) -> None:

@@ -1,0 +1,155 @@
+"""Tensor arrays: write_to_array, read_from_array (each is the other's gradient), lod_array_length, tensor_array_to_tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...errors import EnforceNotMet
+from ...ir.desc import EMPTY, OpDesc
+from ..concrete import known
+from ..control_interface import Call, ControlOp
+from ..definition import GRAD, GradNames, GradOp
+from ..infer import Spec
+from ..loop_course import unknown_entry
+from ..registry import Attr, Reuse, control_op, grad_reuses
+from ..step_scopes import no_gradient
+from ..tensor_array import Listed, TensorArray, entry, is_array, put, unstacked
+from ..traits import Runs
+
+
+def _index(call: Call) -> Any:
+    """The position: an int where it is known while tracing, else a scalar, whose range the loop has checked."""
+    (name,) = call.op.input("I")
+    value = call.exact(name, call.read(name))
+    if value.size != 1:
+        raise EnforceNotMet(f"op '{call.op.type}' takes one integer as I, but {name!r} has the shape {list(value.shape)}")
+    found = known(value)
+    if found is None:
+        if not call.in_loop:
+            raise unknown_entry(call.op)
+        return value.reshape(())
+    index = int(found.reshape(()))
+    if index < 0:
+        raise EnforceNotMet(f"op '{call.op.type}' takes entry {index} of an array, by {name!r}; they count from 0")
+    return index
+
+
+def _array(call: Call, name: str) -> TensorArray:
+    """The array of a name; an empty one where nothing wrote it yet."""
+    value = call.env.get(name, Listed())
+    if not is_array(value):
+        raise EnforceNotMet(f"op '{call.op.type}' takes an array, but {name!r} is a tensor; array_write makes arrays")
+    return value
+
+
+def write(call: Call) -> None:
+    """Out[I] = X; where Out is a gradient, X is added to it."""
+    (x,), (out,) = call.op.input("X"), call.op.output("Out")
+    array, index = _array(call, out), _index(call)
+    if GRAD in x and x not in call.env:
+        return
+    value = call.read(x)
+    if GRAD in out and (isinstance(index, int) or not isinstance(array, Listed)):
+        old = entry(array, index)
+        value = value if old is None else jax.tree.map(jnp.add, old, value)
+    call.env[out] = put(array, index, value)
+
+
+def read(call: Call) -> None:
+    """Out = X[I]; of a gradient (X_W is given) what is there, or zeros as X_W, and nothing is left there."""
+    op = call.op
+    (x,), (out,), like = op.input("X"), op.output("Out"), op.input("X_W")
+    array, index = _array(call, x), _index(call)
+    found = None if isinstance(array, Listed) and not any(v is not None for v in array.items) else entry(array, index)
+    if like:
+        call.env[out] = no_gradient(call.read(like[0])) if found is None else found
+        if found is not None:
+            call.env[x] = put(array, index, None)
+        return
+    if found is None:
+        raise EnforceNotMet(f"op 'read_from_array' reads entry {index} of {x!r}, {_has(array)}")
+    call.env[out] = found
+
+
+def _has(array: TensorArray) -> str:
+    length = array.length
+    if not isinstance(length, int):
+        return "which nothing wrote"
+    return f"which has {length} entries" if length else "which nothing has written"
+
+
+def length(call: Call) -> None:
+    """Out = the number of entries of X, int64 [1]."""
+    (x,), (out,) = call.op.input("X"), call.op.output("Out")
+    found = _array(call, x).length
+    call.env[out] = np.array([found], np.int64) if isinstance(found, int) else found.astype(jnp.int64).reshape(1)
+
+
+def join(call: Call) -> None:
+    """Out = X's entries joined along axis, or stacked there if use_stack; OutIndex = the size of each along axis."""
+    op = call.op
+    axis = int(op.attrs.get("axis", 0))
+    items = _entries(call)
+    if op.attrs.get("use_stack", False):
+        out, sizes = jnp.stack(items, axis), [1] * len(items)
+    else:
+        out, sizes = jnp.concatenate(items, axis), [v.shape[axis] for v in items]
+    call.env[op.output("Out")[0]] = out
+    for name in op.output("OutIndex"):
+        call.env[name] = np.array(sizes, np.int32)
+
+
+def _entries(call: Call) -> list[Any]:
+    (x,) = call.op.input("X")
+    items = unstacked(_array(call, x)).items
+    if not items or any(v is None for v in items):
+        at = next((i for i, v in enumerate(items) if v is None), 0)
+        raise EnforceNotMet(f"op '{call.op.type}' joins the entries of {x!r}, but nothing has written entry {at}")
+    return [jnp.asarray(call.exact(x, v)) for v in items]
+
+
+def split(call: Call) -> None:
+    """X@GRAD: the gradient of Out, cut into the entries of X."""
+    op = call.op
+    (given,), (out,) = op.input("Out" + GRAD), op.output("X" + GRAD)
+    if out == EMPTY:
+        return
+    items, axis, gradient = _entries(call), int(op.attrs.get("axis", 0)), call.read(given)
+    ends = np.cumsum([1 if op.attrs.get("use_stack", False) else v.shape[axis] for v in items])[:-1]
+    parts = jnp.split(gradient, ends, axis)
+    call.env[out] = Listed(tuple(p.reshape(v.shape) for p, v in zip(parts, items, strict=True)))
+
+
+def write_grad(op: OpDesc, names: GradNames) -> list[GradOp]:
+    ins = {slot: names.taken(slot) for slot in ("X", "Out" + GRAD)}
+    return [GradOp("tensor_array_to_tensor_grad", ins, {"X" + GRAD: names.given("X")}, op.attrs.without("op_role", "op_role_var"))]
+
+
+def _entry_spec(X: Spec, I: Spec, X_W: Spec | None = None) -> Spec:  # noqa: E741 - the slot's name
+    return X
+
+
+def _joined_spec(X: Spec, *, axis: int = 0, use_stack: bool = False) -> tuple[Spec, Spec]:
+    axis = axis % (X.ndim + use_stack)
+    before, after = X.shape[:axis], X.shape[axis + (not use_stack) :]
+    return Spec((*before, -1, *after), X.dtype), Spec((), "int32")
+
+
+JOINED = {"axis": Attr("axis", "INT", 0), "use_stack": Attr("use_stack", "BOOLEAN", False)}
+
+control_op("write_to_array", ins="X I", outs="Out", doc="Out[I] = X.", runs=Runs.STEP, infer=lambda X, I: X,  # noqa: E741
+           control=ControlOp(lower=write))  # fmt: skip
+control_op("read_from_array", ins="X I X_W?", outs="Out", doc="Out = X[I].", runs=Runs.STEP, infer=_entry_spec,
+           control=ControlOp(lower=read))  # fmt: skip
+control_op("lod_array_length", ins="X", outs="Out", doc="Out = the number of entries of X.", runs=Runs.STEP,
+           infer=lambda X: Spec((1,), "int64"), control=ControlOp(lower=length))  # fmt: skip
+control_op("tensor_array_to_tensor", ins="X", outs="Out OutIndex", attrs=JOINED, runs=Runs.STEP, write_grad=write_grad,
+           infer=_joined_spec, doc="Out = the entries of X, joined along axis or stacked.", control=ControlOp(lower=join))  # fmt: skip
+control_op("tensor_array_to_tensor_grad", ins="X Out@GRAD", outs="X@GRAD", attrs=JOINED, runs=Runs.STEP,
+           forward="tensor_array_to_tensor", doc="X@GRAD = Out@GRAD, cut.", control=ControlOp(lower=split))  # fmt: skip
+grad_reuses("write_to_array", Reuse("read_from_array", {"I": "I", "X": "Out@GRAD", "X_W": "X"}, {"Out": "X@GRAD"}))
+grad_reuses("read_from_array", Reuse("write_to_array", {"I": "I", "X": "Out@GRAD"}, {"Out": "X@GRAD"}))

@@ -1,0 +1,240 @@
+"""while: runs its block as long as a condition holds. Its gradient is in while_grad.py.
+
+What is known of the loop before it runs (loop_course.py) decides how it runs. Where at most so many iterations are known,
+and the loop is differentiated or their number is exact, it is a ``lax.scan``, in which iterations behind the last do
+nothing; else a ``lax.while_loop``. A gradient block finds what it reads of each iteration in the step scopes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...errors import EnforceNotMet, UnsupportedError
+from ...ir import walk
+from ...ir.desc import EMPTY, BlockRef, OpDesc, ProgramDesc
+from ..concrete import known
+from ..control_interface import Call, ControlOp, Env
+from ..definition import GradNames, GradOp
+from ..loop_course import entries, foresee
+from ..registry import GRAD, Attr, control_op
+from ..step_scopes import NO_SCOPES, Form, Scopes, scopes_of, zeros
+from ..tensor_array import Listed, Stacked, is_array, stacked
+from ..traits import Runs
+
+
+class Loop:
+    """One run of a while op within a trace."""
+
+    def __init__(self, call: Call) -> None:
+        self.call, self.op, self.desc = call, call.op, call.desc
+        (self.idx,), (self.condition,) = self.op.blocks, self.op.input("Condition")
+        _refuse_no_boolean(call, self.condition)
+        self.written = walk.written_outside(self.desc, self.op)
+        _refuse_endless(call, self.condition, self.written)
+        self.course = foresee(call, self.idx, self.condition)
+        self.there = {n: entries(v) for n in self.written if is_array(v := call.env.get(n))}
+        self.start, self.missing = self._start()
+        self.end_names, self.start_names = self._kept()
+
+    def _start(self) -> tuple[Env, list[str]]:
+        """The values of what is carried, and the names that have none before the first iteration."""
+        found: Env = {}
+        missing = []
+        for name in self.written:
+            value = self.call.env.get(name)
+            if is_array(value) or (value is None and name in self.course.written):
+                value = self._room(name, value)
+            if value is None or (isinstance(value, Listed) and not value.length):
+                missing.append(name)
+            else:
+                found[name] = jax.tree.map(jnp.asarray, value)
+        return found, missing
+
+    def _room(self, name: str, array: Any) -> Any:
+        """The array with as many entries as it will come to have."""
+        marks = self.course.written.get(name, set())
+        if marks is None:
+            raise UnsupportedError(
+                f"op 'while' ({self.op.loc}) writes entries of {name!r} whose numbers are known only when the step runs; compute "
+                "them from constants and the loop's counter"
+            )
+        if self.course.count is None and marks:
+            raise UnsupportedError(
+                f"op 'while' ({self.op.loc}) writes {name!r}, an array, and nothing says how often the loop runs at most; compare a "
+                "counter with a constant, in the condition or beside it by logical_and"
+            )
+        there = 0 if array is None else array.capacity if isinstance(array, Stacked) else array.length
+        capacity = max([there, *(m + 1 for m in marks)])
+        if array is None or not there:
+            return Listed((), capacity)
+        return stacked(array, capacity)
+
+    def _kept(self) -> tuple[list[str], list[str]]:
+        """What gradient blocks read: of an iteration's end (the block's own, and what is changed in place), and of its start."""
+        own = list(walk.read_back(self.desc, self.idx))
+        grads = [i for i, block in enumerate(self.desc.blocks) if block.forward == self.idx]
+        reads = dict.fromkeys(n for g in grads for n in walk.captured(self.desc, g).reads)
+        in_place = {n for op in self.desc.blocks[self.idx].ops for n in op.reads if n in set(op.writes)}
+        outer = [n for n in self.written if n in reads and GRAD not in n and n not in own]
+        outer = [n for n in outer if not is_array(self.call.env.get(n)) and n not in self.course.written]
+        self.differentiated = bool(grads)
+        return own + [n for n in outer if n in in_place], [n for n in outer if n not in in_place]
+
+    def once(self, values: Env, k: Any) -> tuple[Env, list[Any]]:
+        """One iteration: the values of what is carried after it, and what it leaves for its gradient block."""
+        inner = {**self.call.env, **{n: self._empty(n) for n in self.missing if n in self.course.written}, **values}
+        self.call.run_block(self.idx, inner, iteration=k)
+        left = {n: inner[n] for n in self.end_names if n in inner}
+        left.update({n: values[n] for n in self.start_names if n in values})
+        self.form, leaves = Form.of(left)
+        return {n: inner[n] for n in self.written if n in inner}, leaves
+
+    def _empty(self, name: str) -> Listed:
+        return self._room(name, self.call.env.get(name))
+
+    def run(self) -> None:
+        course = self.course
+        if course.count == 0 and course.exact:
+            self.call.env.update({n: NO_SCOPES for n in self.op.output("StepScopes")})
+            return
+        first = jax.jit(self.once, inline=True)
+        types, left = jax.eval_shape(first, self.start, 0)
+        start = {**self.start, **{n: zeros(types[n]) for n in self.missing if n in types}}
+        before = {n: self.call.env[n] for n in self.end_names if n in self.start}
+        if course.count is not None and (course.exact or self.differentiated):
+            end, scopes = self._scan(start, left, before)
+        elif self.differentiated:
+            raise UnsupportedError(
+                f"op 'while' ({self.op.loc}) is differentiated, and nothing says how often it runs at most; compare a counter with a "
+                "constant, in the condition or beside it by logical_and"
+            )
+        else:
+            end, scopes = self._until(start), NO_SCOPES
+        self.call.env.update(end)
+        self.call.env.update({n: scopes for n in self.op.output("StepScopes")})
+        self._tell_known(end)
+
+    def _scan(self, start: Env, left: Any, before: Env) -> tuple[Env, Scopes]:
+        count, exact = self.course.count, self.course.exact
+        assert count is not None
+
+        def run(values: Env, k: Any) -> tuple[Env, list[Any]]:
+            new, kept = self.once(values, k)
+            return self._same(values, new), kept
+
+        def body(values: Env, k: Any) -> tuple[Env, Any]:
+            if exact:
+                return run(values, k)
+            going = values[self.condition].reshape(())
+            return_, kept = jax.lax.cond(going, lambda: run(values, k), lambda: (values, zeros(left)))
+            return return_, (kept, going)
+
+        end, ys = jax.lax.scan(body, start, jnp.arange(count, dtype=jnp.int32))
+        each, ran = (ys, None) if exact else ys
+        return end, scopes_of(self.form, each, ran, before, count)
+
+    def _until(self, start: Env) -> Env:
+        def body(carry: tuple[Env, Any]) -> tuple[Env, Any]:
+            values, k = carry
+            return self._same(values, self.once(values, k)[0]), k + 1
+
+        return jax.lax.while_loop(lambda c: c[0][self.condition].reshape(()), body, (start, jnp.zeros((), jnp.int32)))[0]
+
+    def _same(self, before: Env, after: Env) -> Env:
+        """The values after an iteration in the form of those before. Raises UnsupportedError where a shape has changed."""
+        return {n: _alike(self.op, n, before[n], after.get(n, before[n])) for n in before}
+
+    def _tell_known(self, end: Env) -> None:
+        """Counters whose last value is known stay NumPy, and so does which entries are written."""
+        if not self.course.exact:
+            return
+        env = self.call.env
+        env.update({n: v for n, v in self.course.values.items() if n in end})
+        for name, marks in self.course.written.items():
+            before, array = self.there.get(name, set()), env.get(name)
+            if isinstance(array, Stacked) and marks is not None and before is not None:
+                env[name] = replace(array, written=np.isin(np.arange(array.capacity), [*before, *marks]))
+
+
+def _refuse_no_boolean(call: Call, name: str) -> None:
+    value = call.exact(name, call.read(name))
+    if value.dtype != bool or value.size != 1:
+        raise EnforceNotMet(
+            f"op 'while' ({call.op.loc}) takes one boolean as its condition, but {name!r} is {value.dtype} of shape "
+            f"{list(value.shape)}; compare first, for instance by layers.less_than"
+        )
+
+
+def _refuse_endless(call: Call, name: str, written: Iterable[str]) -> None:
+    value = known(call.read(name))
+    if name not in written and not (value is not None and not value.reshape(-1)[0]):
+        raise EnforceNotMet(
+            f"op 'while' ({call.op.loc}) tests {name!r}, which its block never writes, so it would never end; write it there, for "
+            "instance by layers.less_than(i, n, cond=condition)"
+        )
+
+
+def _alike(op: OpDesc, name: str, before: Any, after: Any) -> Any:
+    """A value after an iteration in the form of the one before."""
+    now = jax.tree.map(jnp.shape, after)
+    was = jax.tree.map(jnp.shape, before)
+    if now != was or jax.tree.structure(after) != jax.tree.structure(before):
+        raise UnsupportedError(
+            f"op '{op.type}' ({op.loc}) begins an iteration with {name!r} of shape {_shape(before)} and ends it with {_shape(after)}; "
+            "a value that a loop hands on keeps its shape, so write one of a growing shape to an array"
+        )
+    return jax.tree.map(lambda a, b: jnp.asarray(b, a.dtype), before, after)
+
+
+def _shape(value: Any) -> Any:
+    return list(value.shape) if hasattr(value, "shape") else f"a {type(value).__name__}"
+
+
+def run(call: Call) -> None:
+    """The block, as long as Condition holds."""
+    Loop(call).run()
+
+
+def carried(desc: ProgramDesc, op: OpDesc) -> Iterable[str]:
+    """What the block writes outside and something else too; a variable that is the block's alone has no old value."""
+    return walk.written_before(desc, op, walk.written_outside(desc, op))
+
+
+def write_grad(op: OpDesc, names: GradNames) -> list[GradOp]:
+    """while_grad takes those gradients that its block reads and that nothing in it has made, and gives those that it makes."""
+    block = names.inside()
+    made = {n for written in block.writes for n in written}
+    gives = [n if n in made else EMPTY for n in names.given("X")]
+    seen = {*op.input("X"), *op.output("Out")}
+    needed: dict[str, None] = {}
+    for reads, writes in zip(block.reads, block.writes, strict=True):
+        needed.update((n, None) for n in reads if n not in seen and not block.sees(n))
+        seen.update(writes)
+    ins = {"X": names.taken("X"), "Out": names.taken("Out"), "Out" + GRAD: list(needed), "StepScopes": names.taken("StepScopes")}
+    attrs = {"sub_block": BlockRef(block.idx), "original_output_grad": tuple(needed), "skip_eager_deletion_vars": ()}
+    attrs["is_test"] = op.attrs.get("is_test", False)
+    return [GradOp("while_grad", ins, {"X" + GRAD: gives}, attrs)]
+
+
+ATTRS = {
+    "sub_block": Attr("sub_block", "BLOCK"),
+    "is_test": Attr("is_test", "BOOLEAN", False),
+    "skip_eager_deletion_vars": Attr("skip_eager_deletion_vars", "STRINGS", ()),
+}
+
+control_op(
+    "while",
+    ins="X* Condition*",
+    outs="Out* StepScopes",
+    attrs=ATTRS,
+    doc="Out = what sub_block leaves, run as long as Condition holds.",
+    runs=Runs.STEP,
+    write_grad=write_grad,
+    control=ControlOp(lower=run, carried=carried),
+)
