@@ -57,7 +57,8 @@ def in_order(ops: Any, key: Any) -> list[Any]:
     """The ops, with neighbouring sums in the order of what they write: sums in front of one op stand as its inputs do."""
     found: list[Any] = []
     for same, group in itertools.groupby(ops, lambda op: key(op)[0] == "sum"):
-        found += sorted(group, key=key) if same else group
+        members = list(group)
+        found += sorted(members, key=key) if same else members
     return found
 
 

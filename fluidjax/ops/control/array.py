@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...errors import EnforceNotMet
-from ...ir.desc import EMPTY, OpDesc
+from ...ir.desc import EMPTY, FrozenMap
 from ..concrete import known
 from ..control_interface import Call, ControlOp
-from ..definition import GRAD, GradNames, GradOp
+from ..definition import GRAD, GradDef
 from ..infer import Spec
 from ..loop_course import unknown_entry
 from ..registry import Attr, Reuse, control_op, grad_reuses
@@ -124,11 +124,6 @@ def split(call: Call) -> None:
     call.env[out] = Listed(tuple(p.reshape(v.shape) for p, v in zip(parts, items, strict=True)))
 
 
-def write_grad(op: OpDesc, names: GradNames) -> list[GradOp]:
-    ins = {slot: names.taken(slot) for slot in ("X", "Out" + GRAD)}
-    return [GradOp("tensor_array_to_tensor_grad", ins, {"X" + GRAD: names.given("X")}, op.attrs.without("op_role", "op_role_var"))]
-
-
 def _entry_spec(X: Spec, I: Spec, X_W: Spec | None = None) -> Spec:  # noqa: E741 - the slot's name
     return X
 
@@ -141,13 +136,17 @@ def _joined_spec(X: Spec, *, axis: int = 0, use_stack: bool = False) -> tuple[Sp
 
 JOINED = {"axis": Attr("axis", "INT", 0), "use_stack": Attr("use_stack", "BOOLEAN", False)}
 
+JOINED_GRAD = GradDef(
+    "tensor_array_to_tensor_grad", FrozenMap({"X": "X", "Out" + GRAD: "Out" + GRAD}), FrozenMap({"X" + GRAD: "X"})
+)
+
 control_op("write_to_array", ins="X I", outs="Out", doc="Out[I] = X.", runs=Runs.STEP, infer=lambda X, I: X,  # noqa: E741
            control=ControlOp(lower=write))  # fmt: skip
 control_op("read_from_array", ins="X I X_W?", outs="Out", doc="Out = X[I].", runs=Runs.STEP, infer=_entry_spec,
            control=ControlOp(lower=read))  # fmt: skip
 control_op("lod_array_length", ins="X", outs="Out", doc="Out = the number of entries of X.", runs=Runs.STEP,
            infer=lambda X: Spec((1,), "int64"), control=ControlOp(lower=length))  # fmt: skip
-control_op("tensor_array_to_tensor", ins="X", outs="Out OutIndex", attrs=JOINED, runs=Runs.STEP, write_grad=write_grad,
+control_op("tensor_array_to_tensor", ins="X", outs="Out OutIndex", attrs=JOINED, runs=Runs.STEP, grad=JOINED_GRAD,
            infer=_joined_spec, doc="Out = the entries of X, joined along axis or stacked.", control=ControlOp(lower=join))  # fmt: skip
 control_op("tensor_array_to_tensor_grad", ins="X Out@GRAD", outs="X@GRAD", attrs=JOINED, runs=Runs.STEP,
            forward="tensor_array_to_tensor", doc="X@GRAD = Out@GRAD, cut.", control=ControlOp(lower=split))  # fmt: skip

@@ -39,10 +39,10 @@ class Loop:
         _refuse_endless(call, self.condition, self.written)
         self.course = foresee(call, self.idx, self.condition)
         self.there = {n: entries(v) for n in self.written if is_array(v := call.env.get(n))}
-        self.start, self.missing = self._start()
+        self.start, self.missing = self._carried_values()
         self.end_names, self.start_names = self._kept()
 
-    def _start(self) -> tuple[Env, list[str]]:
+    def _carried_values(self) -> tuple[Env, list[str]]:
         """The values of what is carried, and the names that have none before the first iteration."""
         found: Env = {}
         missing = []
