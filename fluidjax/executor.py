@@ -122,14 +122,15 @@ class Executor:
         if not (return_numpy and compiled.fetches):
             # Nobody waits for the results, so the step may still read a fed array after the caller has filled it anew.
             values = jax.tree.map(lambda v: v.copy() if isinstance(v, np.ndarray) else v, values)
-        try:
-            fetched = self._execute(compiled, program, scope, compiled.packed(values), numpy=return_numpy)
-        except MixesRows as reason:
-            if not compiled.remember(values, reason):
-                raise
-            fetched = self._execute(compiled, program, scope, compiled.packed(values), numpy=return_numpy)
-        except Exception as error:
-            raise explained(error, compiled.rules, values)  # noqa: B904 - mostly the exception itself goes on
+        fetched = None
+        while fetched is None:
+            try:
+                fetched = self._execute(compiled, program, scope, compiled.packed(values), numpy=return_numpy)
+            except MixesRows as reason:
+                if not compiled.remember(values, reason):
+                    raise
+            except Exception as error:
+                raise explained(error, compiled.rules, values)  # noqa: B904 - mostly the exception itself goes on
         for _ in range(this.iterations - 1):
             fetched = self._execute(compiled, program, scope, compiled.packed(values), numpy=return_numpy)
         return _shown(compiled, ranks.merge(fetched, return_merged), return_numpy)

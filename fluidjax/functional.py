@@ -30,7 +30,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from .errors import EnforceNotMet, FluidTypeError, LoadError
+from .errors import EnforceNotMet, FluidTypeError, LoadError, MixesRows, note
 from .graph.fetches import found_names
 from .graph.program import Program, default_main_program, default_startup_program
 from .graph.variable import Variable
@@ -89,7 +89,7 @@ def step_fn(
         name = repr(fetch_list) if isinstance(fetch_list, str) else fetch_list.name
         raise FluidTypeError(f"fetch_list is a list of variables or names; write [{name}], as in step_fn(main, [{name}])")
     names = found_names(program, fetch_list)
-    compiled = Step(program.desc, names, literal)
+    compiled = Step(program.desc, names, literal, exact=True)
     check = _FeedCheck(compiled)
 
     def step(state: Mapping[str, Any], feed: Mapping[str, Any], key: jax.Array | None = None) -> tuple[State, list[Any]]:
@@ -103,6 +103,10 @@ def step_fn(
         values = check(feed)
         try:
             return compiled(state, values, key)
+        except MixesRows as error:
+            for choice in compiled.sizes.choices:
+                note(error, choice.told_under_jit())
+            raise
         except Exception as error:
             raise explained(error, check.rules, values)  # noqa: B904 - mostly the exception itself goes on
 

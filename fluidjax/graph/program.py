@@ -14,7 +14,7 @@ from typing import Any
 
 from ..base.roles import OpRole
 from ..errors import FluidTypeError, FluidValueError, UnsupportedError
-from ..ir import edit, show, text, walk
+from ..ir import edit, show, text
 from ..ir.desc import EMPTY, ProgramDesc
 from ..lower.explain import Explanation, explained_sizes
 from ..lower.sizes import SizeNeeds
@@ -111,8 +111,7 @@ class Program:
         bounded: the data do, below a bound that is known, and what is fetched has its true size. refused: something else
         does, and the program does not run. Nothing is run. feed: values that are shown with the reasons.
         """
-        desc = self.desc
-        return explained_sizes(SizeNeeds(desc, desc.blocks[0].ops, walk.free_names(desc)), feed)
+        return explained_sizes(SizeNeeds.of_program(self.desc), feed)
 
     @classmethod
     def from_desc(cls, desc: ProgramDesc, like: Program | None = None) -> Program:

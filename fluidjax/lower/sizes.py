@@ -54,6 +54,14 @@ class Need:
         why = self.origin.obstacle or f"{self.name!r} follows from no feed"
         return f"op {op_place(self.op)} has as many rows as the data of {self.name!r} say, and no feed tells how many: {why}"
 
+    def told_under_jit(self) -> str:
+        """What to do about a number of rows that a jit outside hides, for a message."""
+        if not self.by_feeds:
+            return self.chosen()
+        names = ", ".join(map(repr, self.origin.feeds))
+        what = f"op {op_place(self.op)} has as many rows as the feed {names} says"
+        return f"{what}; feed it as a constant of the compilation, fluid.Fixed(array)"
+
     def refusal(self) -> UnsupportedError:
         """The error where its value is not known."""
         what = f"op {op_place(self.op)} makes a size of its input {self.slot}, {self.name!r}"
@@ -117,10 +125,10 @@ class Place:
             yield from place.needs(feeds)
 
     def choices(self, feeds: Collection[str]) -> Iterator[Need]:
-        """What says how many rows an op has (trait `chosen`), here and in the blocks below."""
+        """What says how many rows an op has (trait `chosen`), if to know it helps, here and in the blocks below."""
         for at, op in enumerate(self.ops):
             chosen = traits(op.type).chosen
-            for slot in chosen.slots if chosen is not None else ():
+            for slot in chosen.slots if chosen is not None and chosen.exact else ():
                 yield from (Need(op, slot, name, self._origin(name, at, feeds)) for name in op.input(slot))
         for place in self.inner():
             yield from place.choices(feeds)
@@ -180,6 +188,11 @@ class SizeNeeds:
     ops: Sequence[OpDesc]
     feeds: Collection[str]
     exact: bool = False
+
+    @classmethod
+    def of_program(cls, desc: ProgramDesc) -> SizeNeeds:
+        """Those of all ops of a program."""
+        return cls(desc, desc.blocks[0].ops, walk.free_names(desc))
 
     @cached_property
     def all(self) -> tuple[Need, ...]:
@@ -256,6 +269,15 @@ def checked(definition: OpDef, told: str, inputs: Mapping[str, Any], attrs: Mapp
     except Exception as error:  # what JAX or NumPy objects to: the first line says what
         first = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise ShapeError(f"op '{definition.type}' cannot make such a size: {first}; {told}") from error
+
+
+def refuse_fed_sizes(needs: SizeNeeds, who: str) -> None:
+    """Raises UnsupportedError where feeds decide sizes, for what runs a program without knowing them."""
+    for name in sorted(needs.fixed):
+        raise UnsupportedError(
+            f"{who} knows feeds by their shapes alone, but the value of {name!r} decides a size of op {first_use(needs.all, name)}; "
+            "Executor.run compiles a step for each value"
+        )
 
 
 def first_use(needs: Iterable[Need], feed: str) -> str:

@@ -11,6 +11,7 @@ from ..errors import FluidValueError
 from ..graph.fetches import found_names
 from ..graph.program import Program
 from ..graph.variable import Variable
+from ..lower.sizes import refuse_fed_sizes
 from ..lower.step import Step
 from . import compiler, live, picture, tables
 from .figures import StepMemory
@@ -51,12 +52,13 @@ def memory_report(
     scheduler.
 
     Raises FluidValueError for a dimension that nothing tells, for shapes that do not fit, and for a program of which
-    nothing would run; FetchError for what cannot be fetched; UnsupportedError for ragged feeds.
+    nothing would run; FetchError for what cannot be fetched; UnsupportedError for ragged feeds, and for feeds that decide sizes.
     """
     names = found_names(program, fetch_list)
     step = Step(program.desc, names)
     if not step.ops:
         raise FluidValueError("no op of the program would run, since nothing is fetched or persistable; pass fetch_list=[...]")
+    refuse_fed_sizes(step.sizes, "the memory report")
     types = arguments(step, batch_size, feed_shapes)
     points, peak = live.timeline(step, measure(step, types))
     device = jax.local_devices()[0]

@@ -12,14 +12,14 @@ from .concrete import known
 from .infer import Spec
 from .ragged import Ragged, bounded, chosen, rows_of, segments, sequences_of, view
 from .registry import Array, Ints, grad_of, op
-from .traits import Attrs, knows_rows
+from .traits import Attrs, knows_rows, rows_by
 
 
 def _rows_spec(X: Spec, *_: Any, **__: Any) -> Spec:
     return Spec((-1, *X.shape[1:]), X.dtype)
 
 
-@op(outs="Out", infer=_rows_spec, rows=knows_rows(Out="X"))
+@op(outs="Out", infer=_rows_spec, rows=knows_rows(Out="X"), chosen=rows_by("X", "all rows of X", exact=False))
 def sequence_erase(X: Ragged, *, tokens: Ints):
     """Out = X without the rows that hold one of `tokens`; sequences may become empty. X integers [rows, 1], one LoD level."""
     x = sequences_of("sequence_erase", "X", X, 1)
@@ -52,7 +52,10 @@ def _sliced(x: Ragged, offset: Any, length: Any) -> tuple[Any, Any]:
     return x.offsets[-1][sequence] + jnp.asarray(begin)[sequence] + at - offsets[sequence], offsets
 
 
-@op(outs="Out", grad="X Offset Length", nograd="Offset Length", infer=_rows_spec, rows=knows_rows())
+@op(
+    outs="Out", grad="X Offset Length", nograd="Offset Length", infer=_rows_spec, rows=knows_rows(),
+    chosen=rows_by("Length", "all rows of X", exact=False),
+)
 def sequence_slice(X: Ragged, Offset: Array | Ragged, Length: Array | Ragged):
     """Out = rows Offset[n] to Offset[n] + Length[n] - 1 of sequence n. X one LoD level; Offset, Length [N, 1] integers."""
     x = sequences_of("sequence_slice", "X", X, 1)
@@ -87,7 +90,7 @@ def _offsets(X: Any, Length: Any) -> tuple[Any, np.ndarray | None]:
     return offsets, offsets
 
 
-@op(outs="Out", infer=_unpad_spec, rows=knows_rows(_one_level))
+@op(outs="Out", infer=_unpad_spec, rows=knows_rows(_one_level), chosen=rows_by("Length", "all cells of X"))
 def sequence_unpad(X: Array, Length: Array):
     """Out = the first Length[n] rows of each X[n], with that LoD. X [N, longest, ...]; Length [N] integers."""
     rows, longest = X.shape[0] * X.shape[1], X.shape[1]

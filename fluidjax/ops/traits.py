@@ -243,15 +243,19 @@ def sizes_from(slots: str, needless: Needless | None = None) -> Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The outputs have as many rows as the values in these input slots say, and room for `room`, in words."""
+    """The outputs have as many rows as the values in these input slots say, and room for `room`, in words.
+
+    exact: where these values are known while a step is traced, so is the number of rows.
+    """
 
     slots: tuple[str, ...]
     room: str
+    exact: bool = True
 
 
-def rows_by(slots: str, room: str) -> Chosen:
+def rows_by(slots: str, room: str, exact: bool = True) -> Chosen:
     """A Chosen; the slots in one string."""
-    return Chosen(tuple(slots.split()), room)
+    return Chosen(tuple(slots.split()), room, exact)
 
 
 # -- state -----------------------------------------------------------------------------------------------------------------

@@ -289,3 +289,46 @@ def test_one_element_at_a_fed_place_is_compiled_once() -> None:
             np.testing.assert_array_equal(exe.run(feed={"x": X, "i": np.array([at], "int32")}, fetch_list=[out])[0], X[at])
         (compiled,) = exe.compiled_steps(main)
         assert len(compiled.ready) == 1 and not len(main.explain())
+
+
+def test_what_knows_shapes_alone_refuses() -> None:
+    main, startup, loss, _ = cut_and_fit()
+    with pytest.raises(UnsupportedError, match=r"memory report knows feeds by their shapes alone, .* 'n' decides a size of op 'slice' \("):
+        main.memory_report(batch_size=4, fetch_list=[loss])
+    config = fluid.DistributeTranspilerConfig()
+    config.slice_var_up = False
+    transpiler = fluid.DistributeTranspiler(config)
+    transpiler.transpile(0, program=main, pservers="a:1", trainers=1, startup_program=startup)
+    job = fluid.dist.LocalJob.of(transpiler)
+    job.start()
+    with pytest.raises(UnsupportedError, match=r"LocalJob knows feeds by their shapes alone, .* 'n' decides a size of op 'slice' \("):
+        job.step([{"x": X, "n": np.array([2], "int32")}], [loss])
+
+
+def test_sequences_of_fed_lengths_where_the_number_of_rows_counts() -> None:
+    """sequence_unpad by fed lengths: padded rows as a rule, exact ones where an op must know how many there are."""
+    with fluid.program_guard(fluid.Program()):
+        x, n = fluid.data("x", [2, 3, 2], "float32"), fluid.data("n", [2], "int64")
+        rows = layers.sequence_unpad(x, n)
+        out, main, exe = layers.matmul(rows, rows, transpose_x=True), fluid.default_main_program(), fluid.Executor()
+        assert [t.way for t in main.explain()] == ["bounded"]
+        value = X.reshape(2, 6, 2)[:, :3].copy()
+        for lengths in ((3, 1), (1, 2)):
+            true = np.concatenate([value[i, :k] for i, k in enumerate(lengths)])
+            (found,) = exe.run(feed={"x": value, "n": i64(*lengths)}, fetch_list=[out])
+            np.testing.assert_allclose(found, true.T @ true, rtol=1e-5)
+
+
+def test_a_pure_step_of_chosen_rows() -> None:
+    """Under a jit a mask that is a constant gives exact rows; with another the error says what to do."""
+    with fluid.program_guard(fluid.Program()):
+        x, k = fluid.data("x", [4, 6], "float32"), fluid.data("k", [4], "bool")
+        rows = layers.gather(x, layers.where(k))
+        step = fluid.step_fn(fluid.default_main_program(), [layers.matmul(rows, rows, transpose_x=True)])
+    mask = np.array([True, False, True, True])
+    want = X[mask].T @ X[mask]
+    for run, given in ((step, mask), (jax.jit(step), fluid.Fixed(mask))):
+        np.testing.assert_allclose(run({}, {"x": X, "k": given})[1][0], want, rtol=1e-5, atol=1e-6)
+    with pytest.raises(UnsupportedError, match="op 'matmul' mixes the rows") as raised:
+        jax.jit(step)({}, {"x": X, "k": mask})
+    assert any("as many rows as the feed 'k' says; feed it as a constant" in n for n in raised.value.__notes__)

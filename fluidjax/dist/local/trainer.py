@@ -13,6 +13,7 @@ from ...graph.program import Program
 from ...ir import walk
 from ...ir.desc import OpDesc, ProgramDesc, VarDesc
 from ...lod_tensor import LoDTensor
+from ...lower.sizes import SizeNeeds, refuse_fed_sizes
 from ...lower.step import carried
 from ...ops.ragged import Ragged
 from ...ops.registry import GRAD
@@ -62,6 +63,7 @@ class LocalTrainer:
         desc = self.program.desc
         key = (self.program.version, tuple(fetches))
         if key not in self._cuts:
+            refuse_fed_sizes(SizeNeeds.of_program(desc), "LocalJob")
             self._cuts = {k: v for k, v in self._cuts.items() if k[0] == key[0]}
             self._cuts[key] = cut(desc, fetches, self._feeds(desc), self._blank, self._alike(desc))
         count, self.steps = self.steps, self.steps + 1
