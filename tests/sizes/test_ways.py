@@ -336,3 +336,27 @@ def test_a_pure_step_of_chosen_rows() -> None:
     with pytest.raises(UnsupportedError, match="op 'matmul' mixes the rows") as raised:
         jax.jit(step)({}, {"x": X, "k": mask})
     assert any("as many rows as the feed 'k' says; feed it as a constant" in n for n in raised.value.__notes__)
+
+
+@pytest.mark.parametrize("counted", [False, True], ids=["from outside", "by the loop"])
+def test_a_size_within_a_loop(counted: bool) -> None:
+    """A feed from outside of a While decides a size in it; a size that grows with the loop is refused, with what it follows from."""
+    with fluid.program_guard(fluid.Program()):
+        n, i = fluid.data("n", [1], "int32"), layers.fill_constant([1], "int32", 1)
+        total, limit = layers.fill_constant([1], "float32", 0.0), layers.fill_constant([1], "int32", 4)
+        cond = layers.less_than(i, limit)
+        loop = layers.While(cond)
+        with loop.block():
+            part = layers.reduce_sum(layers.fill_constant([i if counted else n, 2], "float32", 1.0))
+            layers.assign(layers.elementwise_add(total, layers.reshape(part, [1])), total)
+            layers.increment(i, 1.0, in_place=True)
+            layers.less_than(i, limit, cond=cond)
+        main, exe = fluid.default_main_program(), fluid.Executor()
+        way = next(t.way for t in main.explain() if t.op == "fill_constant")
+        assert way == ("refused" if counted else "specialised")
+        feed = {} if counted else {"n": np.array([5], "int32")}
+        if counted:
+            with pytest.raises(UnsupportedError, match=r"op 'fill_constant' \(.*\) makes a size of .* is written anew within its block"):
+                exe.run(feed=feed, fetch_list=[total])
+        else:
+            assert float(exe.run(feed=feed, fetch_list=[total])[0]) == 30.0
