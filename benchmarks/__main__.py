@@ -1,5 +1,5 @@
 """``python -m benchmarks [steady] [overhead] [building] [startup] [first] [fusing] [passes] [memory] [parallel]
-[embedding] [transpile] [beside]``: print the table of figures."""
+[embedding] [transpile] [beside] [convolutions]``: print the table of figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import time
 
 import jax
 
-from . import beside, building, embedding, fusing, memory, overhead, parallel, passes, startup, transpile
+from . import beside, building, convolutions, embedding, fusing, memory, overhead, parallel, passes, startup, transpile
 from .cases import CASES, Ours, Theirs
 from .timing import interleaved
 
@@ -77,7 +77,7 @@ PARTS = {
     "steady": steady, "overhead": calls, "building": programs, "startup": startup.table, "first": first,
     "fusing": fusing.table, "passes": passes.table, "memory": memory.table,
     "parallel": parallel.table, "embedding": embedding.table, "transpile": transpile.table,
-    "beside": beside.table,
+    "beside": beside.table, "convolutions": convolutions.table,
 }  # fmt: skip
 
 

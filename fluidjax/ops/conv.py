@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from ..errors import ShapeError
 from .convolution import filter_gradient, input_gradient, output
-from .convolution_ways import Geometry
+from .convolution_geometry import Geometry
 from .registry import Array, Ints, grad_of, op
 from .traits import row_wise
 from .window import Pads, channel_last, paddings_of, spatial_axes, window_count

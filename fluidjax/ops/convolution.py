@@ -6,15 +6,16 @@ Each is linear in both arguments, and the derivatives of any are the others, so 
 these. On the CPU `way` chooses, by shapes alone: a run computes the same whenever it is repeated. Other platforms take XLA's
 convolution, which is cuDNN's on a GPU; which platform it is, is known when the step is lowered.
 
-Milliseconds, one core of an AMD EPYC (jax 0.10.2, minima of interleaved turns), channels first; in brackets XLA's own, then the
-filter's gradient in seconds where it has no kernel for that. `python -m benchmarks convolutions` prints such a table.
+Milliseconds, one core of an AMD EPYC (jax 0.10.2, minima of interleaved turns), channels first; in brackets XLA's own, whose
+filter's gradient of groups is a plain loop. Where the way is XLA's, the first number is that of the columns. `python -m benchmarks
+convolutions` prints such a table.
 
     input, filter, groups                      output         input's gradient   filter's gradient   way
     2x256x16x16, 256x8x3x3, 32                 0.63 (2.18)    0.56 (2.31)        1.15 (737)          columns
     1x512x14x14, 512x16x3x3, 32                0.58 (1.43)    0.55 (1.48)        1.09 (491)          columns
     8x256x28x28, 256x8x3x3, 32                 18 (68)        8.4 (59)           47 (8,833)          columns, by samples
     8x32x112x112, 32x1x3x3, 32                 12 (128)       3.6 (107)          22 (-)              taps; columns, by samples
-    8x64x112x112, 64x1x3x3, 64, stride 2       4.7 (74)       4.4 (798)          - (-)               taps; columns, by samples
+    8x64x112x112, 64x1x3x3, 64, stride 2       4.7 (74)       4.4 (798)          25 (-)              taps; columns, by samples
     2x512x2x2, 512x512x3x3                     0.65 (40)      1.2 (36)           0.61 (3.1)          columns
     2x256x4x4, 512x256x3x3, stride 2           0.29 (1.5)     0.42 (9.5)         0.35 (1.7)          columns
     2x128x8x8, 128x128x3x3                     0.52 (0.59)    0.51 (0.61)        0.56 (0.56)         columns
@@ -25,8 +26,8 @@ filter's gradient in seconds where it has no kernel for that. `python -m benchma
     2x512x4x4, 1024x512x1x1                    0.43 (2.2)     0.39 (0.45)        0.40 (1.6)          columns
     2x2048x2x2, 1024x2048x1x1                  0.38 (9.6)     1.4 (1.7)          2.0 (6.1)           columns
 
-Other ways lost: a product for each filter cell (never first), columns with the channels last (up to five times as slow where
-there are groups), a filter for all groups with zeros between them (0 * inf).
+Two ways lost everywhere: a product for each filter cell, and columns with the channels last (up to five times as slow where there
+are groups). One filter for all groups with zeros between them would make nan of infinities.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from . import convolution_ways as ways
-from .convolution_ways import Geometry, few_pixels
+from .convolution_geometry import Geometry, few_pixels
 from .registry import Array
 
 MOST_TAPS = 49  # a depthwise filter up to 7x7 is unrolled

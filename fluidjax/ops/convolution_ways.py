@@ -18,90 +18,18 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import reduce
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .convolution_geometry import Geometry, few_pixels
 from .registry import Array
-from .window import Pads
 
 LARGE = 3 << 18  # elements of columns that a cache does not hold
-
-
-@dataclass(frozen=True)
-class Geometry:
-    """The static side of a convolution of x [N, C, ...] (or, last, [N, ..., C]) with w [O, C / groups, ...].
-
-    The paddings leave room for at least one position of the filter.
-    """
-
-    x: tuple[int, ...]
-    w: tuple[int, ...]
-    strides: tuple[int, ...]
-    pads: Pads
-    dilations: tuple[int, ...]
-    groups: int
-    last: bool
-
-    @property
-    def first(self) -> int:
-        """The first spatial axis."""
-        return 1 if self.last else 2
-
-    @property
-    def channels(self) -> int:
-        return self.x[-1 if self.last else 1]
-
-    @property
-    def sides(self) -> tuple[int, ...]:
-        """The input's spatial sizes."""
-        return self.x[self.first : self.first + len(self.strides)]
-
-    @cached_property
-    def outs(self) -> tuple[int, ...]:
-        """The output's spatial sizes."""
-        cells = zip(self.sides, self.pads, self.dilations, self.w[2:], self.strides, strict=True)
-        return tuple((n + lo + hi - d * (k - 1) - 1) // s + 1 for n, (lo, hi), d, k, s in cells)
-
-    @property
-    def y(self) -> tuple[int, ...]:
-        """The output's shape."""
-        return (self.x[0], *self.outs, self.w[0]) if self.last else (self.x[0], self.w[0], *self.outs)
-
-    @property
-    def window(self) -> int:
-        """Cells of the filter."""
-        return math.prod(self.w[2:])
-
-    @property
-    def pixels(self) -> int:
-        """Cells of one channel of the output, in all samples."""
-        return self.x[0] * math.prod(self.outs)
-
-    def sample(self) -> Geometry:
-        """The same of one sample."""
-        return replace(self, x=(1, *self.x[1:]))
-
-    def block(self, parts: int) -> Geometry:
-        """The same of one of `parts` equal parts of the groups, channels first."""
-        x = (self.x[0], self.channels // parts, *self.sides)
-        return replace(self, x=x, w=(self.w[0] // parts, *self.w[1:]), groups=self.groups // parts, last=False)
-
-    def turned(self) -> Geometry:
-        """Of a depthwise convolution at stride 1: that of the output's gradient that gives the input's."""
-        reach = [d * (k - 1) for d, k in zip(self.dilations, self.w[2:], strict=True)]
-        pads = tuple((r - lo, r - hi) for r, (lo, hi) in zip(reach, self.pads, strict=True))
-        return replace(self, x=self.y, pads=pads)
-
-    def names(self) -> tuple[str, str, str]:
-        """Input, filter and output layout as jax.lax names them."""
-        letters = "DHW"[-len(self.strides) :]
-        layout = f"N{letters}C" if self.last else f"NC{letters}"
-        return layout, f"OI{letters}", layout
+SMALL = 1 << 16  # elements that are gathered one by one: 2 ns each, but compiled in half the time
 
 
 # XLA's own
@@ -173,11 +101,6 @@ def columns_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
     return _from_channels(geo, _scattered(geo, columns.reshape(shape)))
 
 
-def few_pixels(geo: Geometry) -> bool:
-    """Whether a product should have the pixels as rows: fewer than there are columns of a filter."""
-    return 2 * geo.pixels <= geo.window * geo.w[1]
-
-
 def _by_samples(geo: Geometry) -> bool:
     """Whether the columns of all samples at once are too large, and those of one make a product worth its name."""
     return geo.x[0] > 1 and _columns_size(geo) > LARGE and not few_pixels(geo)
@@ -234,16 +157,36 @@ def _columns(geo: Geometry, x: Array) -> Array:
     x = _to_channels(geo, x)
     if any(map(any, geo.pads)):
         x = lax.pad(x, jnp.zeros((), x.dtype), [(0, 0, 0)] * 2 + [(lo, hi, 0) for lo, hi in geo.pads])
-    for i in reversed(range(len(geo.strides))):
-        axis, stride, shape = x.ndim - len(geo.strides) + i, geo.strides[i], None
-        cells = []
-        for tap in range(geo.w[2 + i]):
-            at = tap * geo.dilations[i]
-            cell = lax.slice_in_dim(x, at, at + (geo.outs[i] - 1) * stride + 1, stride, axis)
-            shape = (cell.shape[0], 1, *cell.shape[1:])
-            cells.append(lax.reshape(cell, shape))
-        x = lax.concatenate(cells, 1)
+    if geo.window > 1 and _columns_size(geo) <= SMALL:
+        x = _gathered(geo, x)
+    else:
+        for i in reversed(range(len(geo.strides))):
+            x = _side_by_side(geo, x, i)
     return lax.reshape(x, (geo.groups, geo.channels // geo.groups * geo.window, geo.pixels))
+
+
+def _side_by_side(geo: Geometry, x: Array, i: int) -> Array:
+    """x [C, ..., sides] with a new second axis: for each filter cell of spatial axis i the cells under it."""
+    axis, stride, cells = x.ndim - len(geo.strides) + i, geo.strides[i], []
+    for tap in range(geo.w[2 + i]):
+        at = tap * geo.dilations[i]
+        cell = lax.slice_in_dim(x, at, at + (geo.outs[i] - 1) * stride + 1, stride, axis)
+        cells.append(lax.reshape(cell, (cell.shape[0], 1, *cell.shape[1:])))
+    return lax.concatenate(cells, 1)
+
+
+def _gathered(geo: Geometry, x: Array) -> Array:
+    """[C, window, N, pixels of a sample] of the padded x [C, N, sides...]."""
+    rank, places = len(geo.strides), np.zeros((), np.int32)
+    for i, (k, d, o, s) in enumerate(zip(geo.w[2:], geo.dilations, geo.outs, geo.strides, strict=True)):
+        shape = [1] * (2 * rank)
+        shape[i], shape[rank + i] = k, o
+        places = places * x.shape[2 + i] + np.add.outer(np.arange(k) * d, np.arange(o) * s).reshape(shape).astype(np.int32)
+    return lax.gather(
+        lax.reshape(x, (*x.shape[:2], math.prod(x.shape[2:]))), places.reshape(geo.window, math.prod(geo.outs), 1),
+        lax.GatherDimensionNumbers(offset_dims=(0, 2), collapsed_slice_dims=(2,), start_index_map=(2,)),
+        (*x.shape[:2], 1), mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS,
+    )  # fmt: skip
 
 
 def _scattered(geo: Geometry, columns: Array) -> jax.Array:

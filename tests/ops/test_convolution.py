@@ -12,7 +12,7 @@ import pytest
 
 from fluidjax.ops import convolution_ways
 from fluidjax.ops.convolution import filter_gradient, input_gradient, output, way
-from fluidjax.ops.convolution_ways import Geometry
+from fluidjax.ops.convolution_geometry import Geometry
 
 NO_PADS = ((0, 0), (0, 0))
 XLA = (convolution_ways.xla_output, convolution_ways.xla_input_gradient, convolution_ways.xla_filter_gradient)
@@ -51,6 +51,7 @@ def arrays(geo: Geometry, dtype: str = "float64") -> tuple[Any, Any, Any]:
 @pytest.mark.parametrize("name", SMALL)
 def test_columns_and_the_chosen_way_equal_xla(name: str, last: bool, large: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(convolution_ways, "LARGE", large)
+    monkeypatch.setattr(convolution_ways, "SMALL", 0 if large < 10**9 else 10**9)
     geo = geometry(*SMALL[name], last=last)
 
     def every(args: Any) -> Any:

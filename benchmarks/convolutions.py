@@ -1,0 +1,97 @@
+"""The ways of a convolution's three products, each beside XLA's own convolution and, where it is installed, torch's."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from fluidjax.ops import convolution, convolution_ways
+from fluidjax.ops.convolution_geometry import Geometry
+
+from .beside import PYTHONS
+
+TORCH = Path(__file__).parent / "peers" / "torch_convolution.py"
+TURNS, TURN = 7, 0.05  # turns of a kernel, seconds of CPU time of one
+
+
+def case(x: tuple[int, ...], w: tuple[int, ...], stride: int = 1, pad: int | None = None) -> Geometry:
+    """x [N, C, H, W], w [O, C / groups, h, w]; padding of half a filter."""
+    pad = w[2] // 2 if pad is None else pad
+    return Geometry(x, w, (stride, stride), ((pad, pad),) * 2, (1, 1), x[1] // w[1], False)
+
+
+CASES = (
+    case((2, 256, 16, 16), (256, 8, 3, 3)), case((1, 128, 56, 56), (128, 4, 3, 3)), case((1, 256, 56, 56), (256, 8, 3, 3), 2),
+    case((8, 32, 112, 112), (32, 1, 3, 3)), case((8, 64, 112, 112), (64, 1, 3, 3), 2), case((8, 512, 14, 14), (512, 1, 3, 3)),
+    case((8, 256, 56, 56), (64, 256, 1, 1)), case((8, 64, 56, 56), (256, 64, 1, 1)), case((2, 512, 4, 4), (1024, 512, 1, 1)),
+    case((2, 64, 16, 16), (64, 64, 3, 3)), case((2, 128, 8, 8), (128, 128, 3, 3)), case((2, 512, 2, 2), (512, 512, 3, 3)),
+    case((2, 256, 4, 4), (512, 256, 3, 3), 2), case((32, 64, 32, 32), (64, 64, 3, 3)), case((8, 3, 224, 224), (64, 3, 7, 7), 2),
+)  # fmt: skip
+XLA = (convolution_ways.xla_output, convolution_ways.xla_input_gradient, convolution_ways.xla_filter_gradient)
+OURS = (convolution.output, convolution.input_gradient, convolution.filter_gradient)
+
+
+def milliseconds(runs: list[Callable[[], Any]]) -> list[float]:
+    """CPU ms of each, medians of interleaved turns; one that takes longer than a second is run once."""
+    times: list[list[float]] = [[] for _ in runs]
+    for turn in range(TURNS):
+        for run, found in zip(runs, times, strict=True):
+            if turn and found[0] > 1:
+                continue
+            begin, count = time.process_time(), 0
+            while count == 0 or time.process_time() - begin < TURN:
+                jax.block_until_ready(run())
+                count += 1
+            found.append((time.process_time() - begin) / count)
+    return [statistics.median(found) * 1e3 for found in times]
+
+
+def compiled(function: Any, args: tuple[Any, ...]) -> tuple[Callable[[], Any], float]:
+    """The call, and the CPU seconds that its compilation took."""
+    lowered = jax.jit(function).lower(*args)
+    begin = time.process_time()
+    made = lowered.compile()
+    return partial(made, *args), time.process_time() - begin
+
+
+def measured(geo: Geometry) -> list[str]:
+    """For each direction: ours (XLA's), and the seconds to compile them."""
+    rng = np.random.default_rng(0)
+    x, w, dy = (jax.numpy.asarray(rng.standard_normal(shape, np.float32)) for shape in (geo.x, geo.w, geo.y))
+    cells = []
+    for function, plain, args in zip(OURS, XLA, ((x, w), (w, dy), (x, dy)), strict=True):
+        runs = [compiled(partial(f, geo), args) for f in (function, plain)]
+        ours, theirs = milliseconds([run for run, _ in runs])
+        cells.append(f"{ours:.2f} ({theirs:.2f}) {runs[0][1]:.2f} ({runs[1][1]:.2f})")
+    return cells
+
+
+def torchs(cases: tuple[Geometry, ...]) -> list[list[float]] | None:
+    """Milliseconds of torch's kernels, three for each case; None where torch is not installed."""
+    if not PYTHONS["torch"].exists():
+        return None
+    given = [[*map(list, (g.x, g.w)), g.strides[0], g.pads[0][0], g.groups] for g in cases]
+    out = subprocess.run([str(PYTHONS["torch"]), str(TORCH), json.dumps(given)], capture_output=True, text=True, check=True).stdout
+    found: list[list[float]] = json.loads(out.splitlines()[-1])
+    return found
+
+
+def table() -> None:
+    """Output, input's and filter's gradient of each case: CPU ms and, behind them, seconds to compile; XLA's in brackets."""
+    print("\nConvolutions: output, input's gradient, filter's gradient: CPU ms (XLA's own), s to compile (XLA's own); then torch's ms")
+    beside = torchs(CASES)
+    if beside is None:
+        print("  torch is not there; make bench-peers installs it")
+    for i, geo in enumerate(CASES):
+        name = f"{'x'.join(map(str, geo.x))}, {'x'.join(map(str, geo.w))} /{geo.strides[0]}"
+        theirs = "" if beside is None else "   torch " + " ".join(f"{ms:.2f}" for ms in beside[i])
+        print(f"{name:<34}{convolution.way(geo):<9}" + "".join(f"{c:>30}" for c in measured(geo)) + theirs, flush=True)
