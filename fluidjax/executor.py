@@ -23,6 +23,7 @@ from .graph.program import Program, default_main_program
 from .graph.variable import Variable
 from .lod_tensor import LoDTensor
 from .lower.uncompiled import run_eagerly
+from .ops import py_functions
 from .ops.fixed import Fixed, shown
 from .ops.threefry import KnownKey
 from .runtime.compile_cache import CACHE
@@ -280,6 +281,11 @@ class Executor:
                 _refuse_lod(compiled.with_lod(result[2]) if numpy else None)
                 buffers.cell.append(result)
                 _keep(buffers, scope, result[1], compiled)
+            elif compiled.may_raise:
+                result = _ended(compiled, compiled.function(kind), args)
+                _refuse_lod(compiled.with_lod(result[2]) if numpy else None)
+                buffers.cell.append(result)
+                _keep(buffers, scope, result[1], compiled)
             else:
                 _advance(compiled, compiled.function(kind), buffers, scope, args, numpy)
         result = buffers.cell[-1]
@@ -292,6 +298,18 @@ class Executor:
 
 def _seed(program: Program, record: _Record) -> int:
     return program.random_seed or record.seed or job_seed() or _PROCESS_SEED
+
+
+def _ended(compiled: Compiled, fn: Any, args: tuple[Any, ...]) -> Any:
+    """The results of a step that calls Python, waited for. Raises what the function raised, with its own traceback."""
+    py_functions.raised()
+    try:
+        return jax.block_until_ready(fn(*args))
+    except Exception:
+        found = py_functions.raised()
+        if found is None:
+            raise
+        raise found from None
 
 
 def _advance(compiled: Compiled, fn: Any, buffers: StateBuffers, scope: Scope, args: tuple[Any, ...], numpy: bool) -> None:

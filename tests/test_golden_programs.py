@@ -31,7 +31,8 @@ UNSHAPED = ("expand_as",)
 pytestmark = [  # ours warn where 1.8.5 does something surprising
     pytest.mark.filterwarnings(f"ignore:{start}") for start in ("set_gradient_clip", "Ftrl", "no gradient is clipped")
 ]
-IGNORED = (set(HINTS) - ROLES) | {"is_test_", "use_global_stats_"}
+NUMBERS = {"forward_callable_id", "backward_callable_id"}  # of Python functions, in the order in which a process made them
+IGNORED = (set(HINTS) - ROLES) | NUMBERS | {"is_test_", "use_global_stats_"}
 
 
 def plain(value: Any) -> Any:

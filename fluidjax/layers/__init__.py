@@ -12,6 +12,7 @@ from .. import core as core
 from ..base.absent import reporter as _reporter
 from . import (
     activation,
+    callbacks,
     control_flow,
     conv,
     elementwise,
@@ -42,6 +43,7 @@ from . import ops as ops
 from . import rnn as rnn  # the module, whose name the function takes below
 from . import utils as utils
 from .activation import *  # noqa: F403
+from .callbacks import *  # noqa: F403
 from .control_flow import *  # noqa: F403
 from .conv import *  # noqa: F403
 from .elementwise import *  # noqa: F403
@@ -69,6 +71,7 @@ from .vision import *  # noqa: F403
 
 __all__: list[str] = []
 __all__ += activation.__all__
+__all__ += callbacks.__all__
 __all__ += control_flow.__all__
 __all__ += conv.__all__
 __all__ += elementwise.__all__

@@ -41,7 +41,6 @@ _GROUPS: tuple[tuple[str, str], ...] = (
         "reads data inside the program, which is not there; feed it, or use fluid.io.DataLoader",
         "create_py_reader_by_data double_buffer load py_reader read_file",
     ),
-    ("runs Python inside the program, which a compiled step cannot; fetch the value instead", "Print py_func"),
     (
         "is not there",
         "add_position_encoding affine_grid center_loss fsp_matrix grid_sampler hash similarity_focus "

@@ -20,6 +20,7 @@ from . import (
     vision,
 )
 from .activation import *  # noqa: F403
+from .callbacks import py_func
 from .control_flow import autoincreased_step_counter
 from .conv import *  # noqa: F403
 from .elementwise import *  # noqa: F403
@@ -43,7 +44,7 @@ from .vision import *  # noqa: F403
 
 __all__ = [
     "autoincreased_step_counter", "chunk_eval", "crf_decoding", "ctc_greedy_decoder", "diag_embed", "im2sequence",
-    "linear_chain_crf", "lod_append", "lod_reset", "mean_iou", "row_conv",
+    "linear_chain_crf", "lod_append", "lod_reset", "mean_iou", "py_func", "row_conv",
 ]  # fmt: skip
 __all__ += activation.__all__
 __all__ += conv.__all__

@@ -87,6 +87,7 @@ class ControlOp:
     blocks write outside, since they may not run.
     divergence: which names differ between ranks after it; by default each rank is taken to run it alone.
     frees: an input slot whose variables are to be forgotten, so naming them there is no use of them.
+    may_raise: running it may raise, so a step with it gives its state away only when it has ended.
 
     How its gradient is written is said by `write_grad`, as of any op (definition.py). A gradient op that holds blocks is a
     control op of its own, declared beside this one.
@@ -96,3 +97,4 @@ class ControlOp:
     carried: Callable[[ProgramDesc, OpDesc], Iterable[str]] = walk.written_outside
     divergence: Callable[[Ranks], None] | None = None
     frees: str | None = None
+    may_raise: bool = False

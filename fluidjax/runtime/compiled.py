@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import EnforceNotMet, FeedError, FetchError, MixesRows, NanInfError, near, note
-from ..ir import text
+from ..ir import text, walk
 from ..ir.desc import ProgramDesc
 from ..lod_tensor import LoDTensor
 from ..lower.divergence import divergent
@@ -27,7 +27,7 @@ from ..lower.uncompiled import is_eager
 from ..ops import ring
 from ..ops.fixed import Fixed
 from ..ops.ragged import Ragged
-from ..ops.registry import traits
+from ..ops.registry import control, traits
 from ..ops.selected import SelectedRows
 from .bucketing import bucketed
 from .compile_cache import CACHE, label, named
@@ -289,7 +289,7 @@ class Compiled:
             name = label(op.type for op in self.step.ops)
             CACHE.mend(name)
             body = named(self._bodies[kind], name)
-            options: dict[str, Any] = {"donate_argnums": () if kind.checked else (0,), "compiler_options": self.options}
+            options: dict[str, Any] = {"donate_argnums": () if kind.checked or self.may_raise else (0,), "compiler_options": self.options}
             if kind.in_turn:
                 self._jitted[kind] = jax.jit(body, out_shardings=self._homes(kind), **options)
             elif isinstance(self.where, Mesh):
@@ -307,6 +307,13 @@ class Compiled:
             Kind.CHECKED: self._checked,
             Kind.CHECKED_TURNS: self._checked_turns,
         }
+
+    @cached_property
+    def may_raise(self) -> bool:
+        """Whether an op of the step, or of a block of it, calls Python, which may raise."""
+        blocks = walk.nested(self.step.desc, [i for op in self.step.ops for i in op.blocks])
+        below = (op for idx in blocks for op in self.step.desc.blocks[idx].ops)
+        return any(control(op.type).may_raise for op in (*self.step.ops, *below))
 
     def _spmd(self, body: Any, kind: Kind, options: Mapping[str, Any]) -> Any:
         """`body` run by every device of the mesh on its part of the feed, at once."""

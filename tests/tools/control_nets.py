@@ -175,7 +175,24 @@ def while_in_while(fluid):
     return layers.mean(layers.square(y))
 
 
-NETS = [cond, cond_nested, cond_stop_gradient, cond_unused_result, case, switch_case, switch, while_array, while_joined,
+def printed(fluid):
+    layers = fluid.layers
+    x = layers.data("x", [4])
+    w = parameter(layers, fluid, "w", [4])
+    return layers.mean(layers.square(layers.Print(x * w, message="the product", summarize=3, print_phase="forward")))
+
+
+def python(fluid):
+    """functions of NumPy, forward and backward"""
+    layers = fluid.layers
+    x = layers.data("x", [4])
+    w = parameter(layers, fluid, "w", [4])
+    out = fluid.default_main_program().current_block().create_var(name="out", shape=[-1, 4], dtype="float32")
+    layers.py_func(lambda h: np.array(h) ** 3, x * w, out, lambda h, d: 3 * np.array(h) ** 2 * np.array(d), out)
+    return layers.mean(out)
+
+
+NETS = [printed, python, cond, cond_nested, cond_stop_gradient, cond_unused_result, case, switch_case, switch, while_array, while_joined,
         while_loop, while_in_cond, cond_in_while, while_in_while]
 FEEDS = {net.__name__: [{"x": X}, {"x": -X}, {"x": X[:, ::-1].copy()}] for net in NETS}
 

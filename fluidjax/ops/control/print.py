@@ -34,6 +34,7 @@ control_op(
     attrs={name: Attr(name, *given) for name, given in _ATTRS.items()},
     doc="Out = In, printed while the step runs.",
     runs=Runs.EFFECT,
+    infer=lambda In, **_: In,
     control=ControlOp(lower=show),
 )
 

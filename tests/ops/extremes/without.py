@@ -14,7 +14,7 @@ from .recorded import recorded
 HEAD = "## Ops without a case\n\nGradient ops are compared with their forward op.\n\n| op types | why |\n| --- | --- |\n"
 WITHOUT: dict[str, str] = {
     "They steer a program or talk to its surroundings, and compute nothing.":
-        "conditional_block conditional_block_infer delete_var feed fetch lod_array_length print read_from_array recurrent "
+        "conditional_block conditional_block_infer delete_var feed fetch lod_array_length print py_func read_from_array recurrent "
         "rnn_memory_helper save select_input tensor_array_to_tensor while write_to_array "
         "select_output fake_init",
     "They move values between the ranks of a job, or to and from parameter servers, as they are; a single process of 1.8.5 "

@@ -1,0 +1,73 @@
+"""Python within a program: printing values, and functions of the user."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..base.loc import located
+from ..errors import FluidTypeError, FluidValueError
+from ..graph.variable import Variable
+from ..layer_helper import LayerHelper
+from ..ops import py_functions
+from ._build import BOOL, FLOATS, INTS, append, variable
+
+
+@located
+def Print(
+    input: Variable, first_n: int = -1, message: str | None = None, summarize: int = 20, print_tensor_name: bool = True,
+    print_tensor_type: bool = True, print_tensor_shape: bool = True, print_tensor_lod: bool = True, print_phase: str = "both",
+) -> Variable:  # fmt: skip
+    """The variable, printed with `message` whenever a step computes it. The other arguments are attributes of the op."""
+    variable(input, "input", "Print", (*FLOATS, *INTS, *BOOL))
+    attrs = {
+        "first_n": first_n, "summarize": summarize, "message": message or "", "print_tensor_name": print_tensor_name,
+        "print_tensor_type": print_tensor_type, "print_tensor_shape": print_tensor_shape, "print_tensor_lod": print_tensor_lod,
+        "print_phase": print_phase.upper(),
+    }  # fmt: skip
+    return append(LayerHelper("print_" + input.name), {"In": input}, {"Out": input.dtype}, attrs, kind="print")
+
+
+def _variables(value: Any, what: str) -> list[Variable]:
+    found = [] if value is None else [value] if isinstance(value, Variable) else value
+    if not isinstance(found, list | tuple) or not all(isinstance(v, Variable) for v in found):
+        raise FluidTypeError(f"py_func's {what} is a variable, or a list or tuple of variables, not {value!r}")
+    return list(found)
+
+
+@located
+def py_func(
+    func: Callable[..., Any], x: Any, out: Any, backward_func: Callable[..., Any] | None = None,
+    skip_vars_in_backward_input: Any = None,
+) -> Any:  # fmt: skip
+    """Write func(*x), a Python function of NumPy arrays that runs with every step, to the variables `out`; returns them.
+
+    out: variables made beforehand, whose shapes and dtypes are those of the results; a first dimension may be -1, that of
+    the first input. backward_func: called with x, out and the gradients of out (None for one that there is not), without
+    skip_vars_in_backward_input; it returns the gradients of x, None for one that is zero. Without it no gradient flows.
+    What a function raises, a run raises, and the scope stays as it was.
+
+    Raises FluidTypeError for what is no function or no variable, FluidValueError for an output without a shape and for
+    skipped variables that are neither in x nor in out.
+    """
+    for what, fn in (("func", func), ("backward_func", backward_func)):
+        if not callable(fn) and not (fn is None and what == "backward_func"):
+            raise FluidTypeError(f"py_func's {what} is a Python function, not {fn!r}")
+    ins, outs, skipped = _variables(x, "x"), _variables(out, "out"), _variables(skip_vars_in_backward_input, "skip_vars_in_backward_input")
+    for v in outs:
+        if not v.shape:
+            raise FluidValueError(f"py_func writes {v.name!r}, which has no shape; make it with the shape that func returns")
+    names = {v.name for v in (*ins, *outs)}
+    for v in skipped:
+        if v.name not in names:
+            raise FluidValueError(f"py_func skips {v.name!r}, which is neither in x nor in out")
+    backward = -1 if backward_func is None else py_functions.add(backward_func)
+    attrs = {
+        "forward_callable_id": py_functions.add(func), "backward_callable_id": backward,
+        "backward_skip_vars": sorted({v.name for v in skipped}) if backward_func is not None else [],
+    }  # fmt: skip
+    LayerHelper("py_func").append_op(type="py_func", inputs={"X": ins}, outputs={"Out": outs}, attrs=attrs)
+    return out
+
+
+__all__ = ["Print", "py_func"]

@@ -1,0 +1,73 @@
+"""Python functions that a program calls: what py_func's ops name by numbers, which no file holds."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import EnforceNotMet
+
+_functions: list[Callable[..., Any]] = []
+_raised: list[BaseException] = []
+
+
+def add(function: Callable[..., Any]) -> int:
+    """The number by which ops of this process name a function."""
+    _functions.append(function)
+    return len(_functions) - 1
+
+
+def function(number: int, place: str) -> Callable[..., Any]:
+    """The function of a number. Raises EnforceNotMet in a process that has not made it."""
+    if not 0 <= number < len(_functions):
+        raise EnforceNotMet(
+            f"op 'py_func'{place} calls a Python function that this process has not made, since files of programs hold none; build "
+            "the program by layers.py_func here"
+        )
+    return _functions[number]
+
+
+def count() -> int:
+    """How many functions there are."""
+    return len(_functions)
+
+
+def raised() -> BaseException | None:
+    """What a function has raised since this was asked last."""
+    found = _raised[-1] if _raised else None
+    _raised.clear()
+    return found
+
+
+def called(number: int, place: str, given: Sequence[Any], outs: Sequence[tuple[str, tuple[int, ...], np.dtype]]) -> list[np.ndarray]:
+    """What function `number` returns for these arguments, as arrays of what is declared; an output without name is dropped.
+
+    outs: name, shape and dtype of each, the name empty for one that nobody wants. Whatever is raised is also kept for
+    :func:`raised`: EnforceNotMet for results of another number, shape or dtype, else what the function raised.
+    """
+    try:
+        fn = function(number, place)
+        result = fn(*given) if inspect.signature(fn).parameters else fn()
+        results = list(result) if isinstance(result, list | tuple) else [result]
+        if outs and len(results) != len(outs):
+            raise EnforceNotMet(f"the function of op 'py_func'{place} returns {len(results)} values, but the op has {len(outs)} outputs")
+        return [_declared(v, out, place) for v, out in zip(results, outs, strict=False) if out[0]]
+    except BaseException as exc:
+        _raised.append(exc)
+        raise
+
+
+def _declared(value: Any, out: tuple[str, tuple[int, ...], np.dtype], place: str) -> np.ndarray:
+    name, shape, dtype = out
+    if value is None and "@GRAD" in name:
+        return np.zeros(shape, dtype)
+    array = np.asarray(value)
+    if array.shape != shape or array.dtype != dtype:
+        raise EnforceNotMet(
+            f"the function of op 'py_func'{place} returns {array.dtype} of shape {list(array.shape)} for {name!r}, which is declared as "
+            f"{dtype} of shape {list(shape)}"
+        )
+    return array
