@@ -48,6 +48,12 @@ def one_hot_depth(op: OpDesc, find: Find) -> Found:
     return (int(op.attrs.get("depth", -1)) if bounded else -1), None
 
 
+def depth_variable(op: OpDesc) -> str:
+    """The variable that holds one_hot's depth, unless values out of range are allowed."""
+    names = op.input("depth_tensor")
+    return names[0] if names and not op.attrs.get("allow_out_of_range") else ""
+
+
 def places(op: OpDesc, find: Find) -> Found:
     """Index [..., k] of gather_nd: bounded where all of the k dimensions are of one size."""
     x, index = find(op.input("X")[0]), find(op.input("Index")[0])

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..base.dtypes import name_of, numpy_dtype
 from ..errors import ShapeError
-from .bounds import one_hot_depth, table_height
+from .bounds import depth_variable, one_hot_depth, table_height
 from .concrete import integers
 from .index import narrow, put, take
 from .infer import Spec
@@ -99,7 +99,7 @@ def _one_hot_last_spec(X: Spec, depth_tensor: Spec | None, **attrs: Any) -> Spec
 
 
 @op(
-    outs="Out", infer=_one_hot_last_spec, rows=row_wise("X"), bounds=Bounds("X", "index", one_hot_depth),
+    outs="Out", infer=_one_hot_last_spec, rows=row_wise("X"), bounds=Bounds("X", "index", one_hot_depth, depth_variable),
     sizes=sizes_from("depth_tensor"),
 )
 def one_hot(X: Array, depth_tensor: Array | None, *, depth: int = -1, dtype: int = 5, allow_out_of_range: bool = False):
@@ -108,7 +108,7 @@ def one_hot(X: Array, depth_tensor: Array | None, *, depth: int = -1, dtype: int
 
 
 @op(
-    outs="Out", infer=_one_hot_spec, rows=row_wise("X"), bounds=Bounds("X", "index", one_hot_depth),
+    outs="Out", infer=_one_hot_spec, rows=row_wise("X"), bounds=Bounds("X", "index", one_hot_depth, depth_variable),
     sizes=sizes_from("depth_tensor"),
 )
 def one_hot_v2(

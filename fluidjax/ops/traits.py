@@ -205,12 +205,14 @@ class Bounds:
     """Integers in `slot`, called `what` in messages, must be >= 0 and below what `high` says, or be the one exception.
 
     high: from the op and a look-up of variables the bound (not positive: none is known) and the exception or None. An
-    op that says nothing takes any value; FREE says so of one whose slots look like indices.
+    op that says nothing takes any value; FREE says so of one whose slots look like indices. told_by: from the op the name of
+    a variable that holds the bound, or "".
     """
 
     slot: str
     what: str
     high: High
+    told_by: Callable[[OpDesc], str] = lambda op: ""
 
 
 FREE = Bounds("", "", lambda op, find: (-1, None))

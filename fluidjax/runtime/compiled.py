@@ -31,7 +31,7 @@ from ..ops.registry import control, traits
 from ..ops.selected import SelectedRows
 from .bucketing import bucketed
 from .compile_cache import CACHE, label, named
-from .feeding import FeedRule, declared, ranges, rule_for, unknown_feed
+from .feeding import FeedRule, Range, declared, ranges, rule_for, told_bounds, unknown_feed
 from .nan_check import Finite
 from .placement import OWN, REPLICATED, STACKED, Mesh, OneDevice, PerRank, Placement, per_rank
 from .recompiles import Recompiles
@@ -84,6 +84,7 @@ class Compiled:
         self.fetches = fetches
         self._check_fetches(desc)
         self.rules = self._rules(desc)
+        self._told_bounds = [t for t in told_bounds(desc, self.step.ops) if t[0] in self.rules and t[1] in self.rules]
         self.written = tuple(dict.fromkeys((*self.step.writes,)))
         self.creates = any(n not in self.step.reads for n in self.written)
         self.initialises = self.creates and not self.step.reads and not self.rules
@@ -131,6 +132,9 @@ class Compiled:
             name = next(n for n in rules if n not in values)
             given = f"; fed are {', '.join(map(repr, feed))}" if feed else ""
             raise FeedError(f"{name!r} must be fed{self.step.reader_of(name)}{given}")
+        for name, bound, what in self._told_bounds:
+            if isinstance(values[bound], Fixed) and isinstance(values[name], np.ndarray):
+                Range(0, int(values[bound].array.reshape(-1)[0]), None, what).check(name, values[name])
         return values
 
     def packed(self, values: Any) -> Any:

@@ -20,7 +20,6 @@ Built = tuple[fluid.Program, list[Any]]
 
 # Feeds that 1.8.5 takes and we refuse, or the other way round, and why.
 DIFFERS = {
-    ("one_hot_of_a_depth", 4): "an id beyond a fed depth has no 1 here, as with allow_out_of_range; 1.8.5 refuses it",
     ("split_at_an_axis", 2): "axis -1, which 1.8.5 dies of, is the last one here",
     ("top_k_of_a_number", 4): "more than there are: 1.8.5 never comes back, we refuse",
     ("top_k_of_a_number", 5): "a negative number: 1.8.5 never comes back, we refuse",
