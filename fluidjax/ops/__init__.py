@@ -8,8 +8,11 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
+from ..base.collector import paused
+
 LAST = "grad"  # it ties ops of several families together
 OPS_MODULES = (*sorted({m.name for m in pkgutil.iter_modules(__path__)} - {LAST}), LAST)
 
-for _name in OPS_MODULES:
-    importlib.import_module(f"{__name__}.{_name}")
+with paused():  # a third of the import was the collector, looking through what JAX has made
+    for _name in OPS_MODULES:
+        importlib.import_module(f"{__name__}.{_name}")
