@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -13,7 +12,6 @@ import jax
 import numpy as np
 
 from .base.flags import flag
-from .base.interrupts import uninterrupted
 from .dist.jobs.process import current_job, served
 from .dist.jobs.seed import job_seed
 from .dist.spmd.runnable import Alone, MakesRunnable, Ranks, Runnable, single
@@ -22,19 +20,21 @@ from .graph.fetches import fetch_names
 from .graph.program import Program, default_main_program
 from .graph.variable import Variable
 from .lod_tensor import LoDTensor
-from .lower.uncompiled import run_eagerly
-from .ops import py_functions
 from .ops.fixed import Fixed, shown
-from .ops.threefry import KnownKey
+from .runtime.building import tracing
+from .runtime.calling import advance, initialise, keep, refuse_lod_of
+from .runtime.compilations import Compilation
 from .runtime.compile_cache import CACHE
-from .runtime.compiled import Compiled, Kind
+from .runtime.compiled import Compiled
 from .runtime.feeding import explained
-from .runtime.fetching import refuse_lod, to_numpy, to_tensor
+from .runtime.fetching import to_numpy, to_tensor
+from .runtime.kind import Kind
 from .runtime.place import Place, as_place
-from .runtime.placement import OneDevice, owned
+from .runtime.placement import OneDevice
+from .runtime.raising import ended
 from .runtime.recompiles import Recompiles
 from .runtime.scope import Scope, global_scope
-from .runtime.state_buffers import StateBuffers
+from .runtime.tiers import in_tiers
 
 _PROCESS_SEED = int.from_bytes(os.urandom(4), "little")  # for programs whose random_seed is 0
 
@@ -118,6 +118,8 @@ class Executor:
             for reader in program.info.readers:
                 feed.update(reader.next_feed())
         values = ranks.split(feed or {}, compiled.check_feed)
+        if compiled.tiers is not None:
+            compiled = compiled.tiers.at(self._record(program).runs, values, this.iterations)
         if not compiled.in_force(scope):
             ranks.prepare(scope)
         if not (return_numpy and compiled.fetches):
@@ -156,12 +158,14 @@ class Executor:
         compiled = self._compile(program, fetch_names(fetch_list), ranks)
         stacked, count = _stack(compiled, feeds)
         ranks.check_steps(stacked)
+        first = {n: v if isinstance(v, Fixed) else v[0] for n, v in stacked.items()}
+        if compiled.tiers is not None:
+            compiled = compiled.tiers.at(self._record(program).runs, first, count)
         if not compiled.in_force(scope):
             ranks.prepare(scope)
         try:
             fetched = self._execute(compiled, program, scope, stacked, count)
         except Exception as error:
-            first = {n: v if isinstance(v, Fixed) else v[0] for n, v in stacked.items()}
             raise explained(error, compiled.rules, first)  # noqa: B904 - as above
         return _shown(compiled, fetched, return_numpy)
 
@@ -169,7 +173,12 @@ class Executor:
         """The steps that this executor has compiled of a program as it stands, one for each fetch list."""
         this = self._runnable(program)
         steps = self._record(this.program).steps.get(this.ranks or self._alone)
-        return [] if steps is None else [c for (version, _), c in steps.compiled.items() if version == this.program.version]
+        found = () if steps is None else [c for (version, _), c in steps.compiled.items() if version == this.program.version]
+        return [c if c.tiers is None else c.tiers.current for c in found]
+
+    def compilations(self, program: Program | Runnable | MakesRunnable | None = None) -> list[Compilation]:
+        """What was compiled of a program as it stands: for what feeds and fetches, how hard XLA tried, how long it took."""
+        return [made for step in self.compiled_steps(program) for made in step.compilations]
 
     def random_state(self, program: Program) -> tuple[int, int]:
         """The seed that a program's random numbers depend on, and the number of steps it has taken: the whole random state."""
@@ -245,7 +254,7 @@ class Executor:
             for key in [k for k in steps.compiled if k[0] != program.version]:
                 del steps.compiled[key]
             small = program.info.memory_optimized or ranks.memory_optimized
-            found = Compiled(ranks.desc(program), fetches, ranks.where, steps.recompiles, small, ranks.sharded(program))
+            found = in_tiers(Compiled(ranks.desc(program), fetches, ranks.where, steps.recompiles, small, ranks.sharded(program)))
             steps.compiled[program.version, fetches] = found
         return found
 
@@ -265,11 +274,11 @@ class Executor:
             seed, step = _seed(program, record), record.runs
             if compiled.initialises and program.random_seed:
                 step = 0  # a seeded startup program starts afresh whenever it is run: the same parameters again
-        device = compiled.where.device
+        device = compiled.where.device if self._elsewhere or compiled.where.device.platform != self._device.platform else None
         kind = Kind.MANY if count else Kind.TURNS if isinstance(feed, tuple) else Kind.ONE
-        with _context(device if self._elsewhere or device.platform != self._device.platform else None):
+        with tracing(device):
             if compiled.eager and not count and not flag("FLAGS_check_nan_inf"):
-                fetched = _initialise(compiled, scope, seed, step)
+                fetched = initialise(compiled, scope, seed, step)
                 record.runs = step + 1 if compiled.random else record.runs
                 return fetched
             buffers = compiled.bind(scope)
@@ -277,101 +286,28 @@ class Executor:
             if flag("FLAGS_check_nan_inf") and not count:
                 kind = Kind.CHECKED_TURNS if kind is Kind.TURNS else Kind.CHECKED
                 result = compiled.function(kind)(*args)
-                compiled.refuse_nan(kind, result[3])
-                _refuse_lod(compiled.with_lod(result[2]) if numpy else None)
+                compiled.finite[kind].refuse(result[3])
+                refuse_lod_of(compiled.with_lod(result[2]) if numpy else None)
                 buffers.cell.append(result)
-                _keep(buffers, scope, result[1], compiled)
+                keep(buffers, scope, result[1], compiled)
             elif compiled.may_raise:
-                result = _ended(compiled, compiled.function(kind), args)
-                _refuse_lod(compiled.with_lod(result[2]) if numpy else None)
+                result = ended(compiled.function(kind), args)
+                refuse_lod_of(compiled.with_lod(result[2]) if numpy else None)
                 buffers.cell.append(result)
-                _keep(buffers, scope, result[1], compiled)
+                keep(buffers, scope, result[1], compiled)
             else:
-                _advance(compiled, compiled.function(kind), buffers, scope, args, numpy)
+                advance(compiled, kind, buffers, scope, args, numpy)
         result = buffers.cell[-1]
         del buffers.cell[:-1]
         compiled.where.launched(result[0])
-        if compiled.random:
-            record.runs = step + (count or 1)
+        record.runs = (step if compiled.random else record.runs) + (count or 1)
+        if compiled.tiers is not None:
+            compiled.tiers.took(kind, feed, record.runs, device)
         return result[2]
 
 
 def _seed(program: Program, record: _Record) -> int:
     return program.random_seed or record.seed or job_seed() or _PROCESS_SEED
-
-
-def _ended(compiled: Compiled, fn: Any, args: tuple[Any, ...]) -> Any:
-    """The results of a step that calls Python, waited for. Raises what the function raised, with its own traceback."""
-    py_functions.raised()
-    try:
-        return jax.block_until_ready(fn(*args))
-    except Exception:
-        found = py_functions.raised()
-        if found is None:
-            raise
-        raise found from None
-
-
-def _advance(compiled: Compiled, fn: Any, buffers: StateBuffers, scope: Scope, args: tuple[Any, ...], numpy: bool) -> None:
-    """Call the donating step so that its result is kept even if Ctrl-C arrives during the call.
-
-    list.extend appends the result before the interpreter looks for signals, and the call itself runs in C once it is
-    compiled. A first call is compiled beforehand (Ctrl-C stops that at no loss) and then run with SIGINT held back, as
-    is a call that creates variables.
-    """
-    signature = compiled.signature(fn, args[2])
-    if signature in compiled.ready and not compiled.creates:
-        if numpy:
-            _refuse_lod(compiled.ready[signature])
-        buffers.cell.extend(map(fn, *((a,) for a in args)))
-        if not buffers.in_force:
-            _keep(buffers, scope, {}, compiled)
-        return
-    lowered = fn.lower(*args)
-    ragged = compiled.with_lod(lowered.out_info[2])
-    if numpy:
-        _refuse_lod(ragged)
-    lowered.compile()
-    with uninterrupted():
-        buffers.cell.extend(map(fn, *((a,) for a in args)))
-        _keep(buffers, scope, buffers.cell[-1][1], compiled)
-    compiled.ready[signature] = ragged
-
-
-def _initialise(compiled: Compiled, scope: Scope, seed: int, step: int) -> list[Any]:
-    """Run a startup program op by op, and store what it makes; returns the fetches."""
-    made, fetched = run_eagerly(compiled.step, KnownKey.of(seed).fold_in(step))
-    values = owned([*made.values(), *fetched], compiled.where.device)
-    with uninterrupted():
-        _store(scope, compiled, zip(made, values, strict=False))
-    return values[len(made) :]
-
-
-def _refuse_lod(name: str | None) -> None:
-    if name is not None:
-        raise refuse_lod(name)
-
-
-def _keep(buffers: StateBuffers, scope: Scope, created: Mapping[str, Any], compiled: Compiled) -> None:
-    """The buffers and newly created variables become what the scope shows."""
-    if not buffers.in_force:
-        buffers.adopt()
-    _store(scope, compiled, created.items())
-
-
-def _store(scope: Scope, compiled: Compiled, created: Iterable[tuple[str, Any]]) -> None:
-    for name, value in created:
-        (scope.find_var(name) or scope.var(name)).value = compiled.keep(name, value)
-
-
-@contextlib.contextmanager
-def _context(device: Any) -> Iterator[None]:
-    with jax.enable_x64(True):
-        if device is None:
-            yield
-        else:
-            with jax.default_device(device):
-                yield
 
 
 def _shown(compiled: Compiled, fetched: list[Any], return_numpy: bool) -> list[Any]:

@@ -25,7 +25,7 @@ class Random:
     """The random state of a program in an executor.
 
     program_seed: the program's random_seed; seed: the one in force (drawn for the process where random_seed is 0); runs:
-    how many runs drew numbers.
+    how many steps the program has taken.
     """
 
     program_seed: int

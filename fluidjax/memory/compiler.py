@@ -10,7 +10,8 @@ import jax
 
 from ..errors import UnsupportedError
 from ..ir.desc import ProgramDesc
-from ..runtime.compiled import MEMORY_OPTIMIZED, Compiled
+from ..runtime.compiled import Compiled
+from ..runtime.effort import MEMORY_OPTIMIZED
 from ..runtime.placement import OneDevice
 from ..runtime.recompiles import Recompiles
 from .sizes import Arguments

@@ -88,3 +88,9 @@ class StepTensor(LoDTensor):
 def true_rows(value: Ragged) -> np.ndarray:
     """The rows without padding, on the host, a copy."""
     return np.array(value.rows)[: int(value.count)].copy()
+
+
+def form_of(values: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Which fed values have a LoD, of how many levels, and which have the same; () if none has."""
+    found: dict[Any, int] = {}
+    return tuple([(n, found.setdefault(v.offsets, len(found)), len(v.offsets)) for n, v in values.items() if isinstance(v, LoDTensor)])

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from enum import Enum
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -14,10 +13,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..errors import EnforceNotMet, FeedError, FetchError, MixesRows, NanInfError, near, note
-from ..ir import text, walk
+from ..errors import EnforceNotMet, FeedError, FetchError, MixesRows, near, note
 from ..ir.desc import ProgramDesc
-from ..lod_tensor import LoDTensor
 from ..lower.divergence import divergent
 from ..lower.lockstep import AXIS, lockstep
 from ..lower.read_only import is_read_only
@@ -27,40 +24,22 @@ from ..lower.uncompiled import is_eager
 from ..ops import ring
 from ..ops.fixed import Fixed
 from ..ops.ragged import Ragged
-from ..ops.registry import control, traits
 from ..ops.selected import SelectedRows
-from .bucketing import bucketed
+from .bucketing import bucketed, form_of
+from .compilations import Compilation
 from .compile_cache import CACHE, label, named
-from .feeding import FeedRule, Range, declared, ranges, rule_for, told_bounds, unknown_feed
+from .effort import MEMORY_OPTIMIZED, OPTIMISED, Effort
+from .feeding import FeedRule, Range, fixed, ranges, rule_for, told_bounds, unknown_feed
+from .kind import Kind
 from .nan_check import Finite
 from .placement import OWN, REPLICATED, STACKED, Mesh, OneDevice, PerRank, Placement, per_rank
+from .raising import may_raise
 from .recompiles import Recompiles
 from .scope import Scope, ScopeVar
 from .shard_layout import ShardedValue, ShardLayout, arrays_of, dealt
 from .state_buffers import SMALL, StateBuffers, StateLayout, all_rows, held_by_mesh, identical, plan
-
-# What makes XLA order a step for the least memory; it has the choice on the CPU alone.
-MEMORY_OPTIMIZED = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
-
-
-class Kind(Enum):
-    """What a call runs: one step; many, scanned over fed values with one more leading dimension; the ranks in turn, each
-    with its own feed. Checked ones also report which outputs are finite.
-    """
-
-    ONE = "one"
-    MANY = "many"
-    TURNS = "turns"
-    CHECKED = "checked"
-    CHECKED_TURNS = "checked turns"
-
-    @property
-    def checked(self) -> bool:
-        return self in (Kind.CHECKED, Kind.CHECKED_TURNS)
-
-    @property
-    def in_turn(self) -> bool:
-        return self in (Kind.TURNS, Kind.CHECKED_TURNS)
+from .state_shapes import fits
+from .work import LEAST_BATCH, products_seconds
 
 
 class Compiled:
@@ -76,8 +55,8 @@ class Compiled:
         self.made = {n: p for n, p in sharded.items() if n not in self.sharded and set(arrays_of([p])) == {n} and n in self.step.writes}
         self._holders = {n: math.prod(desc.blocks[0].vars[n].shape or ()) for n in arrays_of(self.sharded.values())}
         self.where = where
-        self.options = MEMORY_OPTIMIZED if memory_optimized and where.device.platform == "cpu" else None
-        self.own: frozenset[str] = frozenset()  # of these variables every rank has its own value
+        self.memory_optimized = memory_optimized
+        self.compilations: list[Compilation] = []
         self.recompiles = recompiles
         self.fixed: frozenset[str] = frozenset()
         self._take_sizes()
@@ -88,20 +67,42 @@ class Compiled:
         self.written = tuple(dict.fromkeys((*self.step.writes,)))
         self.creates = any(n not in self.step.reads for n in self.written)
         self.initialises = self.creates and not self.step.reads and not self.rules
-        self.random = self.step.random
+        self.random, self.may_raise = self.step.random, may_raise(self.step)
         self.eager = type(where) is OneDevice and not sharded and is_eager(self.step)  # it runs op by op, and is never compiled
-        self.ready: dict[Any, str | None] = {}  # signatures that are compiled, and a fetch that has a LoD there
         self._exact: set[Any] = set()  # forms of ragged feeds that some op must see without padding
-        self.buffers: StateBuffers | None = None
         self._looks = isinstance(where, OneDevice) and where.count == 1 and is_read_only(self.step)
-        self._copied: list[Any] = []  # what the values of buffers beside others depend on
         self.shared = isinstance(where, Mesh) and where.shared  # with other processes
-        self.agreed: set[Any] = set()  # signatures of feeds that these have compared
-        self._layouts: tuple[StateLayout, StateLayout] | None = None
+        self._begin(OPTIMISED)
+        self.persistable_fetches = tuple(i for i, n in enumerate(fetches) if (v := desc.blocks[0].vars.get(n)) and v.persistable)
+
+    def _begin(self, effort: Effort) -> None:
+        self.effort = effort
+        self.tiers: Any = None  # Tiers: what this is the quick executable of
+        self.ready: dict[Any, str | None] = {}  # signatures that are compiled, and a fetch that has a LoD there
+        self.called: set[Any] = set()  # those of them that were called, so that a further call runs in C
+        self.buffers: StateBuffers | None = None
+        self.own: frozenset[str] = frozenset()  # of these variables every rank has its own value
+        self._copied: list[Any] = []  # what the values of buffers beside others depend on
+        self.agreed: set[Any] = set()  # signatures of feeds that the processes have compared
+        self.layouts: tuple[StateLayout, StateLayout] | None = None
         self._fresh: Any = None  # the types that the layouts were planned for
         self._jitted: dict[Kind, Any] = {}
-        self._finite: dict[Kind, Finite] = {}
-        self.persistable_fetches = tuple(i for i, n in enumerate(fetches) if (v := desc.blocks[0].vars.get(n)) and v.persistable)
+        self.finite: dict[Kind, Finite] = {}
+
+    def again(self, effort: Effort) -> Compiled:
+        """The same step, for the same feeds and fetches, compiled otherwise; state of the same types as this one's is planned."""
+        other = copy.copy(self)
+        other._begin(effort)
+        if self.layouts is not None:
+            other.own, other._fresh = self.own, self._fresh
+            other._plan(self.shapes)
+        return other
+
+    @property
+    def options(self) -> dict[str, Any] | None:
+        """What XLA is told for this step."""
+        wanted = {**self.effort.options(), **(MEMORY_OPTIMIZED if self.memory_optimized else {})}
+        return wanted if wanted and self.where.device.platform == "cpu" else None
 
     def _check_fetches(self, desc: ProgramDesc) -> None:
         for name in self.fetches:
@@ -143,14 +144,14 @@ class Compiled:
             return tuple(map(self.packed, values))
         if self.step.exact:  # which was found after these values were checked
             values = {n: fixed(v) if n in self.fixed and not isinstance(v, Fixed) else v for n, v in values.items()}
-        form = _form(values)
+        form = form_of(values)
         return bucketed(values, exact=form in self._exact) if form else values
 
     def remember(self, values: Any, reason: MixesRows) -> bool:
         """Have such feeds run on exact sizes from now on. False if they do already, and no feed says the sizes."""
         if isinstance(values, tuple):
             return any([self.remember(one, reason) for one in values])
-        form = _form(values)
+        form = form_of(values)
         if not form or form in self._exact:
             return self._choose(reason)
         self._exact.add(form)
@@ -189,41 +190,32 @@ class Compiled:
         if held and buffers is not None and identical(held, self._copied):
             return buffers
         values, fresh = self._collect(scope, keep=bool(held))
-        layouts = self._layouts
+        layouts = self.layouts
         if layouts is None or fresh != self._fresh:
             self._fresh = fresh
             own = {n for n, v in values.items() if n in self._holders or isinstance(v, PerRank)}
-            shapes = {n: jax.ShapeDtypeStruct(v.shape[1:], v.dtype) if n in own else v for n, v in values.items()}
+            shapes = {n: jax.ShapeDtypeStruct(v.shape[1:] if n in own else v.shape, v.dtype) for n, v in values.items()}
             layouts = self._plan(shapes)
             self._jitted.clear()
             self.ready.clear()
+            self.called.clear()
         buffers = StateBuffers(scope, layouts, values, self.where, self.sharded, beside=bool(held))
         self.buffers, self._copied = buffers, held
         return buffers
 
     def _plan(self, shapes: Mapping[str, Any]) -> tuple[StateLayout, StateLayout]:
         """Decide how state of these shapes and dtypes travels: what the step writes, and what it only reads."""
-        mutable = {n: shapes[n] for n in self.written if n in shapes}
+        self.shapes, mutable = shapes, {n: shapes[n] for n in self.written if n in shapes}
         constant = {n: v for n, v in shapes.items() if n not in mutable}
-        self._layouts = plan(mutable, self.own), plan(constant, self.own)
-        return self._layouts
+        busy = products_seconds(self.step, LEAST_BATCH) if self.effort.packs else math.inf
+        self.layouts = made = plan(mutable, self.own, busy), plan(constant, self.own, busy)
+        return made
 
     def lower(self, state: Mapping[str, jax.ShapeDtypeStruct], feed: Mapping[str, jax.ShapeDtypeStruct]) -> jax.stages.Lowered:
         """The step on one device, traced for values of these types: nothing is bound, compiled or run."""
         groups = [layout.types(state) for layout in self._plan(state)]
         with jax.enable_x64(True), jax.default_device(self.where.device):
             return self.function().lower(*groups, dict(feed), 0, 0)
-
-    @cached_property
-    def _counters(self) -> set[str]:
-        """State of any shape, because the ops that count there check its size: Paddle fills auc's otherwise than it declares."""
-        return {n for op in self.step.desc.blocks[0].ops for slot in traits(op.type).counters for n in op.input(slot)}
-
-    @cached_property
-    def _reshaped(self) -> set[str]:
-        """State that an op brings into another shape in place: it is declared in the last one, and begins in the first."""
-        moved = ((op, traits(op.type).carries) for op in self.step.desc.blocks[0].ops)
-        return {n for op, slot in moved if slot for n in op.input(slot) if n in op.writes}
 
     def _collect(self, scope: Scope, keep: bool = False) -> tuple[dict[str, Any], Any]:
         """Values of what the step reads, out of other buffers (keep: these go on); and their types, which the layout depends on."""
@@ -237,7 +229,7 @@ class Compiled:
                 raise EnforceNotMet(f"variable {name!r} is not initialised; run the startup program first")
             value = value if isinstance(value, jax.Array | ShardedValue) else np.asarray(value)
             shape = self.sharded[name].shape if name in self.sharded else self.step.desc.blocks[0].vars[name].shape
-            if not (declared(shape, value.shape) or name in self._counters or self._may_reshape(name, shape, value.shape)):
+            if not fits(self.step, name, shape, value.shape):
                 raise EnforceNotMet(
                     f"variable {name!r} holds a value of shape {list(value.shape)} in the scope, but the program declares {list(shape)}"
                 )
@@ -249,9 +241,6 @@ class Compiled:
         kept.update(self._dealt({n: values.pop(n) for n in self.sharded}))
         self.own = divergent(self.step, [*kept, *self.made])
         return {**values, **kept}, (types, self.own)
-
-    def _may_reshape(self, name: str, shape: Any, found: tuple[int, ...]) -> bool:
-        return name in self._reshaped and math.prod(shape) == math.prod(found)
 
     def _parts(self, var: ScopeVar) -> ShardedValue | None:
         """The variable as it lies on this mesh already, if it does."""
@@ -304,25 +293,12 @@ class Compiled:
 
     @property
     def _bodies(self) -> Mapping[Kind, Any]:
-        return {
-            Kind.ONE: self._one,
-            Kind.MANY: self._many,
-            Kind.TURNS: self._turns,
-            Kind.CHECKED: self._checked,
-            Kind.CHECKED_TURNS: self._checked_turns,
-        }
-
-    @cached_property
-    def may_raise(self) -> bool:
-        """Whether an op of the step, or of a block of it, calls Python, which may raise."""
-        blocks = walk.nested(self.step.desc, [i for op in self.step.ops for i in op.blocks])
-        below = (op for idx in blocks for op in self.step.desc.blocks[idx].ops)
-        return any(control(op.type).may_raise for op in (*self.step.ops, *below))
+        return dict(zip(Kind, (self._one, self._many, self._turns, self._checked, self._checked_turns), strict=True))
 
     def _spmd(self, body: Any, kind: Kind, options: Mapping[str, Any]) -> Any:
         """`body` run by every device of the mesh on its part of the feed, at once."""
-        assert self._layouts is not None and isinstance(self.where, Mesh)
-        mutable, constant = ([OWN if own else REPLICATED for own in layout.own] for layout in self._layouts)
+        assert self.layouts is not None and isinstance(self.where, Mesh)
+        mutable, constant = ([OWN if own else REPLICATED for own in layout.own] for layout in self.layouts)
         batch = STACKED if kind is Kind.MANY else OWN
         extra = {n: OWN if n in self.own else REPLICATED for n in self._created()}
         finite = (OWN,) if kind is Kind.CHECKED else ()
@@ -339,14 +315,14 @@ class Compiled:
         """Where the results of a step of ranks in turn belong: the state where it was."""
         if not isinstance(self.where, Mesh):
             return None
-        assert self._layouts is not None
-        homes = [self.where.sharding(OWN if own else REPLICATED) for own in self._layouts[0].own]
+        assert self.layouts is not None
+        homes = [self.where.sharding(OWN if own else REPLICATED) for own in self.layouts[0].own]
         return (homes, None, None, None) if kind.checked else (homes, None, None)
 
     def _created(self) -> list[str]:
         """Variables that the step writes and that the layouts do not hold."""
-        assert self._layouts is not None
-        known = {*self._layouts[0].singles, *(n for p in self._layouts[0].packs for n in p.names)}
+        assert self.layouts is not None
+        known = {*self.layouts[0].singles, *(n for p in self.layouts[0].packs for n in p.names)}
         return [n for n in self.written if n not in known]
 
     @staticmethod
@@ -363,12 +339,12 @@ class Compiled:
         return next((n for n, v in zip(self.fetches, fetched, strict=True) if isinstance(v, Ragged) and not v.bare), None)
 
     def _state(self, mutable: Any, constant: Any, row: int = 0) -> dict[str, Any]:
-        assert self._layouts is not None
-        return {**self._layouts[0].unpack(mutable, row), **self._layouts[1].unpack(constant, row)}
+        assert self.layouts is not None
+        return {**self.layouts[0].unpack(mutable, row), **self.layouts[1].unpack(constant, row)}
 
     def _split(self, state: Mapping[str, Any], constant: Any) -> tuple[list[Any], dict[str, Any]]:
         """The mutable group as it travels on, and the variables that the step made for the first time."""
-        assert self._layouts is not None
+        assert self.layouts is not None
         taken = {id(v) for v in jax.tree.leaves(constant)}
         own: dict[str, Any] = {}
         for name in self.written:
@@ -377,7 +353,7 @@ class Compiled:
                 own[name] = jnp.copy(state[name]) if id(state[name]) in taken else state[name]
                 taken.add(id(state[name]))
         extra = {n: own[n][None] if n in self.own else own[n] for n in self._created() if n in own}
-        return self._layouts[0].pack(own), extra
+        return self.layouts[0].pack(own), extra
 
     def _key(self, seed: Any, step: Any) -> Any:
         return jax.random.fold_in(jax.random.key(seed), step) if self.random else None
@@ -405,44 +381,24 @@ class Compiled:
         return arrays, jax.tree.map(lambda v: v[-1], extra), fetched
 
     def _checked(self, mutable: Any, constant: Any, feed: Any, seed: Any, step: Any, rank: Any = None) -> Any:
-        finite = self._finite[Kind.CHECKED] = Finite(self.step.ops)
+        finite = self.finite[Kind.CHECKED] = Finite(self.step.ops)
         state, fetched = self.step(self._state(mutable, constant), feed, self._key(seed, step), finite.watch, rank)
         flags = finite.flags if rank is None else [f[None] for f in finite.flags]
         return *self._split(state, constant), self._fetched(fetched), flags
 
     def _turns(self, mutable: Any, constant: Any, feeds: Any, seed: Any, step: Any, watch: Any = None) -> Any:
-        assert self._layouts is not None
+        assert self.layouts is not None
         states = [self._state(mutable, constant, rank) for rank in range(len(feeds))]
         results = lockstep(self.step, states, feeds, self._key(seed, step), watch)
         named = ((n if isinstance(v, Fixed) else f"{n} of rank {r}", v) for r, feed in enumerate(feeds) for n, v in feed.items())
         self.recompiles.add(dict(named))
         left = [self._split(state, constant) for state, _ in results]
         extra = {n: jnp.concatenate([e[n] for _, e in left]) if n in self.own else v for n, v in left[0][1].items()}
-        return self._layouts[0].stack([arrays for arrays, _ in left]), extra, [self._fetched(f) for _, f in results]
+        return self.layouts[0].stack([arrays for arrays, _ in left]), extra, [self._fetched(f) for _, f in results]
 
     def _checked_turns(self, mutable: Any, constant: Any, feeds: Any, seed: Any, step: Any) -> Any:
-        finite = self._finite[Kind.CHECKED_TURNS] = Finite(self.step.ops)
+        finite = self.finite[Kind.CHECKED_TURNS] = Finite(self.step.ops)
         return *self._turns(mutable, constant, feeds, seed, step, finite.watch), finite.flags
-
-    def refuse_nan(self, kind: Kind, flags: Sequence[Any]) -> None:
-        """Raises NanInfError for the first output that is not finite, of a step of this kind."""
-        for (op, name), good in zip(self._finite[kind].watched, flags, strict=True):
-            if not all(np.all(s.data) for s in good.addressable_shards):
-                place = f" ({op.loc})" if op.loc else ""
-                raise NanInfError(f"op '{op.type}'{place} wrote NaN or infinity to {name!r}: {text.op_text(op)}")
 
 
 _FORMED = frozenset({Ragged, Fixed})  # kinds of values of which a compiled step is particular to more than the shape
-
-
-def fixed(value: Any) -> Any:
-    """A fed value as a constant of the compilation; a ragged one as it is."""
-    if isinstance(value, LoDTensor):
-        return value
-    return Fixed(value)
-
-
-def _form(values: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Which fed values have a LoD, of how many levels, and which have the same; () if none has."""
-    found: dict[Any, int] = {}
-    return tuple([(n, found.setdefault(v.offsets, len(found)), len(v.offsets)) for n, v in values.items() if isinstance(v, LoDTensor)])

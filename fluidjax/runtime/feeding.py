@@ -276,3 +276,10 @@ def _bounded(desc: ProgramDesc, ops: tuple[OpDesc, ...]) -> Iterator[tuple[OpDes
 def declared(shape: Sequence[int] | None, there: Sequence[int]) -> bool:
     """Whether a value's shape is what the program declares; -1 may be any size."""
     return shape is None or (len(shape) == len(there) and all(d in (-1, s) for d, s in zip(shape, there, strict=True)))
+
+
+def fixed(value: Any) -> Any:
+    """A fed value as a constant of the compilation; a ragged one as it is."""
+    if isinstance(value, LoDTensor):
+        return value
+    return Fixed(value)

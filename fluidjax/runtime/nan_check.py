@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
+from ..errors import NanInfError
+from ..ir import text
 from ..ir.desc import OpDesc
 from ..ops.ragged import Ragged, filled
 from ..ops.selected import values_of
@@ -31,3 +34,10 @@ class Finite:
             if value is not None and getattr(value, "dtype", None) is not None and jnp.issubdtype(value.dtype, jnp.floating):
                 self.watched.append((op, name))
                 self.flags.append(jnp.isfinite(value).all())
+
+    def refuse(self, flags: Sequence[Any]) -> None:
+        """Raises NanInfError for the first output that is not finite, given the flags that the step returned."""
+        for (op, name), good in zip(self.watched, flags, strict=True):
+            if not all(np.all(s.data) for s in good.addressable_shards):
+                place = f" ({op.loc})" if op.loc else ""
+                raise NanInfError(f"op '{op.type}'{place} wrote NaN or infinity to {name!r}: {text.op_text(op)}")

@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 from jax.sharding import Mesh as JaxMesh
-from jax.sharding import NamedSharding, PartitionSpec
+from jax.sharding import NamedSharding, PartitionSpec, SingleDeviceSharding
 
 from ..lower.lockstep import AXIS
 
@@ -48,6 +48,10 @@ class OneDevice:
     device: Any
     count = 1
     together = False  # whether several ranks run at once
+
+    def sharding(self, spec: PartitionSpec) -> SingleDeviceSharding:
+        """Where an array of the state is."""
+        return SingleDeviceSharding(self.device)
 
     def put(self, value: Any, own: bool = False) -> Any:
         """A device array that owns its memory (a donated one must not be a view of the caller's)."""
@@ -123,6 +127,7 @@ class Mesh:
         return JaxMesh(np.array(self.devices), (AXIS,))
 
     def sharding(self, spec: PartitionSpec) -> NamedSharding:
+        """Where an array of the state is."""
         return NamedSharding(self.mesh, spec)
 
     def put_all(self, values: Sequence[Any], own: Sequence[bool]) -> list[Any]:

@@ -100,11 +100,12 @@ class StateLayout:
         return [jnp.concatenate(each) if own else each[0] for each, own in zip(zip(*ranks, strict=True), self.own, strict=True)]
 
 
-def plan(values: Mapping[str, Any], owned: frozenset[str] = frozenset()) -> StateLayout:
-    """A layout for arrays of these shapes and dtypes. owned: names of which every rank has its own value.
+def plan(values: Mapping[str, Any], owned: frozenset[str] = frozenset(), busy: float = 0.0) -> StateLayout:
+    """A layout for arrays of these shapes and dtypes. owned: names of which every rank has its own value. busy: seconds that
+    a step takes in any case.
 
     Packed arrays take longer to compile (every use has its own offset), so they are packed only where the calls would
-    otherwise be noticed beside the large arrays that the step moves.
+    otherwise be noticed beside the large arrays that the step moves and what else it does.
     """
     by_dtype: dict[tuple[Any, bool], list[str]] = {}
     moved = 0
@@ -114,11 +115,11 @@ def plan(values: Mapping[str, Any], owned: frozenset[str] = frozenset()) -> Stat
         else:
             moved += 2 * v.size * np.dtype(v.dtype).itemsize
     small = sum(len(names) for names in by_dtype.values())
-    packs: list[Pack] = []
-    if small * CALL_SECONDS > NOTICED * moved / BYTES_A_SECOND:
-        packs = [_pack(names, values, own) for (_, own), names in by_dtype.items() if len(names) >= WORTHWHILE]
-    packed = {n for p in packs for n in p.names}
-    return StateLayout(tuple(packs), tuple(n for n in values if n not in packed), owned.intersection(values) - packed)
+    made: list[Pack] = []
+    if small * CALL_SECONDS > NOTICED * (moved / BYTES_A_SECOND + busy):
+        made = [_pack(names, values, own) for (_, own), names in by_dtype.items() if len(names) >= WORTHWHILE]
+    packed = {n for p in made for n in p.names}
+    return StateLayout(tuple(made), tuple(n for n in values if n not in packed), owned.intersection(values) - packed)
 
 
 def _pack(names: Sequence[str], values: Mapping[str, Any], own: bool) -> Pack:

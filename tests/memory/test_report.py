@@ -16,7 +16,7 @@ import fluidjax as fluid
 from fluidjax import layers
 from fluidjax.errors import FetchError, UnsupportedError
 from fluidjax.memory import picture
-from fluidjax.runtime.compiled import MEMORY_OPTIMIZED
+from fluidjax.runtime.effort import MEMORY_OPTIMIZED
 
 on_cpu = pytest.mark.skipif(jax.devices()[0].platform != "cpu", reason="the memory-optimised scheduler is the CPU's")
 

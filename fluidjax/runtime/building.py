@@ -1,0 +1,81 @@
+"""A step's executable made before the call that needs it, with what it took."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import jax
+
+from .compilations import Compilation, record, types_of
+from .compiled import Compiled
+from .kind import Kind
+from .placement import OWN, REPLICATED
+from .state_buffers import StateLayout
+
+
+def build(compiled: Compiled, kind: Kind, args: Sequence[Any], refuse: Callable[[str], Exception] | None = None) -> None:
+    """Compile a call for arguments like these, which the call then finds.
+
+    refuse: where a fetch has a LoD, makes the error that is raised instead, of its name.
+    """
+    for _ in building(compiled, kind, args, refuse):
+        pass
+
+
+def building(
+    compiled: Compiled, kind: Kind, args: Sequence[Any], refuse: Callable[[str], Exception] | None = None, background: bool = False
+) -> Iterator[None]:
+    """`build` in two parts: what Python does, and what XLA does. args: values or types."""
+    fn, times = compiled.function(kind), [time.perf_counter()]
+    traced = fn.trace(*args)
+    times.append(time.perf_counter())
+    lowered = traced.lower()
+    times.append(time.perf_counter())
+    ragged = compiled.with_lod(lowered.out_info[2])
+    if ragged is not None and refuse is not None:
+        raise refuse(ragged)
+    yield
+    lowered.compile()
+    times.append(time.perf_counter())
+    took = [after - before for before, after in pairwise(times)]
+    made = Compilation(kind.value, compiled.fetches, types_of(args[2]), compiled.effort.name, background, *took)
+    record(compiled.compilations, made)
+    compiled.ready[compiled.signature(fn, args[2])] = ragged
+
+
+@contextlib.contextmanager
+def tracing(device: Any) -> Iterator[None]:
+    """What steps are traced and run under. device: the default one; None: JAX's."""
+    with jax.enable_x64(True):
+        if device is None:
+            yield
+        else:
+            with jax.default_device(device):
+                yield
+
+
+def argument_types(compiled: Compiled, feed: Any) -> tuple[Any, ...]:
+    """The arguments of a call as types, once the layouts of its state are planned. feed: the types of what is fed."""
+    assert compiled.layouts is not None
+    return *(_group(compiled, layout) for layout in compiled.layouts), feed, 0, 0
+
+
+def _group(compiled: Compiled, layout: StateLayout) -> list[jax.ShapeDtypeStruct]:
+    where, types = compiled.where, layout.types(compiled.shapes)
+    homes = [where.sharding(OWN if own else REPLICATED) for own in layout.own]
+    shapes = [(where.count, *t.shape) if own else t.shape for t, own in zip(types, layout.own, strict=True)]
+    return [jax.ShapeDtypeStruct(s, t.dtype, sharding=home) for s, t, home in zip(shapes, types, homes, strict=True)]
+
+
+def feed_types(feed: Any) -> Any:
+    """The types of fed values as a call sees them."""
+    return jax.tree.map(_type, feed)
+
+
+def _type(value: Any) -> jax.ShapeDtypeStruct:
+    home = value.sharding if isinstance(value, jax.Array) and value.committed else None
+    return jax.ShapeDtypeStruct(value.shape, value.dtype, sharding=home)

@@ -1,0 +1,70 @@
+"""A compiled step called: whatever happens during the call, the scope shows the state before it or the one after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..base.interrupts import uninterrupted
+from ..lower.uncompiled import run_eagerly
+from ..ops.threefry import KnownKey
+from .building import build
+from .compiled import Compiled
+from .fetching import refuse_lod
+from .kind import Kind
+from .placement import owned
+from .scope import Scope
+from .state_buffers import StateBuffers
+
+
+def advance(compiled: Compiled, kind: Kind, buffers: StateBuffers, scope: Scope, args: tuple[Any, ...], numpy: bool) -> None:
+    """Call the donating step so that its result is kept even if Ctrl-C arrives during the call.
+
+    list.extend appends the result before the interpreter looks for signals, and the call itself runs in C once it is
+    compiled. A first call is compiled beforehand (Ctrl-C stops that at no loss) and then run with SIGINT held back, as
+    is a call that creates variables.
+    """
+    fn = compiled.function(kind)
+    signature = compiled.signature(fn, args[2])
+    if numpy and signature in compiled.ready:
+        refuse_lod_of(compiled.ready[signature])
+    if signature in compiled.called and not compiled.creates:
+        buffers.cell.extend(map(fn, *((a,) for a in args)))
+        if not buffers.in_force:
+            keep(buffers, scope, {}, compiled)
+        return
+    if signature not in compiled.ready:
+        build(compiled, kind, args, refuse_lod if numpy else None)
+    elif signature not in compiled.called:
+        fn.lower(*args).compile()  # in the background it was; were it for something else, Ctrl-C could stop this one
+    with uninterrupted():
+        buffers.cell.extend(map(fn, *((a,) for a in args)))
+        keep(buffers, scope, buffers.cell[-1][1], compiled)
+    compiled.called.add(signature)
+
+
+def initialise(compiled: Compiled, scope: Scope, seed: int, step: int) -> list[Any]:
+    """Run a startup program op by op, and store what it makes; returns the fetches."""
+    made, fetched = run_eagerly(compiled.step, KnownKey.of(seed).fold_in(step))
+    values = owned([*made.values(), *fetched], compiled.where.device)
+    with uninterrupted():
+        _store(scope, compiled, zip(made, values, strict=False))
+    return values[len(made) :]
+
+
+def refuse_lod_of(name: str | None) -> None:
+    """Raises FetchError for a fetch that has a LoD; None: there is none."""
+    if name is not None:
+        raise refuse_lod(name)
+
+
+def keep(buffers: StateBuffers, scope: Scope, created: Mapping[str, Any], compiled: Compiled) -> None:
+    """The buffers and newly created variables become what the scope shows."""
+    if not buffers.in_force:
+        buffers.adopt()
+    _store(scope, compiled, created.items())
+
+
+def _store(scope: Scope, compiled: Compiled, created: Iterable[tuple[str, Any]]) -> None:
+    for name, value in created:
+        (scope.find_var(name) or scope.var(name)).value = compiled.keep(name, value)

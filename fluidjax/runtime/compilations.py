@@ -1,0 +1,65 @@
+"""Compilation: the report of one executable of a step: for what feeds, how hard XLA tried, and how long it took."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+from ..ops.ragged import Ragged
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """One executable of a step.
+
+    kind: what a call of it runs: "one" step, "many" in a scan, the ranks in "turns"; "checked" ones report what is not finite.
+    fetches: what it returns. feed: the type of each fed array. effort: "quick" or "optimised". background: whether steps went
+    on meanwhile. trace, lower, compile: seconds that it took to run the ops on types, to write StableHLO, and XLA's own (with
+    a persistent cache: to read it there).
+    """
+
+    kind: str
+    fetches: tuple[str, ...]
+    feed: Mapping[str, str]
+    effort: str
+    background: bool
+    trace: float
+    lower: float
+    compile: float
+
+    @property
+    def seconds(self) -> float:
+        """trace + lower + compile."""
+        return self.trace + self.lower + self.compile
+
+    def __str__(self) -> str:
+        fed = ", ".join(f"{n}: {t}" for n, t in self.feed.items()) or "nothing"
+        what = f"{self.kind}, fetching {', '.join(self.fetches) or 'nothing'}, fed {fed}"
+        how = f"{self.effort}{' in the background' if self.background else ''}"
+        return f"{what}: {how}: {self.trace:.2f} s to trace, {self.lower:.2f} to lower, {self.compile:.2f} to compile"
+
+
+def record(kept: list[Compilation], made: Compilation) -> None:
+    """Keep a report, and log it."""
+    kept.append(made)
+    _logger.info("compiled a step (%s)", made)
+
+
+def types_of(feed: Any) -> dict[str, str]:
+    """The types of a feed, or of the feeds of several ranks, as text."""
+    if isinstance(feed, tuple):
+        return {f"{n} of rank {r}": t for r, one in enumerate(feed) for n, t in types_of(one).items()}
+    return {n: _type(v) for n, v in feed.items()}
+
+
+def _type(value: Any) -> str:
+    if isinstance(value, Ragged):
+        return f"ragged {_type(value.rows)}"
+    (leaf, *_) = jax.tree.leaves(value)
+    return f"{leaf.dtype}{list(leaf.shape)}"

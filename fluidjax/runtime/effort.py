@@ -1,0 +1,40 @@
+"""How hard XLA tries when it compiles a step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import jax
+
+# What makes XLA order a step for the least memory; it has the choice on the CPU alone.
+MEMORY_OPTIMIZED = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
+
+
+@dataclass(frozen=True)
+class Effort:
+    """packs: whether small state may travel packed, which makes calls shorter and compiling longer. wanted: options of XLA."""
+
+    name: str
+    packs: bool
+    wanted: Mapping[str, Any] = field(default_factory=dict)
+
+    def options(self) -> dict[str, Any]:
+        """Those of the options that this XLA knows."""
+        return {name: value for name, value in self.wanted.items() if _known(name, value)}
+
+
+@cache
+def _known(name: str, value: Any) -> bool:
+    """XLA's options come and go; a compilation with one that it does not know fails."""
+    try:
+        jax.jit(lambda: 0).lower().compile(compiler_options={name: value})
+    except jax.errors.JaxRuntimeError:
+        return False
+    return True
+
+
+OPTIMISED = Effort("optimised", packs=True)
+QUICK = Effort("quick", packs=False, wanted={"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False})

@@ -1,0 +1,25 @@
+"""Kind: what one call of a compiled step runs."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Kind(Enum):
+    """What a call runs: one step; many, scanned over fed values with one more leading dimension; the ranks in turn, each
+    with its own feed. Checked ones also report which outputs are finite.
+    """
+
+    ONE = "one"
+    MANY = "many"
+    TURNS = "turns"
+    CHECKED = "checked"
+    CHECKED_TURNS = "checked turns"
+
+    @property
+    def checked(self) -> bool:
+        return self in (Kind.CHECKED, Kind.CHECKED_TURNS)
+
+    @property
+    def in_turn(self) -> bool:
+        return self in (Kind.TURNS, Kind.CHECKED_TURNS)

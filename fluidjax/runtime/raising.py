@@ -1,0 +1,31 @@
+"""Steps with ops that call Python, which may raise: they are waited for, and nothing is donated to them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+
+from ..ir import walk
+from ..lower.step import Step
+from ..ops import py_functions
+from ..ops.registry import control
+
+
+def may_raise(step: Step) -> bool:
+    """Whether an op of the step, or of a block of it, calls Python, which may raise."""
+    blocks = walk.nested(step.desc, [i for op in step.ops for i in op.blocks])
+    below = (op for idx in blocks for op in step.desc.blocks[idx].ops)
+    return any(control(op.type).may_raise for op in (*step.ops, *below))
+
+
+def ended(fn: Any, args: tuple[Any, ...]) -> Any:
+    """The results of a step that calls Python, waited for. Raises what the function raised, with its own traceback."""
+    py_functions.raised()
+    try:
+        return jax.block_until_ready(fn(*args))
+    except Exception:
+        found = py_functions.raised()
+        if found is None:
+            raise
+        raise found from None

@@ -1,0 +1,25 @@
+"""What shapes the value of a persistable variable may have when a step begins."""
+
+from __future__ import annotations
+
+import math
+
+from ..lower.step import Step
+from ..ops.registry import traits
+from .feeding import declared
+
+
+def fits(step: Step, name: str, shape: tuple[int, ...], found: tuple[int, ...]) -> bool:
+    """Whether a variable that is declared as `shape` may hold a value of the shape `found`."""
+    return declared(shape, found) or _counts(step, name) or (_reshaped(step, name) and math.prod(shape) == math.prod(found))
+
+
+def _counts(step: Step, name: str) -> bool:
+    """State of any shape, because the op that counts there checks its size: Paddle fills auc's otherwise than it declares."""
+    return any(name in op.input(slot) for op in step.desc.blocks[0].ops for slot in traits(op.type).counters)
+
+
+def _reshaped(step: Step, name: str) -> bool:
+    """State that an op brings into another shape in place: it is declared in the last one, and begins in the first."""
+    moved = ((op, traits(op.type).carries) for op in step.desc.blocks[0].ops)
+    return any(slot and name in op.input(slot) and name in op.writes for op, slot in moved)

@@ -1,0 +1,63 @@
+"""About how long a step takes, told from its program before anything runs: for decisions, which no figure has to be exact for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from ..ir.desc import OpDesc, VarDesc
+from ..lower.step import Step
+
+FLOPS_A_SECOND = 30e9  # of convolutions and products, on a core or two
+OP_SECONDS = 30e-6  # an op besides its products
+LEAST_BATCH = 8  # samples that a step surely has where its time matters
+
+
+def seconds(step: Step, batch: int) -> float:
+    """Of one step with so many samples."""
+    return products_seconds(step, batch) + len(step.ops) * OP_SECONDS
+
+
+def products_seconds(step: Step, batch: int) -> float:
+    """Of its convolutions and matrix products."""
+    return products(step) * batch / FLOPS_A_SECOND
+
+
+def products(step: Step) -> float:
+    """Floating-point operations of the convolutions and matrix products for one sample, gradients included."""
+    vars = step.desc.blocks[0].vars
+    forward = sum(_flops(op, vars) for op in step.ops)
+    return forward * (3 if any(op.type.endswith("_grad") for op in step.ops) else 1)
+
+
+def batch_of(feed: Any) -> int:
+    """How many samples are fed: the first dimension of the largest of them."""
+    feeds = feed if isinstance(feed, tuple) else (feed,)
+    return sum(max((shape[0] for v in one.values() if (shape := getattr(v, "shape", ()))), default=1) for one in feeds)
+
+
+def _flops(op: OpDesc, vars: Mapping[str, VarDesc]) -> float:
+    if op.type.startswith(("conv2d", "conv3d", "depthwise_conv2d")) and not op.type.endswith("_grad"):
+        moved = "Input" if "transpose" in op.type else "Output"
+        weight, positions = _shape(op.input("Filter"), vars), _shape(op.input(moved) or op.output(moved), vars)
+        return 2 * math.prod(weight[1:]) * math.prod(positions)
+    if op.type in ("mul", "matmul", "matmul_v2"):
+        return 2 * math.prod(_shape(op.output("Out"), vars)) * _inner(op, vars)
+    return 0
+
+
+def _inner(op: OpDesc, vars: Mapping[str, VarDesc]) -> int:
+    """The length of the sums of a product."""
+    if op.type == "mul":
+        weight = _shape(op.input("Y"), vars)
+        return math.prod(weight[: op.attrs.get("y_num_col_dims", 1)])
+    x = _shape(op.input("X"), vars) or (1,)
+    turned = op.attrs.get("transpose_X", op.attrs.get("trans_x", False))
+    return x[-2] if turned and len(x) > 1 else x[-1]
+
+
+def _shape(names: Any, vars: Mapping[str, VarDesc]) -> tuple[int, ...]:
+    """The declared shape with 1 for what is unknown."""
+    var = vars.get(names[0]) if names else None
+    return tuple(abs(d) for d in var.shape or ()) if var is not None else ()
