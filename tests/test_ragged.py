@@ -6,6 +6,7 @@ import math
 import warnings
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 
 import fluidjax as fluid
 from fluidjax import layers
-from fluidjax.errors import EnforceNotMet, FeedError, MixesRows, NanInfError, UnsupportedError
+from fluidjax.errors import EnforceNotMet, FeedError, NanInfError, UnsupportedError
+from fluidjax.ops.selected import SelectedRows
 from fluidjax.runtime.bucketing import bucket
 from tests.examples import examples
 
@@ -328,7 +330,7 @@ def test_a_tagger_learns():
     assert word.lod_level == emission.lod_level == tags.lod_level == 1
 
 
-def test_gradients_of_exact_steps_are_derivatives_of_padded_ones():
+def test_gradients_are_derivatives_of_padded_steps():
     x = x_var()
     x.stop_gradient = False
     h = layers.dynamic_gru(layers.fc(x, 3 * WIDTH, num_flatten_dims=1), WIDTH)
@@ -342,11 +344,11 @@ def test_gradients_of_exact_steps_are_derivatives_of_padded_ones():
     padded, exact = fluid.bucketed(feed), fluid.bucketed(feed, exact=True)
     want = jax.jit(jax.grad(lambda rows: forward(state, {"x": padded["x"].with_rows(rows)})[1][0].sum()))(padded["x"].rows)
     for step in (jax.jit(backward), literal):
-        got = step(state, exact)[1][0]
-        np.testing.assert_allclose(got.rows, want[:6], rtol=1e-5, atol=1e-7)
+        for fed in (exact, padded):
+            got = step(state, fed)[1][0]
+            np.testing.assert_allclose(got.rows, want[: len(got.rows)], rtol=1e-5, atol=1e-7)
+            assert not np.asarray(got.rows[6:]).any()
     assert not np.asarray(want[6:]).any()
-    with pytest.raises(MixesRows, match=r"so it needs exact sizes; a Ragged of exact sizes comes from bucketed"):
-        backward(state, padded)
 
 
 # -- random programs -------------------------------------------------------------------------------------------------
@@ -405,6 +407,56 @@ def test_padded_and_exact_agree(body, ends, lengths):
         _, exact = step(state, fluid.bucketed(feed, exact=True), jax.random.key(1))
     for a, b in zip(padded, exact, strict=True):
         compare(a, b)
+
+
+LOSSES = {
+    "mean": lambda h: layers.mean(h),
+    "rows": lambda h: layers.reduce_sum(layers.square(layers.reduce_sum(h, dim=1))),
+    "columns": lambda h: layers.mean(layers.reduce_mean(layers.exp(h), dim=0)),
+    "last": lambda h: layers.mean(layers.sequence_last_step(h)),
+    "most": lambda h: layers.mean(layers.square(layers.sequence_pool(h, "max"))),
+    "crf": lambda h: layers.mean(layers.linear_chain_crf(h, layers.cast(layers.reduce_sum(h, dim=1, keep_dim=True) > 0.0, "int64"))),
+    "entropy": lambda h: layers.reduce_sum(layers.cross_entropy(
+        layers.softmax(h), layers.cast(layers.reduce_sum(h, dim=1, keep_dim=True) > 0.0, "int64"))),
+}
+
+
+@pytest.mark.slow
+@examples(15)
+@given(
+    st.lists(st.sampled_from(sorted(ROWS)), min_size=1, max_size=4),
+    st.sampled_from(sorted(LOSSES)),
+    st.lists(st.integers(0, 9), min_size=1, max_size=5).filter(sum),
+)
+def test_padded_and_exact_gradients_agree(body, end, lengths):
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.unique_name.guard(), fluid.program_guard(main, startup):
+        x = h = x_var()
+        word = fluid.data("word", [None, 1], "int64", lod_level=1)
+        x.stop_gradient = False
+        h = layers.elementwise_add(layers.embedding(word, [9, WIDTH], is_sparse=True), h)
+        for name in body:
+            h = ROWS[name](h, x)
+        pairs = fluid.backward.append_backward(LOSSES[end](h))
+        grads = [main.global_block().var("x@GRAD"), *(g for _, g in pairs)]
+    state = fluid.init_fn(startup)(jax.random.key(0))
+    step = jax.jit(fluid.step_fn(main, grads))
+    ids = np.random.default_rng(1).integers(1, 9, (sum(lengths), 1))
+    feed = {"x": ragged(lengths), "word": fluid.create_lod_tensor(ids, [lengths], CPU)}
+    with jax.enable_x64(True):
+        _, (dx, *padded) = step(state, fluid.bucketed(feed), jax.random.key(1))
+        _, (want, *exact) = step(state, fluid.bucketed(feed, exact=True), jax.random.key(1))
+    compare(dx, want)
+    assert isinstance(dx, fluid.Ragged) and not np.asarray(dx.rows[sum(lengths) :]).any()
+    for a, b in zip(padded, exact, strict=True):
+        if isinstance(a, SelectedRows):
+            assert set(np.asarray(a.rows).tolist()) == set(np.asarray(b.rows).tolist())  # no id that the batch does not have
+            a, b = dense(a), dense(b)
+        compare(a, b)
+
+
+def dense(sparse):
+    return np.asarray(jnp.zeros(sparse.shape, sparse.dtype).at[sparse.rows].add(sparse.values, mode="drop"))
 
 
 def compare(padded, exact):

@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import MixesRows
 from ..ops import rows
 from ..ops.ragged import Ragged, rows_of
-from ..ops.registry import GRAD, OpDef
+from ..ops.registry import GRAD, OpDef, lookup
 
 Slots = dict[str, Any]
 
@@ -39,9 +39,8 @@ def treat(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any]) -> Treated
     knows = {s.name for s in definition.inputs if s.ragged}
     padded = {slot for slot, value in inputs.items() if any(r.padded for r in rows.ragged_in(value))}
     if definition.forward is not None:
-        _refuse(definition, padded)
         given = {s: v if s in knows else rows_of(v) for s, v in inputs.items()}
-        return Treated(given, lambda out: _gradients(inputs, out))
+        return Treated(given, lambda out: _gradients(inputs, out), _padded_gradient(definition, inputs, attrs) if padded else None)
     if any(rows.ragged_in(inputs.get(slot)) for slot in knows):
         _refuse(definition, padded - knows)
         return Treated({s: v if s in knows else rows_of(v) for s, v in inputs.items()}, lambda out: out)
@@ -54,6 +53,17 @@ def treat(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any]) -> Treated
     if results is None:
         _refuse(definition, padded)
     return Treated(_plain(inputs), lambda out: out, results)
+
+
+def _padded_gradient(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any]) -> Slots | None:
+    """The results of a gradient op that must leave padding out, None where it can simply be run. Raises MixesRows for others."""
+    forward = lookup(definition.forward or "")
+    if rows.gradient_keeps_padding(definition, forward, inputs, attrs):
+        return None
+    results = rows.masked_gradient(forward, inputs, attrs) if definition.derived else None
+    if results is None:
+        _refuse(definition, {slot for slot, value in inputs.items() if any(r.padded for r in rows.ragged_in(value))})
+    return results
 
 
 def _plain(inputs: Slots) -> Slots:
@@ -104,6 +114,9 @@ def _same_rows(definition: OpDef, rule: rows.RowWise, inputs: Slots, out: Slots)
     lead = _lead(definition, inputs)
     shown = {}
     for slot, value in out.items():
+        if slot == "XShape":  # has no elements; see _shared
+            shown[slot] = found[0].with_rows(value, bare=True)
+            continue
         if rule.outs and slot not in rule.outs:
             shown[slot] = value
             continue
@@ -119,7 +132,7 @@ def _kept(definition: OpDef, template: Ragged, bare: bool, value: Any) -> Ragged
 
 
 def _gradients(inputs: Slots, out: Slots) -> Slots:
-    """Gradients have the LoD of what they are the gradients of; exact rows only."""
+    """Gradients have the LoD of what they are the gradients of."""
     known = inputs.get("XShape")
     others = [known] if known is not None else [r for value in inputs.values() for r in rows.ragged_in(value)]
 

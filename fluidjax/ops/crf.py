@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import EnforceNotMet, ShapeError
 from .bounds import tags
 from .infer import Spec
-from .ragged import Ragged, mask, pack, same_sequences, sequences_of, view
+from .ragged import Ragged, copied, mask, pack, same_sequences, sequences_of, view
 from .registry import Array, op
 from .traits import FREE, Bounds, knows_rows
 
@@ -43,7 +43,10 @@ def _cells(op_type: str, slot: str, value: Any, length: Any) -> tuple[Any, Any]:
 
 def _back(value: Any, cells: Any) -> Any:
     """Cells in the form that `value` has: packed rows, or as they are."""
-    return value.with_rows(pack(value, cells)) if isinstance(value, Ragged) else cells
+    if not isinstance(value, Ragged):
+        return cells
+    packed = value.with_rows(pack(value, cells))
+    return packed.with_rows(copied(packed))
 
 
 def _labels(op_type: str, emission: Any, label: Any, length: Any) -> Any:

@@ -71,7 +71,7 @@ def gather(X: Array, Index: Array, *, overwrite: bool = True):
     return take(X, rows(Index))
 
 
-@grad_of("gather", "X Index", nograd="Index")
+@grad_of("gather", "X Index", nograd="Index", rows=mixes())  # an index that repeats in the padding would overwrite
 def gather_grad(X: Array, Index: Array, d_Out: Array, *, overwrite: bool):
     """d_X[Index[i]] = d_Out[i], the last one where an index repeats (+= unless overwrite)."""
     return put(jnp.zeros(X.shape, d_Out.dtype), rows(Index), d_Out, add=not overwrite)

@@ -112,7 +112,7 @@ def data_norm(
     return jnp.where(_present(X, slot_dim), y, 0) if slot_dim > 0 else y, means, scales
 
 
-@grad_of("data_norm", "X scale_w bias Means Scales")
+@grad_of("data_norm", "X scale_w bias Means Scales", rows=mixes())
 def data_norm_grad(X, scale_w, bias, Means, Scales, d_Y, *, epsilon, slot_dim, enable_scale_and_shift):
     """X@GRAD = Y@GRAD * Scales (* scale_w); the gradients of the three sums are what this batch adds to them.
 

@@ -184,5 +184,13 @@ def filled(x: Ragged, value: Any) -> Any:
     return jnp.where(_spread(x.kept(), x.rows.ndim), x.rows, np.asarray(value, x.dtype)) if x.padded else x.rows
 
 
+def copied(x: Ragged) -> Any:
+    """The rows with copies of the last true one in place of the padding, so that what is computed there is as finite as elsewhere."""
+    if not x.padded or not x.capacity:
+        return x.rows
+    last = jax.lax.dynamic_index_in_dim(x.rows, jnp.maximum(x.count - 1, 0), keepdims=True)
+    return jnp.where(_spread(x.kept(), x.rows.ndim), x.rows, jax.lax.stop_gradient(last))
+
+
 def _spread(flags: Any, ndim: int) -> Any:
     return flags.reshape(flags.shape + (1,) * (ndim - flags.ndim))

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from ..errors import EnforceNotMet, ShapeError
 from .infer import Spec
-from .ragged import Ragged, mask, pack, sequences_of, view
+from .ragged import Ragged, copied, mask, pack, sequences_of, view
 from .registry import Array, op
 from .traits import knows_rows
 
@@ -64,7 +64,7 @@ def scanned(x: Ragged, reverse: bool, state: Any, step: Callable[[Any, Any], tup
         return jax.tree.map(lambda a, b: jnp.where(alive[:, None], a, b), new, state), outputs
 
     _, cells = jax.lax.scan(one, state, (jnp.moveaxis(view(x, reverse), 1, 0), mask(x).T))
-    return jax.tree.map(lambda c: pack(x, jnp.moveaxis(c, 0, 1), reverse), cells)
+    return jax.tree.map(lambda c: copied(x.with_rows(pack(x, jnp.moveaxis(c, 0, 1), reverse))), cells)
 
 
 def batch_places(x: Ragged, reverse: bool) -> Any:

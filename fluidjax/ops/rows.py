@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -89,6 +90,71 @@ def masked(definition: OpDef, inputs: Mapping[str, Any], attrs: Attrs) -> dict[s
         return result
     share = x.capacity / x.count.astype(jnp.float64)
     return {slot: (value * share).astype(value.dtype) for slot, value in result.items()}
+
+
+def gradient_keeps_padding(gradient: OpDef, forward: OpDef, inputs: Mapping[str, Any], attrs: Attrs) -> bool:
+    """Whether a gradient op may be given padded rows: where what flows in is zero there, its results are too.
+
+    Padding holds copies of true rows, so zero meets something as finite as a true row; sums over rows then need no mask. True of
+    ops that know sequences, and of those that go row by row, unless the gradient op itself says that it mixes rows.
+    """
+    if isinstance(gradient.traits.rows, Mixing):
+        return False
+    if isinstance(forward.traits.rows, Sequences):
+        return True
+    found = [r for value in inputs.values() for r in ragged_in(value)]
+    if any(r.key != found[0].key for r in found):
+        return False
+    rule = _rule(forward, inputs, attrs) if "X" in inputs or not isinstance(forward.traits.rows, Reduction) else None
+    if rule is None or not all(_flows_by_rows(rule, slot, value) for slot, value in inputs.items()):
+        return False
+    given: dict[str, Any] = {}
+    for slot in forward.inputs:
+        value = inputs.get(slot.name)
+        if value is None and slot.name in rule.over and not slot.optional:
+            value = _stand_in(forward, rule, slot.name, inputs, found[0])
+            if value is None:
+                return False
+        given[slot.name] = value
+    return row_wise(forward, given, attrs) is not None
+
+
+def _flows_by_rows(rule: RowWise, slot: str, value: Any) -> bool:
+    """Whether the gradient of an output that has rows, if the slot holds one, has them too."""
+    name, mark, _ = slot.partition("@GRAD")
+    if not mark or (rule.outs and name not in rule.outs):
+        return True
+    values = value if isinstance(value, list | tuple) else (value,)
+    return all(v is None or isinstance(v, Ragged) for v in values)
+
+
+def _stand_in(forward: OpDef, rule: RowWise, slot: str, inputs: Mapping[str, Any], like: Ragged) -> Any:
+    """Something of the shape of an input that the gradient op is not given: XShape says it, or else it is the output's.
+
+    None where neither can be told.
+    """
+    if slot == "X" and isinstance(inputs.get("XShape"), Ragged):
+        return like.with_rows(np.broadcast_to(np.int8(0), inputs["XShape"].rows.shape[1:]))
+    if slot in rule.beside:
+        return None
+    outs = (inputs.get(s.name + mark) for mark in ("", "@GRAD") for s in forward.outputs)
+    return next((v for v in outs if isinstance(v, Ragged)), None)
+
+
+def masked_gradient(forward: OpDef, inputs: Mapping[str, Any], attrs: Attrs) -> dict[str, Any] | None:
+    """The gradient of a reduction over padded rows, zero in these; None if the op is no such reduction."""
+    x, given = inputs.get("X"), inputs.get("Out@GRAD")
+    if not isinstance(forward.traits.rows, Reduction) or not isinstance(x, Ragged) or isinstance(given, Ragged) or given is None:
+        return None
+
+    def primal(rows: Any) -> Any:
+        found = masked(forward, {"X": x.with_rows(rows)}, attrs)
+        assert found is not None
+        return found["Out"]
+
+    out, pull = jax.vjp(primal, x.rows)
+    (grad,) = pull(jnp.asarray(given, out.dtype).reshape(out.shape))
+    return {"X@GRAD": grad}
 
 
 def _neutral(value: Any, dtype: Any) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import EnforceNotMet, MixesRows, ShapeError, UnsupportedError
 from .concrete import known
 from .infer import Spec
-from .ragged import Ragged, bounded, filled, mask, pack, rows_of, segments, sequences_of, view
+from .ragged import Ragged, bounded, copied, filled, mask, pack, rows_of, segments, sequences_of, view
 from .registry import Array, Ints, grad_of, op
 from .traits import Attrs, knows_rows, sizes_from
 
@@ -107,7 +107,7 @@ def sequence_softmax(X: Ragged, *, use_cudnn: bool = False, data_format: str = "
     most = jax.lax.stop_gradient(jax.ops.segment_max(rows, sequence, x.sequences))
     exps = filled(x.with_rows(jnp.exp(rows - most[sequence])), 0)
     total = jax.ops.segment_sum(exps, sequence, x.sequences)
-    return x.with_rows(filled(x.with_rows(exps / total[sequence]), 0))
+    return x.with_rows(copied(x.with_rows(exps / total[sequence])))
 
 
 @op(outs="Y", infer=_same_spec, rows=knows_rows(Y="X"))
@@ -118,7 +118,8 @@ def sequence_reverse(X: Ragged):
         return x
     sequence = jnp.minimum(x.sequence(), x.sequences - 1)
     ends = x.offsets[-1][sequence] + x.offsets[-1][sequence + 1] - 1
-    at = ends - jnp.arange(x.capacity, dtype=jnp.int32)
+    number = jnp.arange(x.capacity, dtype=jnp.int32)
+    at = jnp.where(x.kept(), ends - number, number)  # padding stays where it is: as it is zero in a gradient, so it is in the result
     return x.with_rows(jnp.take(x.rows, jnp.clip(at, 0, x.capacity - 1), axis=0))
 
 
@@ -211,7 +212,8 @@ def sequence_concat(X: list[Ragged]):
             out = out.at[jnp.where(x.kept(), at, capacity)].set(x.rows, mode="drop")
         begin = begin + x.lengths
     longest = sum(x.longest[0] for x in xs)
-    return Ragged(out, (offsets,), (longest,), ("concat", *(x.key for x in xs)), any(x.padded for x in xs))
+    joined = Ragged(out, (offsets,), (longest,), ("concat", *(x.key for x in xs)), any(x.padded for x in xs))
+    return joined.with_rows(copied(joined))
 
 
 def _pad_specs(X: Spec, PadValue: Spec, *, padded_length: int) -> tuple[Spec, Spec]:

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from ..errors import EnforceNotMet, ShapeError
 from .infer import Spec
-from .ragged import Ragged, filled, sequences_of
+from .ragged import Ragged, copied, sequences_of
 from .registry import Array, op
 from .traits import knows_rows
 
@@ -71,7 +71,7 @@ def sequence_conv(
             beyond = jnp.take(PaddingData, before + away, axis=0, mode="clip")
         cells.append(jnp.where(within[:, None], rows, beyond))
     out = x.with_rows(jnp.concatenate(cells, 1) @ Filter)
-    return x.with_rows(filled(out, 0))
+    return x.with_rows(copied(out))
 
 
 def _row_conv_spec(X: Spec, Filter: Spec) -> Spec:
@@ -99,4 +99,4 @@ def row_conv(X: Array | Ragged, Filter: Array):
     total = jnp.zeros_like(x.rows)
     for j, (rows, within, _) in enumerate(_neighbours(x, 0, steps)):
         total = total + jnp.where(within[:, None], rows, 0) * Filter[j]
-    return x.with_rows(filled(x.with_rows(total), 0))
+    return x.with_rows(copied(x.with_rows(total)))

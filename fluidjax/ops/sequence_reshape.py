@@ -11,7 +11,7 @@ from ..errors import EnforceNotMet, MixesRows, ShapeError
 from .bounds import size_of
 from .concrete import known
 from .infer import Spec
-from .ragged import Ragged, filled, same_sequences, sequences_of
+from .ragged import Ragged, copied, same_sequences, sequences_of
 from .registry import Array, grad_of, op
 from .traits import Bounds, knows_rows
 
@@ -67,7 +67,7 @@ def sequence_enumerate(X: Ragged, *, win_size: int, pad_value: int = 0):
     end = x.offsets[0][jnp.minimum(x.sequence(), x.sequences - 1) + 1]
     at = jnp.arange(x.capacity, dtype=jnp.int32)[:, None] + jnp.arange(win_size, dtype=jnp.int32)
     windows = jnp.where(at < end[:, None], jnp.take(ids, at, mode="clip"), np.asarray(pad_value, x.dtype))
-    return x.with_rows(filled(x.with_rows(windows), pad_value))
+    return x.with_rows(copied(x.with_rows(windows)))
 
 
 def _scatter_spec(X: Spec, Ids: Spec, Updates: Spec) -> Spec:

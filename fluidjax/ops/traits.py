@@ -4,8 +4,8 @@
     def relu6(X: Array, *, threshold: float = 6.0): ...
 
 A trait is a small frozen value, and :class:`Traits` lists all that there are. A trait that an op does not give is None or
-False, and its class says by which rule such an op goes. Gradient ops are declared by their forward op: they take exact
-rows alone, no rank differs from what it read, and the step runs them; whatever else one is stands on its ``@grad_of``.
+False, and its class says by which rule such an op goes. Gradient ops are declared by their forward op: they take padded
+rows where it does, no rank differs from what it read, and the step runs them; whatever else one is stands on its ``@grad_of``.
 tests/ops/test_traits.py asks every op for the decisions that no rule makes. A new trait is a class and a field here.
 """
 

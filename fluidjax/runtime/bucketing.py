@@ -29,8 +29,8 @@ def bucket(n: int) -> int:
 def bucketed(feed: Mapping[str, Any], exact: bool = False) -> dict[str, Any]:
     """A feed for ``step_fn``: LoDTensors with sequences become Ragged, anything else stays.
 
-    Rows and the longest sequence of each level are padded up to a bucket, so that varied batches make few shapes; with
-    exact they are not. Equal LoDs get equal keys, numbered by first appearance. Raises FluidValueError for a LoD that does
+    Rows and the longest sequence of each level are padded up to a bucket, by copies of the last row, so that varied batches make few
+    shapes; with exact they are not. Equal LoDs get equal keys, numbered by first appearance. Raises FluidValueError for a LoD that does
     not fit its rows.
     """
     keys: dict[Lod, int] = {}
@@ -50,7 +50,9 @@ def _ragged(name: str, tensor: LoDTensor, keys: dict[Lod, int], exact: bool) -> 
     if exact:
         return Ragged(np.array(array), offsets, longest, key)
     rows = np.zeros((bucket(array.shape[0]), *array.shape[1:]), array.dtype)
-    rows[: array.shape[0]] = array
+    count = array.shape[0]
+    rows[:count] = array
+    rows[count:] = array[count - 1 : count] if count else 0  # copies, so that gradients there are 0 times something finite
     return Ragged(rows, offsets, tuple(map(bucket, longest)), key, padded=True)
 
 
