@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import EnforceNotMet, UnsupportedError, near
 from ..ir.desc import EMPTY, OpDesc, ProgramDesc
 from ..ir.edit import LRSCHED, OPTIMIZE, role
+from ..ops.channels import ChannelsLast, plain
 from ..ops.registry import OpDef
 from ..ops.threefry import fold_in, new_key
 from .sizes import SizeNeeds
@@ -25,6 +26,7 @@ class Context:
     rank: this device's number where several run the program on their own data: each draws other random numbers, but for
     the ops that update replicated values. sizes: which values decide sizes.
     in_loop: the op stands in the block of a loop.
+    channels_last: convolutions hold their values so (ops/channels.py).
     """
 
     desc: ProgramDesc
@@ -35,6 +37,7 @@ class Context:
     rank: Any = None
     sizes: SizeNeeds | None = None
     in_loop: bool = False
+    channels_last: bool = False
 
 
 def read_slots(op: OpDesc, definition: OpDef, env: Env) -> dict[str, Any]:
@@ -87,6 +90,13 @@ def write_slots(op: OpDesc, definition: OpDef, result: dict[str, Any], env: Env)
                 env.pop(name, None)
             elif name != EMPTY:
                 env[name] = one
+
+
+def settle(env: Env) -> None:
+    """Have every value as the program has it, for whoever looks at names itself."""
+    for name, value in env.items():
+        if type(value) is ChannelsLast:
+            env[name] = plain(value)
 
 
 def op_key(op: OpDesc, ctx: Context) -> Any:

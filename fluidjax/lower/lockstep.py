@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from ..errors import UnsupportedError, note
 from ..ir import text, walk
 from ..ir.desc import OpDesc, ProgramDesc
-from ..ops import ring
+from ..ops import channels, ring
 from ..ops.registry import lookup
 from ..ops.selected import total
 from .env import Context, Env, read_slots, requested, write_slots
@@ -40,7 +40,7 @@ def lockstep(
     for op in step.ops:
         _refuse_inside(step.desc, op)
     envs = [step.enter(state, feed) for state, feed in zip(states, feeds, strict=True)]
-    contexts = [Context(step.desc, key, step.literal, {}, watch, rank, step.sizes) for rank in range(len(envs))]
+    contexts = [Context(step.desc, key, step.literal, {}, watch, rank, step.sizes, step.channels_last) for rank in range(len(envs))]
     with jax.enable_x64(True):
         for op in step.ops:
             if lookup(op.type).traits.ranks.together:
@@ -87,6 +87,6 @@ def _together(op: OpDesc, envs: Sequence[Env]) -> None:
     stacked = jax.tree.map(lambda *values: jnp.stack(values), *inputs)
     wanted = requested(op) if definition.forward is not None else None
     with ring.bound(ring.Ring(AXIS, len(envs))), jax.named_scope(op.type):
-        results = jax.vmap(lambda slots: definition(slots, op.attrs, None, wanted), axis_name=AXIS)(stacked)
+        results = jax.vmap(lambda slots: channels.call(definition, slots, op.attrs, None, wanted), axis_name=AXIS)(stacked)
     for rank, env in enumerate(envs):
         write_slots(op, definition, jax.tree.map(lambda v, r=rank: v[r], results), env)

@@ -19,13 +19,14 @@ from ..base.dtypes import numpy_dtype
 from ..errors import EnforceNotMet, FeedError, FetchError, FluidError, MixesRows, UnsupportedError, near, note
 from ..ir import text, walk
 from ..ir.desc import EMPTY, OpDesc, ProgramDesc, VarDesc
+from ..ops import channels
 from ..ops.fixed import Fixed
 from ..ops.ragged import Ragged
 from ..ops.registry import GRAD, HINTS, REGISTRY, control, lookup, pullback, traits
 from ..ops.selected import SelectedRows
 from ..ops.traits import Runs
 from .control import ControlCall, refuse_remote
-from .env import Context, Env, op_key, read_slots, requested, write_slots
+from .env import Context, Env, op_key, read_slots, requested, settle, write_slots
 from .rows import is_ragged, treat
 from .selected import is_sparse, treat_sparse
 from .sizes import SizeNeeds, checked, decided, folded
@@ -37,12 +38,14 @@ class Step:
 
     desc: the program. fetches: names that it returns. literal: gradient ops recompute their forward op (the tests'
     reference) instead of sharing its pullback. exact: feeds that say how many rows an op has are constants too (SizeNeeds).
+    channels_last: convolutions and what follows them hold their values so (ops/channels.py); nothing that goes in or out does.
     """
 
     desc: ProgramDesc
     fetches: tuple[str, ...] = ()
     literal: bool = False
     exact: bool = False
+    channels_last: bool = False
 
     def __post_init__(self) -> None:
         refuse_remote(self.desc)
@@ -132,7 +135,7 @@ class Step:
         the user's line attached.
         """
         env = self.enter(state, feed)
-        ctx = Context(self.desc, key, self.literal, {}, watch, rank, self.sizes)
+        ctx = Context(self.desc, key, self.literal, {}, watch, rank, self.sizes, self.channels_last)
         with jax.enable_x64(True):
             self._run(env, ctx)
             changed, fetched = self.leave(env)
@@ -153,6 +156,7 @@ class Step:
 
     def leave(self, env: Env) -> tuple[dict[str, Any], list[Any]]:
         """The written variables and the fetched values, after the last op."""
+        settle(env)
         fetched = [self._fetched(env, name) for name in self.fetches]
         return {n: _to_keep(n, env[n]) for n in self.writes if n in env}, fetched
 
@@ -216,6 +220,7 @@ def run_block(idx: int, env: Env, ctx: Context) -> None:
     """Run every op of a block in `env`."""
     for op in ctx.desc.blocks[idx].ops:
         run_op(op, env, ctx, ())
+    settle(env)
 
 
 def run_op(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) -> None:
@@ -224,6 +229,7 @@ def run_op(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) -> N
         with jax.named_scope(op.type):
             lower = lookup(op.type).control.lower
             if lower is not None:
+                settle(env)
                 lower(ControlCall(op, env, ctx, run_block))
             else:
                 _run_plain(op, env, ctx, gradients)
@@ -248,11 +254,14 @@ def _place(op: OpDesc) -> str:
 
 def _run_plain(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) -> None:
     definition = lookup(op.type)
-    inputs = read_slots(op, definition, env)
+    inputs: dict[str, Any] = read_slots(op, definition, env)
     sparse = is_sparse(inputs)
     if not (sparse or is_ragged(inputs)):
+        if ctx.channels_last and channels.begins(definition):
+            inputs = channels.begun(definition, inputs, op.attrs)
         write_slots(op, definition, _results(op, inputs, ctx, gradients), env)
         return
+    inputs = channels.settled(inputs)
     treated = treat_sparse(op, definition, inputs) if sparse else treat(definition, inputs, definition.arguments(op.attrs))
     results = treated.results
     if results is None:
@@ -268,16 +277,16 @@ def _results(op: OpDesc, inputs: dict[str, Any], ctx: Context, gradients: Sequen
         graddef = lookup(definition.forward or "").grad
         assert graddef is not None
         return stored({o.removesuffix(GRAD): inputs.get(s) for s, o in graddef.takes.items() if o.endswith(GRAD)})
-    if ctx.sizes is not None and op.uid in ctx.sizes.folded and (known := folded(definition, inputs, op.attrs)) is not None:
+    if ctx.sizes is not None and op.uid in ctx.sizes.folded and (known := folded(definition, channels.settled(inputs), op.attrs)) is not None:
         return known
     key = op_key(op, ctx) if definition.random else None
     wanted = requested(op) if definition.forward is not None else None
     if definition.traits.sizes is not None and ctx.sizes is not None:
         follows = decided(op, ctx.sizes.of(op), inputs)
         if follows:
-            checked(definition, follows, inputs, op.attrs, key, wanted)
+            checked(definition, follows, channels.settled(inputs), op.attrs, key, wanted)
     if not gradients:
-        return definition(inputs, op.attrs, key, wanted)
+        return channels.call(definition, inputs, op.attrs, key, wanted)
     assert definition.grad is not None
     asked = {slot for g in gradients for slot in requested(g)}
     result, pull = pullback(definition, definition.grad, inputs, definition.arguments(op.attrs), key, asked)

@@ -16,8 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import ShapeError
+from .channels import apart, held_like
 from .registry import Array, Attr, grad_of, op
-from .traits import Sparse, by_values, elementwise, row_wise
+from .traits import Sparse, by_axes, by_values, elementwise, knows_channels, row_wise
 
 Unary = Callable[[Any], Any]
 
@@ -387,7 +388,7 @@ def pow_grad(X: Array, FactorTensor: Array | None, d_Out: Array, *, factor: floa
 LEAST = -float(np.finfo(np.float32).max)  # what maxout begins with, in float64 too: no maximum is less
 
 
-@op(outs="Out", rows=row_wise("X", lod=None))
+@op(outs="Out", rows=row_wise("X", lod=None), channels=by_axes("axis", "X", "Out"))
 def maxout(X: Array, *, groups: int, axis: int = 1) -> Any:
     """Out[.., c, ..] = max of X over channels c * groups .. c * groups + groups - 1 (dimension `axis`); nan only if they end with it."""
     at = axis % X.ndim
@@ -411,23 +412,25 @@ def maxout_grad(X: Array, Out: Array, d_Out: Array, *, groups: int, axis: int) -
     return jnp.where(first, jnp.expand_dims(d_Out, at + 1), 0).reshape(X.shape)
 
 
-@op(outs="Out", rows=row_wise("X"))
+@op(outs="Out", rows=row_wise("X"), channels=knows_channels("X"))
 def prelu(X: Array, Alpha: Array, *, mode: str = "all") -> Any:
     """Out = X where X > 0, else Alpha * X; Alpha is one number (all), one a channel, or one an element of a sample."""
-    return jnp.where(X > 0, X, _alpha(X, Alpha, mode) * X)
+    x, _, give = apart(X)
+    return give(jnp.where(x > 0, x, _alpha(X, Alpha, mode) * x))
 
 
 def _alpha(x: Any, alpha: Any, mode: str) -> Any:
-    """Alpha with the dimensions that broadcast over X."""
+    """Alpha with the dimensions that broadcast over X, as that is held."""
     if mode == "channel":
-        return alpha.reshape(1, -1, *[1] * (x.ndim - 2))
-    return alpha.reshape(1, *x.shape[1:]) if mode == "element" else alpha.reshape([1] * x.ndim)
+        return held_like(x, alpha.reshape(1, -1, *[1] * (x.ndim - 2)))
+    return held_like(x, alpha.reshape(1, *x.shape[1:])) if mode == "element" else alpha.reshape([1] * x.ndim)
 
 
-@grad_of("prelu", "X Alpha")
+@grad_of("prelu", "X Alpha", channels=knows_channels("X Out@GRAD"))
 def prelu_grad(X: Array, Alpha: Array, d_Out: Array, *, mode: str) -> tuple[Any, Any]:
     """X@GRAD = Out@GRAD where X > 0, else Alpha * Out@GRAD; Alpha@GRAD = sum of X * Out@GRAD over X <= 0."""
-    alpha = _alpha(X, Alpha, mode)
+    (x, channel, give), (d_out, _, _), alpha = apart(X), apart(d_Out), _alpha(X, Alpha, mode)
     shared = tuple(i for i, n in enumerate(alpha.shape) if n == 1)
-    slope = jnp.where(X > 0, 0, X * d_Out).sum(shared)
-    return d_Out * jnp.where(X > 0, 1, alpha), slope.reshape(Alpha.shape)
+    slope = jnp.where(x > 0, 0, x * d_out).sum(shared, keepdims=True)
+    slope = jnp.moveaxis(slope, channel, 1) if x.ndim > 2 else slope
+    return give(d_out * jnp.where(x > 0, 1, alpha)), slope.reshape(Alpha.shape)

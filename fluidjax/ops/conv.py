@@ -16,7 +16,7 @@ from ..errors import ShapeError
 from .convolution import filter_gradient, input_gradient, output
 from .convolution_geometry import Geometry
 from .registry import Array, Ints, grad_of, op
-from .traits import row_wise
+from .traits import by_format, row_wise
 from .window import Pads, channel_last, paddings_of, spatial_axes, window_count
 
 GRADIENTS = ("Input@GRAD", "Filter@GRAD")
@@ -66,7 +66,10 @@ def _with_extras(out: jax.Array, bias: Array | None, residual: Array | None, dat
 
 
 def _declare_conv2d(kind: str) -> None:
-    @op(kind, outs="Output", rows=row_wise("Input", "ResidualData"))
+    @op(
+        kind, outs="Output", rows=row_wise("Input", "ResidualData"),
+        channels=by_format("data_format", "Input ResidualData", "Output", begins=True),
+    )
     def conv2d(
         Input: Array, Filter: Array, Bias: Array | None, ResidualData: Array | None, *, strides: Ints = (1, 1),
         paddings: Ints = (0, 0), padding_algorithm: str = "EXPLICIT", groups: int = 1, dilations: Ints = (1, 1),
@@ -88,7 +91,10 @@ for _kind in ("conv2d", "depthwise_conv2d"):
     _declare_conv2d(_kind)
 
 
-@op(outs="Output", rows=row_wise("Input", "ResidualData"))
+@op(
+    outs="Output", rows=row_wise("Input", "ResidualData"),
+    channels=by_format("data_format", "Input ResidualData", "Output", last="NDHWC", begins=True),
+)
 def conv3d(
     Input: Array, Filter: Array, ResidualData: Array | None, *, strides: Ints = (1, 1, 1), paddings: Ints = (0, 0, 0),
     padding_algorithm: str = "EXPLICIT", groups: int = 1, dilations: Ints = (1, 1, 1), data_format: str = "NCDHW",
@@ -241,7 +247,10 @@ def _transpose_grad(x: Array, w: Array, d_out: Array | None, **attrs: Any) -> tu
 
 
 def _declare_conv2d_transpose(kind: str) -> None:
-    @op(kind, outs="Output", rows=row_wise("Input", lod=None))
+    @op(
+        kind, outs="Output", rows=row_wise("Input", lod=None),
+        channels=by_format("data_format", "Input", "Output", begins=True),
+    )
     def conv2d_transpose(
         Input: Array, Filter: Array, Bias: Array | None, *, output_size: Ints = (), groups: int = 1,
         dilations: Ints = (1, 1), strides: Ints = (1, 1), paddings: Ints = (0, 0), data_format: str = "NCHW",
@@ -280,7 +289,10 @@ def _per_channel_sum(x: Array, data_format: str) -> jax.Array:
     return jnp.sum(x, (0, *spatial_axes(x.ndim, data_format)))
 
 
-@op(outs="Output", rows=row_wise("Input", lod=None))
+@op(
+    outs="Output", rows=row_wise("Input", lod=None),
+    channels=by_format("data_format", "Input", "Output", last="NDHWC", begins=True),
+)
 def conv3d_transpose(
     Input: Array, Filter: Array, *, output_size: Ints = (), groups: int = 1, dilations: Ints = (1, 1, 1),
     strides: Ints = (1, 1, 1), paddings: Ints = (0, 0, 0), data_format: str = "NCHW",

@@ -11,8 +11,10 @@ import jax
 import numpy as np
 
 from ..ir.desc import FrozenMap
+from . import channels
 from .attributes import parameters
 from .catalog import REGISTRY, lookup, register
+from .channels import ChannelsLast
 from .definition import GRAD, GradDef, OpDef, Reuse, Slot
 from .ragged import like, rows_of
 from .traits import Given, Sizes, Traits
@@ -160,7 +162,7 @@ def pullback(
     outs = [s for s in fwd.outputs if s.name + GRAD in graddef.takes.values()]
 
     def primal(values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        result = fwd({**inputs, **{n: like(inputs[n], v) for n, v in values.items()}}, attrs, key)
+        result = channels.call(fwd, {**inputs, **{n: like(inputs[n], v) for n, v in values.items()}}, attrs, key)
         return [rows_of(result[s.name]) for s in outs], result
 
     primals, pull, outputs = jax.vjp(primal, {n: rows_of(inputs[n]) for n in through}, has_aux=True)
@@ -168,7 +170,7 @@ def pullback(
     def backward(cotangents: Mapping[str, Any]) -> dict[str, Any]:
         given = jax.tree.map(
             lambda p, c: _cotangent(p, c), primals, [_like(p, rows_of(cotangents.get(s.name))) for s, p in zip(outs, primals, strict=True)],
-            is_leaf=lambda x: x is None,
+            is_leaf=lambda x: x is None or type(x) is ChannelsLast,
         )
         (grads,) = pull(given)
         return {slot: grads.get(origin) for slot, origin in slots.items()}
@@ -184,7 +186,11 @@ def _like(primal: Any, cotangent: Any) -> Any:
 
 
 def _cotangent(primal: Any, cotangent: Any) -> Any:
-    """A cotangent as jax.vjp wants it: zeros for None, the primal's shape and dtype, float0 for integers."""
+    """A cotangent as jax.vjp wants it: zeros for None, the primal's shape and dtype, held as it is, float0 for integers."""
+    if type(primal) is ChannelsLast:
+        given = cotangent if cotangent is None else channels.last(cotangent).held
+        return ChannelsLast(_cotangent(primal.held, given))
+    cotangent = channels.plain(cotangent)
     if not _floating(primal):
         return np.zeros(primal.shape, jax.dtypes.float0)
     if cotangent is None:

@@ -21,7 +21,7 @@ from ..errors import ShapeError
 from .concrete import concrete, integers, refuse_huge
 from .infer import Spec
 from .registry import Array, Floats, op
-from .traits import mixes, row_wise, sizes_from
+from .traits import by_format, mixes, row_wise, sizes_from
 
 Taps = list[tuple[np.ndarray, np.ndarray]]  # (input index, weight) of each output position; one pair a tap
 CUBIC = np.float32(-0.75)  # Keys' parameter
@@ -211,7 +211,10 @@ class Resize:
         rows = mixes("X") if self.later else row_wise("X", lod=None)
         tensors = "OutSize SizeTensor Scale"
         sizes = sizes_from(tensors, lambda op, slot, i: slot != "SizeTensor" and bool(op.input("SizeTensor")))
-        op(self.kind, outs="Out", grad=f"X {tensors}", nograd=tensors, infer=self.spec, rows=rows, sizes=sizes)(resize)
+        channels = by_format("data_layout", "X", "Out")
+        op(
+            self.kind, outs="Out", grad=f"X {tensors}", nograd=tensors, infer=self.spec, rows=rows, sizes=sizes, channels=channels
+        )(resize)
 
 
 _DOC = """Out = X resized to (out_d, out_h, out_w) or by scale, {} along {} axes.

@@ -7,9 +7,10 @@ import numpy as np
 from jax import lax
 
 from ..errors import ShapeError
+from .channels import apart
 from .conditions import inner_axes
 from .registry import Array, Int64, Ints, Longs, grad_of, op
-from .traits import mixes, row_wise
+from .traits import knows_channels, mixes, row_wise
 from .window import window_count
 
 
@@ -66,17 +67,18 @@ def pixel_shuffle_grad(d_Out: Array, *, upscale_factor: int):
 
 
 def _shuffled(X: Array, groups: int) -> Array:
-    n, c, *rest = X.shape
-    return X.reshape(n, groups, c // groups, *rest).swapaxes(1, 2).reshape(X.shape)
+    x, channel, give = apart(X)
+    shape = x.shape[:channel], x.shape[channel + 1 :]
+    return give(x.reshape(*shape[0], groups, -1, *shape[1]).swapaxes(channel, channel + 1).reshape(x.shape))
 
 
-@op(outs="Out", rows=row_wise("X", lod=None))
+@op(outs="Out", rows=row_wise("X", lod=None), channels=knows_channels("X"))
 def shuffle_channel(X: Array, *, group: int = 1):
     """Out[n, i group + g] = X[n, g C / group + i]: channels in turn to each of the groups."""
     return _shuffled(X, group)
 
 
-@grad_of("shuffle_channel", "")
+@grad_of("shuffle_channel", "", channels=knows_channels("Out@GRAD"))
 def shuffle_channel_grad(d_Out: Array, *, group: int):
     """d_X = d_Out shuffled once more, as Paddle does; only where C = group^2 is this the derivative."""
     return _shuffled(d_Out, group)

@@ -17,7 +17,7 @@ from .bounds import classes
 from .conditions import attribute, both, inner_axis, unset
 from .infer import Spec
 from .registry import Array, grad_of, op
-from .traits import FREE, Bounds, row_wise
+from .traits import FREE, Bounds, alike, by_axes, row_wise
 
 MAX_LOG = 1e20  # Paddle's TolerableValue: what stands for an infinite logarithm
 LOWEST = -64.0  # how far below the greatest logit 1.8.5's softmax takes any other to be
@@ -44,7 +44,9 @@ def _shifted(x: Any, axis: int) -> Any:
     return jnp.maximum(x - jnp.max(x, axis, keepdims=True), LOWEST)
 
 
-@op(outs="Out", rows=row_wise("X", when=both(inner_axis("axis"), unset("flatten"))))
+@op(
+    outs="Out", rows=row_wise("X", when=both(inner_axis("axis"), unset("flatten"))), channels=by_axes("axis", "X", "Out")
+)
 def softmax(X: Array, *, axis: int = -1, data_format: str = "AnyLayout", is_test: bool = False) -> Any:
     """Out = exp(D) / sum of exp(D) along `axis`, where D = max(X - max(X), -64)."""
     power = jnp.exp(_shifted(X, axis))
@@ -127,6 +129,7 @@ def cross_entropy_grad2(Label: Array, MatchX: Array, XShape: Array, d_Y: Array, 
 @op(
     outs="Softmax~ Loss",
     rows=row_wise("Logits", "Label", when=inner_axis("axis", "Logits"), shared="Softmax Loss"),
+    channels=by_axes("axis", "Logits Label", "Softmax Loss"),
     bounds=Bounds("Label", "label", classes("Logits")),
 )
 def softmax_with_cross_entropy(
@@ -164,7 +167,10 @@ def _kept(label: Any, ignore: int, normalize: bool) -> tuple[Any, Any]:
     return kept, jnp.maximum(jnp.sum(jnp.abs(label - ignore) > 1e-6), 1).astype(label.dtype) if normalize else 1
 
 
-@op(outs="Out", rows=row_wise("X", "Label", when=attribute("normalize", lambda v: not v)), bounds=FREE)
+@op(
+    outs="Out", rows=row_wise("X", "Label", when=attribute("normalize", lambda v: not v)), bounds=FREE,
+    channels=alike("X Label", "Out"),
+)
 def sigmoid_cross_entropy_with_logits(X: Array, Label: Array, *, normalize: bool = False, ignore_index: int = -100) -> Any:
     """Out = max(X, 0) - X * Label + log(1 + exp(-|X|)); 0 where Label is ignore_index, over the count of others if normalize."""
     kept, count = _kept(Label, ignore_index, normalize)

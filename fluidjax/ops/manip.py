@@ -17,7 +17,7 @@ from .concrete import integers, refuse_huge
 from .conditions import absent, attribute, both, first_axis, inner_axes, inner_axis
 from .infer import Spec
 from .registry import Array, Ints, grad_of, op
-from .traits import EAGER, Attrs, Eager, Shapes, by_values, elementwise, mixes, row_wise, sizes_from
+from .traits import EAGER, Attrs, Eager, Shapes, by_axes, by_values, elementwise, mixes, row_wise, sizes_from
 
 
 def xshape(X: Array) -> np.ndarray:
@@ -265,6 +265,7 @@ def _concat_spec(X: tuple[Spec, ...], AxisTensor: Spec | None, *, axis: int) -> 
         "X", when=both(inner_axis("axis"), absent("AxisTensor")), joins=both(first_axis("axis"), absent("AxisTensor"))
     ),
     sizes=sizes_from("AxisTensor"),
+    channels=by_axes("axis", "X", "Out", when=absent("AxisTensor")),
 )
 def concat(X: list[Array], AxisTensor: Array | None, *, axis: int = 0):
     """Out = X[0], X[1], ... one after another along `axis`."""
@@ -304,6 +305,7 @@ def _split_spec(
 @op(
     outs="Out*", infer=_split_spec, rows=row_wise("X", when=both(inner_axis("axis"), absent("AxisTensor"))),
     sizes=sizes_from("AxisTensor SectionsTensorList"),
+    channels=by_axes("axis", "X", "Out", when=absent("AxisTensor")),
 )
 def split(
     X: Array, AxisTensor: Array | None, SectionsTensorList: list[Array] | None, *,
@@ -377,6 +379,7 @@ def _expand_spec(
     outs="Out", grad="X ExpandTimes expand_times_tensor", nograd="ExpandTimes expand_times_tensor", infer=_expand_spec,
     rows=row_wise("X", when=both(attribute("expand_times", lambda t: t and t[0] == 1), absent("ExpandTimes", "expand_times_tensor"))),
     carries="X", sizes=sizes_from("ExpandTimes expand_times_tensor"),
+    channels=by_axes("expand_times", "X", "Out", each=1, when=absent("ExpandTimes", "expand_times_tensor")),
 )
 def expand(X: Array, ExpandTimes: Array | None, expand_times_tensor: list[Array] | None, *, expand_times: Ints = ()):
     """Out = X repeated expand_times[i] times along dim i."""

@@ -16,10 +16,11 @@ import jax.numpy as jnp
 from jax import lax
 
 from ..errors import ShapeError, UnsupportedError
+from .channels import apart
 from .conditions import attribute
 from .registry import Array, grad_of, op
 from .statistics import STATISTICS, by_fixed_statistics, keeps_statistics
-from .traits import mixes, row_wise
+from .traits import by_format, knows_channels, mixes, row_wise
 
 
 @dataclass(frozen=True)
@@ -88,13 +89,17 @@ def _batch_norm(
 
 BN_OUTS = "Y MeanOut VarianceOut SavedMean~ SavedVariance~ ReserveSpace?"
 BN_INPLACE = STATISTICS.outs
+BN_CHANNELS = by_format("data_layout", "X", "Y")
 BN_NOGRAD = "Mean Variance MomentumTensor"
 # with use_global_stats the gradient op also gets the statistics that were used
 GLOBAL = {"Mean": "MeanOut", "Variance": "VarianceOut"}
 WHEN_GLOBAL = dict.fromkeys(GLOBAL, "use_global_stats")
 
 
-@op(outs=BN_OUTS, inplace=BN_INPLACE, rows=row_wise("X", when=by_fixed_statistics, outs="Y"), unchanged=STATISTICS)
+@op(
+    outs=BN_OUTS, inplace=BN_INPLACE, rows=row_wise("X", when=by_fixed_statistics, outs="Y"), unchanged=STATISTICS,
+    channels=BN_CHANNELS,
+)
 def batch_norm(
     X: Array, Scale: Array, Bias: Array, Mean: Array, Variance: Array, MomentumTensor: Array | None, *,
     is_test: bool = False, momentum: float = 0.9, epsilon: float = 1e-5, data_layout: str = "NCHW",
@@ -175,7 +180,7 @@ def _activation(name: str):
 
 @op(
     outs=BN_OUTS, inplace={**BN_INPLACE, "Y": "X"},
-    rows=row_wise("X", when=by_fixed_statistics, outs="Y"), unchanged=STATISTICS,
+    rows=row_wise("X", when=by_fixed_statistics, outs="Y"), unchanged=STATISTICS, channels=BN_CHANNELS,
 )
 def inplace_abn(
     X: Array, Scale: Array, Bias: Array, Mean: Array, Variance: Array, MomentumTensor: Array | None, *,
@@ -278,7 +283,7 @@ def _groups(x: Array, groups: int, data_layout: str) -> Groups:
     return Groups((x.shape[0], groups, c // groups, -1), (2, 3), (1, groups, c // groups, 1), (0, 3))
 
 
-@op(outs="Y Mean~ Variance~", rows=row_wise("X"))
+@op(outs="Y Mean~ Variance~", rows=row_wise("X"), channels=by_format("data_layout", "X", "Y"))
 def group_norm(
     X: Array, Scale: Array | None, Bias: Array | None, *, epsilon: float = 1e-5, groups: int, data_layout: str = "NCHW"
 ):
@@ -318,34 +323,47 @@ def group_norm_grad(Y, Scale, Bias, Variance, d_Y, *, epsilon, groups, data_layo
     return _normalise_grad(n, g * scale, inverse, gr.axes).reshape(Y.shape), d_scale, d_bias
 
 
-@op(outs="Y SavedMean~ SavedVariance~", rows=mixes("X"))
+@op(outs="Y SavedMean~ SavedVariance~", rows=mixes("X"), channels=knows_channels("X"))
 def instance_norm(X: Array, Scale: Array, Bias: Array, *, epsilon: float = 1e-5):
     """Y = (X - mean) / sqrt(variance + epsilon) * Scale + Bias, over each channel of each sample.
 
     X [N, C, ...], Scale and Bias [C]; SavedMean [N * C] is the mean, SavedVariance 1 / sqrt(variance + epsilon).
     """
-    rows = X.reshape(*X.shape[:2], -1)
-    y, mean, _, inverse = _normalise(rows, (2,), epsilon)
-    y = y * Scale.reshape(1, -1, 1) + Bias.reshape(1, -1, 1)
-    return y.reshape(X.shape), mean.reshape(-1), inverse.reshape(-1)
+    x, channel, give = apart(X)
+    rows, rest, spread = _planes(x, channel)
+    y, mean, _, inverse = _normalise(rows, (rest,), epsilon)
+    y = y * Scale.reshape(spread) + Bias.reshape(spread)
+    return give(y.reshape(x.shape)), mean.reshape(-1), inverse.reshape(-1)
 
 
-def _instance_norm_grad(n: Array, inverse: Array, Scale: Array, d_y: Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-    d_x = _normalise_grad(n, d_y * Scale.reshape(1, -1, 1), inverse, (2,))
-    return d_x, jnp.sum(d_y * n, (0, 2)), jnp.sum(d_y, (0, 2))
+def _planes(x: Array, channel: int) -> tuple[Array, int, tuple[int, ...]]:
+    """x as [N, C, rest] or [N, rest, C], which axis is the rest, and the shape to broadcast [C] with; N before C in both."""
+    n, c = x.shape[0], x.shape[channel]
+    first = channel == 1
+    return x.reshape((n, c, -1) if first else (n, -1, c)), 2 if first else 1, (1, c, 1) if first else (1, 1, c)
 
 
-@grad_of("instance_norm", "X Scale SavedMean SavedVariance")
+def _instance_norm_grad(
+    n: Array, inverse: Array, scale: Array, d_y: Array, rest: int = 2
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """scale: as it broadcasts over n."""
+    d_x = _normalise_grad(n, d_y * scale, inverse, (rest,))
+    return d_x, jnp.sum(d_y * n, (0, rest)), jnp.sum(d_y, (0, rest))
+
+
+@grad_of("instance_norm", "X Scale SavedMean SavedVariance", channels=knows_channels("X Y@GRAD"))
 def instance_norm_grad(X, Scale, SavedMean, SavedVariance, d_Y):
     """Scale@GRAD = sum(Y@GRAD * n), Bias@GRAD = sum(Y@GRAD), X@GRAD as the module's text says."""
     if d_Y is None:
         return None, None, None
-    rows, lead = X.reshape(*X.shape[:2], -1), (*X.shape[:2], 1)
+    (x, channel, give), (d_y, _, _) = apart(X), apart(d_Y)
+    rows, rest, spread = _planes(x, channel)
+    lead = (x.shape[0], *spread[1:])
     inverse = SavedVariance.reshape(lead)
     d_x, d_scale, d_bias = _instance_norm_grad(
-        (rows - SavedMean.reshape(lead)) * inverse, inverse, Scale, d_Y.reshape(rows.shape)
+        (rows - SavedMean.reshape(lead)) * inverse, inverse, Scale.reshape(spread), d_y.reshape(rows.shape), rest
     )
-    return d_x.reshape(X.shape), d_scale, d_bias
+    return give(d_x.reshape(x.shape)), d_scale, d_bias
 
 
 @grad_of(
@@ -359,7 +377,7 @@ def instance_norm_grad_grad(X, Scale, SavedMean, SavedVariance, DY, DDX, DDScale
 
     def first(x: Array, scale: Array, d_y: Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         n, _, _, inverse = _normalise(x, (2,), epsilon)
-        return _instance_norm_grad(n, inverse, scale, d_y)
+        return _instance_norm_grad(n, inverse, scale.reshape(1, -1, 1), d_y)
 
     given = [None if d is None else d.reshape(p) for d, p in ((DDX, rows.shape), (DDScale, (-1,)), (DDBias, (-1,)))]
     primals, pull = jax.vjp(first, rows, Scale, DY.reshape(rows.shape))

@@ -13,10 +13,10 @@ from ..errors import ShapeError
 from .conditions import inner_axis
 from .norm import channels_of
 from .registry import Array, grad_of, op
-from .traits import mixes, row_wise
+from .traits import by_axes, by_format, mixes, row_wise
 
 
-@op(outs="Norm~ Out", rows=row_wise("X", when=inner_axis("axis"), lod=None))
+@op(outs="Norm~ Out", rows=row_wise("X", when=inner_axis("axis"), lod=None), channels=by_axes("axis", "X", "Norm Out"))
 def norm(X: Array, *, axis: int, epsilon: float = 1e-10):
     """Out = X / Norm, Norm = sqrt(sum(X^2, axis) + epsilon) with the axis kept."""
     size = jnp.sqrt(jnp.sum(X * X, axis, keepdims=True) + epsilon)
@@ -40,7 +40,7 @@ def _window_sum(x: Array, before: int, after: int, axis: int) -> jax.Array:
     return reduce(operator.add, parts)
 
 
-@op(outs="Out MidOut", rows=row_wise("X", shared="Out"))
+@op(outs="Out MidOut", rows=row_wise("X", shared="Out"), channels=by_format("data_format", "X", "Out MidOut"))
 def lrn(
     X: Array, *, n: int = 5, k: float = 2.0, alpha: float = 1e-4, beta: float = 0.75, data_format: str = "AnyLayout",
     is_test: bool = False,
@@ -66,7 +66,7 @@ def lrn_grad(X, Out, MidOut, d_Out, *, n, alpha, beta, data_format):
     return d_Out * MidOut**-beta - 2 * alpha * beta * X * around
 
 
-@op(outs="Out", rows=row_wise("X"))
+@op(outs="Out", rows=row_wise("X"), channels=by_format("data_layout", "X", "Out"))
 def affine_channel(X: Array, Scale: Array, Bias: Array, *, data_layout: str = "AnyLayout"):
     """Out = X * Scale + Bias for each channel; X [N, C, ...] or [N, ..., C] by data_layout, Scale and Bias [C]."""
     ch = channels_of(X, data_layout)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from jax import lax
 
 from .norm import (
+    BN_CHANNELS,
     BN_INPLACE,
     BN_NOGRAD,
     BN_OUTS,
@@ -25,7 +26,7 @@ from .traits import collective, mixes
 @op(
     outs=BN_OUTS, inplace=BN_INPLACE,
     rows=mixes("X"), ranks=collective(agree=("SavedMean", "SavedVariance"), MeanOut="Mean", VarianceOut="Variance"),
-    unchanged=STATISTICS,
+    unchanged=STATISTICS, channels=BN_CHANNELS,
 )
 def sync_batch_norm(
     X: Array, Scale: Array, Bias: Array, Mean: Array, Variance: Array, MomentumTensor: Array | None, *,

@@ -20,7 +20,7 @@ from jax import lax
 
 from ..errors import ShapeError
 from .registry import Array, Ints, grad_of, op
-from .traits import row_wise
+from .traits import by_format, row_wise
 from .window import Windows, channel_last, gathered, spatial_axes, uneven, windows_of
 
 _MAX_TAPS = 49
@@ -192,7 +192,7 @@ def _pool(
     return _max(x, win) if pooling_type == "max" else _average(x, win, exclusive), win
 
 
-@op(outs="Out", rows=row_wise("X"))
+@op(outs="Out", rows=row_wise("X"), channels=by_format("data_format", "X", "Out"))
 def pool2d(
     X: Array, *, pooling_type: str, ksize: Ints, global_pooling: bool = False, strides: Ints = (1, 1),
     paddings: Ints = (0, 0), exclusive: bool = True, adaptive: bool = False, ceil_mode: bool = False,
@@ -211,7 +211,7 @@ def pool2d(
     return out
 
 
-@op(outs="Out", rows=row_wise("X"))
+@op(outs="Out", rows=row_wise("X"), channels=by_format("data_format", "X", "Out", last="NDHWC"))
 def pool3d(
     X: Array, *, pooling_type: str, ksize: Ints, global_pooling: bool = False, strides: Ints = (1, 1, 1),
     paddings: Ints = (0, 0, 0), exclusive: bool = True, adaptive: bool = False, ceil_mode: bool = False,

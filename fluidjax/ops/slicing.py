@@ -15,7 +15,7 @@ from .concrete import integers, scalars
 from .conditions import attribute, inner_axes
 from .infer import Spec
 from .registry import Array, Ints, grad_of, op
-from .traits import mixes, row_wise, sizes_from
+from .traits import by_axes, by_format, mixes, row_wise, sizes_from
 
 _SLICE_TENSORS = "StartsTensor EndsTensor StartsTensorList EndsTensorList"
 _STRIDE_TENSORS = "StartsTensor EndsTensor StridesTensor StartsTensorList EndsTensorList StridesTensorList"
@@ -69,9 +69,13 @@ def _slice_spec(
     return Spec(_without(dims, decrease_axis), Input.dtype)
 
 
+_SLICED = by_axes("axes", "Input", "Out", when=attribute("decrease_axis", lambda axes: not axes))
+
+
 @op(
     "slice", outs="Out", grad=f"Input {_SLICE_TENSORS}", nograd=_SLICE_TENSORS, infer=_slice_spec,
     rows=row_wise("Input", when=inner_axes("axes", "Input")), sizes=sizes_from(_SLICE_TENSORS, _one_element),
+    channels=_SLICED,
 )
 def slice_(
     Input: Array, StartsTensor: Array | None, EndsTensor: Array | None,
@@ -138,6 +142,7 @@ def _strided_spec(
 @op(
     outs="Out", grad=f"Input {_STRIDE_TENSORS}", nograd=_STRIDE_TENSORS, infer=_strided_spec,
     rows=row_wise("Input", when=inner_axes("axes", "Input")), sizes=sizes_from(_STRIDE_TENSORS),
+    channels=_SLICED,
 )
 def strided_slice(
     Input: Array, StartsTensor: Array | None, EndsTensor: Array | None, StridesTensor: Array | None,
@@ -260,7 +265,10 @@ def _edges(paddings: Sequence[int]) -> list[tuple[int, int, int]]:
     return [(a, b, 0) for a, b in zip(paddings[::2], paddings[1::2], strict=True)]
 
 
-@op(outs="Out", rows=row_wise("X", when=attribute("paddings", lambda p: not any(p[:2]))))
+@op(
+    outs="Out", rows=row_wise("X", when=attribute("paddings", lambda p: not any(p[:2]))),
+    channels=by_axes("paddings", "X", "Out", each=2),
+)
 def pad(X: Array, *, paddings: Ints, pad_value: float = 0.0):
     """Out = X with paddings[2 i] before and paddings[2 i + 1] after dim i, filled with pad_value."""
     return lax.pad(X, np.asarray(pad_value, X.dtype), _edges(paddings))
@@ -280,7 +288,10 @@ def _pad2d_spec(X: Spec, Paddings: Any, *, paddings: Ints, data_format: str, mod
     return Spec(tuple(n if n == -1 else n + grown.get(i, 0) for i, n in enumerate(X.shape)), X.dtype)
 
 
-@op(outs="Out", grad="X Paddings", nograd="Paddings", infer=_pad2d_spec, rows=row_wise("X"), sizes=sizes_from("Paddings"))
+@op(
+    outs="Out", grad="X Paddings", nograd="Paddings", infer=_pad2d_spec, rows=row_wise("X"), sizes=sizes_from("Paddings"),
+    channels=by_format("data_format", "X", "Out"),
+)
 def pad2d(
     X: Array, Paddings: Array | None, *,
     paddings: Ints, pad_value: float = 0.0, mode: str = "constant", data_format: str = "NCHW",
