@@ -277,8 +277,10 @@ def _results(op: OpDesc, inputs: dict[str, Any], ctx: Context, gradients: Sequen
         graddef = lookup(definition.forward or "").grad
         assert graddef is not None
         return stored({o.removesuffix(GRAD): inputs.get(s) for s, o in graddef.takes.items() if o.endswith(GRAD)})
-    if ctx.sizes is not None and op.uid in ctx.sizes.folded and (known := folded(definition, channels.settled(inputs), op.attrs)) is not None:
-        return known
+    if ctx.sizes is not None and op.uid in ctx.sizes.folded:
+        known = folded(definition, channels.settled(inputs), op.attrs)
+        if known is not None:
+            return known
     key = op_key(op, ctx) if definition.random else None
     wanted = requested(op) if definition.forward is not None else None
     if definition.traits.sizes is not None and ctx.sizes is not None:

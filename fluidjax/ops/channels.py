@@ -139,6 +139,12 @@ def begins(definition: OpDef) -> bool:
     return rule is not None and isinstance(rule.trait, ByFormat) and rule.trait.begins
 
 
+def already(definition: OpDef, attrs: Slots) -> bool:
+    """Whether the program itself gives such an op its channels last."""
+    rule = _rule(definition)
+    return rule is not None and isinstance(rule.trait, ByFormat) and _last_already(rule.trait, definition, attrs)
+
+
 def begun(definition: OpDef, inputs: Slots, attrs: Slots) -> Slots:
     """The inputs of such an op held with their channels last."""
     rule = _rule(definition)

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import ShapeError
 from .bounds import size_of
 from .registry import Array, Int64, grad_of, op
-from .traits import FREE, Bounds, mixes, row_wise
+from .traits import CHANNELS_FIRST, FREE, Bounds, mixes, row_wise
 
 
 @op(outs="Residual~ Out", rows=row_wise("X", "Y"))
@@ -154,6 +154,7 @@ def modified_huber_loss_grad(IntermediateVal: Array, Y: Array, d_Out: Array) -> 
 @op(
     outs="Out Total_weight", grad="X Label Weight Total_weight", nograd="Label Weight", grad_outs="Out",
     rows=mixes(), bounds=FREE,
+    channels=CHANNELS_FIRST,
 )
 def nll_loss(
     X: Array, Label: Array, Weight: Array | None, *, ignore_index: Int64 = -100, reduction: str = "mean"

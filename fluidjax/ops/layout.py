@@ -10,7 +10,7 @@ from ..errors import ShapeError
 from .channels import apart
 from .conditions import inner_axes
 from .registry import Array, Int64, Ints, Longs, grad_of, op
-from .traits import knows_channels, mixes, row_wise
+from .traits import CHANNELS_FIRST, knows_channels, mixes, row_wise
 from .window import window_count
 
 
@@ -34,7 +34,7 @@ def roll(X: Array, *, shifts: Longs = (), dims: Longs = ()):
     return jnp.roll(X, shifts, dims)
 
 
-@op(outs="Out", grad="X", rows=row_wise("X"))
+@op(outs="Out", grad="X", rows=row_wise("X"), channels=CHANNELS_FIRST)
 def space_to_depth(X: Array, *, blocksize: Int64 = 2):
     """Out [N, C b^2, H / b, W / b] = the elements of X [N, C, H, W] laid out as depth-to-space and read in that order.
 
@@ -48,7 +48,7 @@ def space_to_depth(X: Array, *, blocksize: Int64 = 2):
     return blocks.transpose(0, 3, 4, 1, 5, 2).reshape(n, c * b * b, h // b, w // b)
 
 
-@op(outs="Out", rows=row_wise("X", lod=None))
+@op(outs="Out", rows=row_wise("X", lod=None), channels=CHANNELS_FIRST)
 def pixel_shuffle(X: Array, *, upscale_factor: int = 1):
     """Out[n, c, h r + i, w r + j] = X[n, c r^2 + i r + j, h, w], r the upscale_factor."""
     n, c, h, w = X.shape
@@ -97,7 +97,7 @@ def _shifted(X: Array, segments: int, ratio: float, by: int) -> Array:
     return jnp.concatenate([*moved, frames[:, :, second:]], axis=2).reshape(X.shape)
 
 
-@op(outs="Out", rows=mixes("X"))
+@op(outs="Out", rows=mixes("X"), channels=CHANNELS_FIRST)
 def temporal_shift(X: Array, *, seg_num: int, shift_ratio: float = 0.25):
     """Out[n, t] = X[n, t - 1] in the first C shift_ratio channels, X[n, t + 1] in as many more, X[n, t] in the rest.
 
@@ -112,7 +112,7 @@ def temporal_shift_grad(d_Out: Array, *, seg_num: int, shift_ratio: float):
     return _shifted(d_Out, seg_num, shift_ratio, -1)
 
 
-@op(outs="Y", grad="X", rows=row_wise("X", lod=None))
+@op(outs="Y", grad="X", rows=row_wise("X", lod=None), channels=CHANNELS_FIRST)
 def unfold(X: Array, *, kernel_sizes: Ints, strides: Ints, paddings: Ints, dilations: Ints):
     """Y [N, C kh kw, L] = the L windows of X [N, C, H, W], one a column; paddings: up, left, down, right."""
     n, c = X.shape[:2]

@@ -17,7 +17,19 @@ from .concrete import integers, refuse_huge
 from .conditions import absent, attribute, both, first_axis, inner_axes, inner_axis
 from .infer import Spec
 from .registry import Array, Ints, grad_of, op
-from .traits import EAGER, Attrs, Eager, Shapes, by_axes, by_values, elementwise, mixes, row_wise, sizes_from
+from .traits import (
+    CHANNELS_FIRST,
+    EAGER,
+    Attrs,
+    Eager,
+    Shapes,
+    by_axes,
+    by_values,
+    elementwise,
+    mixes,
+    row_wise,
+    sizes_from,
+)
 
 
 def xshape(X: Array) -> np.ndarray:
@@ -93,7 +105,10 @@ def reshape2(X: Array, Shape: Array | None, ShapeTensor: list[Array] | None, *, 
     return reshape(X, Shape, ShapeTensor, shape=shape), xshape(X)
 
 
-@op(outs="Out", grad="X Out", rows=row_wise("X", when=attribute("axis", lambda a: a[0] == 0), lod=None), carries="X")
+@op(
+    outs="Out", grad="X Out", rows=row_wise("X", when=attribute("axis", lambda a: a[0] == 0), lod=None), carries="X",
+    channels=CHANNELS_FIRST,
+)
 def transpose(X: Array, *, axis: Ints, data_format: str = "AnyLayout"):
     """Out[i_axis[0], i_axis[1], ...] = X[i_0, i_1, ...]."""
     return jnp.transpose(X, axis)
@@ -102,6 +117,7 @@ def transpose(X: Array, *, axis: Ints, data_format: str = "AnyLayout"):
 @op(
     outs="Out XShape~",
     rows=row_wise("X", when=attribute("axis", lambda a: a[0] == 0), outs="Out", lod=None), carries="X",
+    channels=CHANNELS_FIRST,
 )
 def transpose2(X: Array, *, axis: Ints, data_format: str = "AnyLayout"):
     """Out[i_axis[0], i_axis[1], ...] = X[i_0, i_1, ...]."""
@@ -128,6 +144,7 @@ def squeezed(dims: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
 @op(
     outs="Out", grad="X", infer=lambda X, *, axes: Spec(squeezed(X.shape, axes), X.dtype),
     rows=row_wise("X", when=inner_axes("axes")), carries="X",
+    channels=CHANNELS_FIRST,
 )
 def squeeze(X: Array, *, axes: Ints = ()):
     """Out = X without the dims in `axes`, which are 1; without every dim of size 1 if axes is empty."""
@@ -137,6 +154,7 @@ def squeeze(X: Array, *, axes: Ints = ()):
 @op(
     outs="Out XShape~", infer=lambda X, *, axes: (Spec(squeezed(X.shape, axes), X.dtype), Spec((0, *X.shape), X.dtype)),
     rows=row_wise("X", when=inner_axes("axes"), outs="Out"), carries="X",
+    channels=CHANNELS_FIRST,
 )
 def squeeze2(X: Array, *, axes: Ints = ()):
     """Out = X without the dims in `axes`, which are 1; without every dim of size 1 if axes is empty."""
@@ -229,7 +247,7 @@ def _range_of(rank: int, start_axis: int, stop_axis: int) -> tuple[int, int]:
     return start, stop
 
 
-@op(outs="Out XShape", infer=_flatten_range_spec, rows=mixes("X"))
+@op(outs="Out XShape", infer=_flatten_range_spec, rows=mixes("X"), channels=CHANNELS_FIRST)
 def flatten_contiguous_range(X: Array, *, start_axis: int = 1, stop_axis: int = 1):
     """Out = X with the dimensions from start_axis to stop_axis as one; XShape [0, *X.shape] only carries the shape."""
     start, stop = _range_of(X.ndim, start_axis, stop_axis)

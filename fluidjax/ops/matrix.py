@@ -15,7 +15,7 @@ from .conditions import attribute
 from .infer import Spec
 from .math import fits, one_shape
 from .registry import Array, Ints, grad_of, op
-from .traits import Attrs, Shapes, mixes, row_wise
+from .traits import CHANNELS_FIRST, Attrs, Shapes, mixes, row_wise
 
 
 def _infer_mul(X: Spec, Y: Spec, *, x_num_col_dims: int, y_num_col_dims: int) -> Spec:
@@ -32,7 +32,10 @@ def _flat(x: Any, split: int) -> Any:
     return x.reshape(math.prod(x.shape[:split]), math.prod(x.shape[split:]))
 
 
-@op(outs="Out", grad="X Y", infer=_infer_mul, rows=row_wise("X", when=attribute("x_num_col_dims", lambda n: n >= 1)))
+@op(
+    outs="Out", grad="X Y", infer=_infer_mul, rows=row_wise("X", when=attribute("x_num_col_dims", lambda n: n >= 1)),
+    channels=CHANNELS_FIRST,
+)
 def mul(X: Array, Y: Array, *, x_num_col_dims: int = 1, y_num_col_dims: int = 1):
     """Out = flatten(X) @ flatten(Y), with the shape X[:x_num_col_dims] + Y[y_num_col_dims:].
 
@@ -85,7 +88,7 @@ def _multiplied(attrs: Attrs, shapes: Shapes) -> bool:
     return len(y) == 2 and (len(x) > 2 or (len(x) == 2 and not attrs["transpose_X"]))
 
 
-@op(outs="Out", grad="X Y", infer=_infer_matmul, rows=row_wise("X", when=_multiplied))
+@op(outs="Out", grad="X Y", infer=_infer_matmul, rows=row_wise("X", when=_multiplied), channels=CHANNELS_FIRST)
 def matmul(
     X: Array, Y: Array, *, transpose_X: bool = False, transpose_Y: bool = False, alpha: float = 1.0,
     head_number: int = 1, fused_reshape_Out: Ints = (), fused_transpose_Out: Ints = (),
@@ -221,7 +224,7 @@ def _broadcast(n: int, m: int) -> int:
     return max(n, m)
 
 
-@op(outs="Out", grad="X Y", infer=_infer_matmul_v2, rows=mixes("X"))
+@op(outs="Out", grad="X Y", infer=_infer_matmul_v2, rows=mixes("X"), channels=CHANNELS_FIRST)
 def matmul_v2(X: Array, Y: Array, *, trans_x: bool = False, trans_y: bool = False):
     """Out = X @ Y over the last two dimensions, leading ones broadcast as in NumPy; trans_x, trans_y swap the last two.
 

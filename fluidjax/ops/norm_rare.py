@@ -13,7 +13,7 @@ from ..errors import ShapeError
 from .conditions import inner_axis
 from .norm import channels_of
 from .registry import Array, grad_of, op
-from .traits import by_axes, by_format, mixes, row_wise
+from .traits import CHANNELS_FIRST, by_axes, by_format, mixes, row_wise
 
 
 @op(outs="Norm~ Out", rows=row_wise("X", when=inner_axis("axis"), lod=None), channels=by_axes("axis", "X", "Norm Out"))
@@ -92,7 +92,7 @@ def _present(x: Array, slot_dim: int) -> jax.Array:
     return jnp.repeat(jnp.abs(x[:, ::slot_dim]) >= _PRESENT, slot_dim, axis=1)
 
 
-@op(outs="Y Means~ Scales~", rows=row_wise("X", outs="Y"))
+@op(outs="Y Means~ Scales~", rows=row_wise("X", outs="Y"), channels=CHANNELS_FIRST)
 def data_norm(
     scale_w: Array | None, bias: Array | None, X: Array, BatchSize: Array, BatchSum: Array, BatchSquareSum: Array, *,
     epsilon: float = 1e-4, slot_dim: int = -1, summary_decay_rate: float = 0.9999999,
@@ -157,7 +157,7 @@ def _singular(matrix: Array, U: Array, V: Array, power_iters: int, eps: float) -
     return u, v, u @ (matrix @ v)
 
 
-@op(outs="Out", rows=mixes("Weight"))
+@op(outs="Out", rows=mixes("Weight"), channels=CHANNELS_FIRST)
 def spectral_norm(Weight: Array, U: Array, V: Array, *, dim: int = 0, power_iters: int = 1, eps: float = 1e-12):
     """Out = Weight / sigma, its largest singular value as a matrix [h, w] that has the axis dim as rows.
 

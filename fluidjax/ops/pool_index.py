@@ -12,7 +12,7 @@ from jax import lax
 
 from ..errors import UnsupportedError
 from .registry import Array, Ints, grad_of, op
-from .traits import mixes, row_wise
+from .traits import CHANNELS_FIRST, mixes, row_wise
 from .window import even, gathered, uneven, windows_of
 
 
@@ -52,7 +52,7 @@ def _tables(x: Array, ksize, strides, paddings, global_pooling, adaptive) -> lis
 def _declare_with_index(kind: str, rank: int) -> None:
     ones, zeros = (1,) * rank, (0,) * rank
 
-    @op(kind, outs="Out Mask", rows=row_wise("X", lod=None))
+    @op(kind, outs="Out Mask", rows=row_wise("X", lod=None), channels=CHANNELS_FIRST)
     def max_pool_with_index(
         X: Array, *, ksize: Ints, global_pooling: bool = False, adaptive: bool = False, strides: Ints = ones,
         paddings: Ints = zeros,
@@ -73,7 +73,7 @@ for _kind, _rank in (("max_pool2d_with_index", 2), ("max_pool3d_with_index", 3))
     _declare_with_index(_kind, _rank)
 
 
-@op(outs="Out", rows=mixes())
+@op(outs="Out", rows=mixes(), channels=CHANNELS_FIRST)
 def unpool(
     X: Array, Indices: Array, *, unpooling_type: str, ksize: Ints, strides: Ints = (1, 1), paddings: Ints = (0, 0)
 ):

@@ -14,7 +14,7 @@ from .concrete import known
 from .infer import Spec
 from .ragged import Ragged, bounded, copied, filled, mask, pack, rows_of, segments, sequences_of, view
 from .registry import Array, Ints, grad_of, op
-from .traits import Attrs, knows_rows, sizes_from
+from .traits import CHANNELS_FIRST, Attrs, knows_rows, sizes_from
 
 POOLS = ("AVERAGE", "SUM", "SQRT", "MAX", "LAST", "FIRST")
 
@@ -94,7 +94,7 @@ def _same_spec(X: Spec, **_: Any) -> Spec:
     return X
 
 
-@op(outs="Out", grad="X Out", infer=_same_spec, rows=knows_rows(Out="X"))
+@op(outs="Out", grad="X Out", infer=_same_spec, rows=knows_rows(Out="X"), channels=CHANNELS_FIRST)
 def sequence_softmax(X: Ragged, *, use_cudnn: bool = False, data_format: str = "AnyLayout"):
     """Out = exp(X) / sum of exp(X) over the sequence. X [rows] or [rows, 1], one LoD level."""
     x = sequences_of("sequence_softmax", "X", X)

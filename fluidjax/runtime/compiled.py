@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import EnforceNotMet, FeedError, FetchError, MixesRows, near, note
 from ..ir.desc import ProgramDesc
 from ..lower.divergence import divergent
+from ..lower.layout import laid_out
 from ..lower.lockstep import AXIS, lockstep
 from ..lower.read_only import is_read_only
 from ..lower.sizes import first_use
@@ -50,7 +51,7 @@ class Compiled:
         sharded: Mapping[str, ShardLayout] = MappingProxyType({}),
     ) -> None:  # fmt: skip
         """sharded: variables of which no rank holds the whole, and where their elements are."""
-        self.step = Step(desc, fetches)
+        self.step = laid_out(Step(desc, fetches), where.device.platform)
         self.sharded = {n: p for n, p in sharded.items() if not set(arrays_of([p])).isdisjoint(self.step.reads)}
         self.made = {n: p for n, p in sharded.items() if n not in self.sharded and set(arrays_of([p])) == {n} and n in self.step.writes}
         self._holders = {n: math.prod(desc.blocks[0].vars[n].shape or ()) for n in arrays_of(self.sharded.values())}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 import fluidjax.ops  # noqa: F401  (fills the registry)
 from fluidjax.dist.spmd.data_parallel import DataParallel
 from fluidjax.ir.desc import BlockDesc, FrozenMap, OpDesc, ProgramDesc, VarDesc
-from fluidjax.ops import registry, ring
+from fluidjax.ops import channels, registry, ring
 from fluidjax.ops.control_interface import ControlOp
 from fluidjax.ops.registry import REGISTRY, OpDef, traits
 from fluidjax.ops.rows import makes_lod
@@ -33,6 +34,8 @@ from fluidjax.ops.traits import (
     mixes,
 )
 from fluidjax.passes.match import written_back
+
+from .samples import all_samples
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "fluidjax"
@@ -66,6 +69,19 @@ def ranks_undecided(d: OpDef) -> bool:
     return d.fn is not None and bool({"ring_id", "nranks"} & set(d.attrs)) and not d.traits.ranks.together and d.type not in ALONE
 
 
+def channels_undecided(d: OpDef) -> bool:
+    """An op that says where channels are, or that some sample gives an image or a volume."""
+    told = bool({"data_format", "data_layout"} & set(d.attrs)) or d.type in images()
+    return d.fn is not None and told and d.traits.channels is None and not channels.follows(d)
+
+
+@cache
+def images() -> set[str]:
+    """The ops that samples give arrays of four axes or more."""
+    values = ((s.op, v) for _, _, s in all_samples() for v in s.inputs.values())
+    return {kind for kind, v in values for a in (v if isinstance(v, list | tuple) else [v]) if np.ndim(a) >= 4}
+
+
 # These name a ring and talk to nobody.
 ALONE = {
     "c_sync_comm_stream": "data flow orders here what streams order in Paddle",
@@ -76,6 +92,10 @@ SAY: dict[str, tuple[Callable[[OpDef], bool], str]] = {
     "rows": (rows_undecided, "write rows=row_wise(...), elementwise(...), reduces(...), mixes(...) or knows_rows(...)"),
     "bounds": (bounds_undecided, "write bounds=Bounds(slot, name, high) with a bound of ops/bounds.py, or bounds=FREE"),
     "update": (update_undecided, "write update=updates_elements(...) or updates_whole(...) with the slots of its state"),
+    "channels": (
+        channels_undecided,
+        "write channels=by_format(...), by_axes(...), alike(...) or knows_channels(...), or CHANNELS_FIRST if it can not follow",
+    ),
     "ranks": (ranks_undecided, "write ranks=collective(...), or give the op a line in ALONE with the reason"),
 }
 
@@ -89,7 +109,8 @@ def test_each_op_was_decided(trait: str) -> None:
 
 def test_a_new_op_without_a_decision_is_found() -> None:
     """Each of the questions is answered yes by an op that says nothing."""
-    new = OpDef("new", lambda **_: None, registry.parse_slots("Param Ids"), registry.parse_slots("ParamOut"), {"nranks": None})  # type: ignore
+    attrs = {"nranks": None, "data_format": None}
+    new = OpDef("new", lambda **_: None, registry.parse_slots("Param Ids"), registry.parse_slots("ParamOut"), attrs)  # type: ignore
     assert [trait for trait, (undecided, _) in SAY.items() if undecided(new)] == list(SAY)
 
 
@@ -115,6 +136,7 @@ SLOTS: list[tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = [
     # trait, the input slots and the output slots that a value of it names
     ("rows", lambda r: _names(r, "over", "beside", "lod"), lambda r: _names(r, "outs", "shared")),
     ("sparse", lambda r: _names(r, "scalar", "table"), lambda r: ()),
+    ("channels", lambda r: _names(r, "over"), lambda r: _names(r, "outs")),
     ("ranks", lambda r: r.follows.values(), lambda r: {*r.agree, *r.follows} - {"*"}),
     ("bounds", lambda r: {r.slot} - {""}, lambda r: ()),
     ("update", lambda r: (*r.state, *r.powers), lambda r: ()),
