@@ -12,7 +12,7 @@ from .infer import Spec
 from .layout import unfold
 from .ragged import Ragged, bounded, segments
 from .registry import Array, Ints, op
-from .traits import Attrs, knows_rows
+from .traits import CHANNELS_FIRST, Attrs, knows_rows
 
 
 def _outs(size: Any, axis: int, kernels: Any, strides: Any, paddings: Any) -> Any:
@@ -37,7 +37,7 @@ def _one_level(levels: Any, attrs: Attrs) -> dict[str, int]:
     return {"Out": 1}
 
 
-@op(outs="Out", grad="X", nograd="Y", infer=_spec, rows=knows_rows(_one_level))
+@op(outs="Out", grad="X", nograd="Y", infer=_spec, rows=knows_rows(_one_level), channels=CHANNELS_FIRST)
 def im2sequence(
     X: Array, Y: Array | None, *, kernels: Ints, strides: Ints = (1, 1), paddings: Ints = (0, 0, 0, 0), out_stride: Ints = (1, 1)
 ):

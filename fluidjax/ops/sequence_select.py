@@ -12,7 +12,7 @@ from .concrete import known
 from .infer import Spec
 from .ragged import Ragged, bounded, chosen, rows_of, segments, sequences_of, view
 from .registry import Array, Ints, grad_of, op
-from .traits import Attrs, knows_rows, rows_by
+from .traits import CHANNELS_FIRST, Attrs, knows_rows, rows_by
 
 
 def _rows_spec(X: Spec, *_: Any, **__: Any) -> Spec:
@@ -90,7 +90,11 @@ def _offsets(X: Any, Length: Any) -> tuple[Any, np.ndarray | None]:
     return offsets, offsets
 
 
+<<<<<<< HEAD
 @op(outs="Out", infer=_unpad_spec, rows=knows_rows(_one_level), chosen=rows_by("Length", "all cells of X"))
+=======
+@op(outs="Out", infer=_unpad_spec, rows=knows_rows(_one_level), channels=CHANNELS_FIRST)
+>>>>>>> df334db (Traits: channels decided for new ops)
 def sequence_unpad(X: Array, Length: Array):
     """Out = the first Length[n] rows of each X[n], with that LoD. X [N, longest, ...]; Length [N] integers."""
     rows, longest = X.shape[0] * X.shape[1], X.shape[1]
