@@ -90,11 +90,10 @@ def _offsets(X: Any, Length: Any) -> tuple[Any, np.ndarray | None]:
     return offsets, offsets
 
 
-<<<<<<< HEAD
-@op(outs="Out", infer=_unpad_spec, rows=knows_rows(_one_level), chosen=rows_by("Length", "all cells of X"))
-=======
-@op(outs="Out", infer=_unpad_spec, rows=knows_rows(_one_level), channels=CHANNELS_FIRST)
->>>>>>> df334db (Traits: channels decided for new ops)
+@op(
+    outs="Out", infer=_unpad_spec, rows=knows_rows(_one_level), chosen=rows_by("Length", "all cells of X"),
+    channels=CHANNELS_FIRST,
+)
 def sequence_unpad(X: Array, Length: Array):
     """Out = the first Length[n] rows of each X[n], with that LoD. X [N, longest, ...]; Length [N] integers."""
     rows, longest = X.shape[0] * X.shape[1], X.shape[1]
