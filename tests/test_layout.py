@@ -174,7 +174,7 @@ def turns(build: Any, training: bool, channels_last: bool) -> int:
     state = {n: jax.ShapeDtypeStruct(vars[n].shape, vars[n].dtype) for n in step.reads}
     with jax.enable_x64(True):
         lowered = jax.jit(lambda state, feed: step(state, feed)).lower(state, {"x": jax.ShapeDtypeStruct((2, 3, 16, 16), "float32")})
-    text = lowered.compile().as_text()
+    text = lowered.compile().as_text()  # a transpose by name, with XLA's layouts; the copy behind it moves the elements
     return len(re.findall(r"transpose\([^)]*\), dimensions=\{(?:0,2,3,1|0,3,1,2)\}", text))
 
 

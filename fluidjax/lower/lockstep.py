@@ -40,7 +40,8 @@ def lockstep(
     for op in step.ops:
         _refuse_inside(step.desc, op)
     envs = [step.enter(state, feed) for state, feed in zip(states, feeds, strict=True)]
-    contexts = [Context(step.desc, key, step.literal, {}, watch, rank, step.sizes, step.channels_last) for rank in range(len(envs))]
+    last = step.channels_last
+    contexts = [Context(step.desc, key, step.literal, {}, watch, rank, step.sizes, channels_last=last) for rank in range(len(envs))]
     with jax.enable_x64(True):
         for op in step.ops:
             if lookup(op.type).traits.ranks.together:

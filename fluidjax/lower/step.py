@@ -135,7 +135,7 @@ class Step:
         the user's line attached.
         """
         env = self.enter(state, feed)
-        ctx = Context(self.desc, key, self.literal, {}, watch, rank, self.sizes, self.channels_last)
+        ctx = Context(self.desc, key, self.literal, {}, watch, rank, self.sizes, channels_last=self.channels_last)
         with jax.enable_x64(True):
             self._run(env, ctx)
             changed, fetched = self.leave(env)
