@@ -36,6 +36,8 @@ def uniform(key: Any, shape: Sequence[int], dtype: Any, low: float, high: float)
 def normal(key: Any, shape: Sequence[int], dtype: Any, mean: float, std: float) -> Any:
     """Independent draws from N(mean, std^2)."""
     if isinstance(key, KnownKey):
+        if std == 1 and mean:
+            return _drawn(_shifted_normal, key, shape, dtype, (mean, math.sqrt(2)))
         return _drawn(_normal, key, shape, dtype, (mean or -0.0, std))
     return jax.random.normal(key, shape, dtype) * std + mean
 
@@ -57,7 +59,14 @@ Distribution = Callable[[Any, Any], Any]
 def _range(low: float, high: float, dtype: Any) -> tuple[Any, ...]:
     """The parameters of _uniform for U[low, high)."""
     low, scale = dtype(low), dtype(high) - dtype(low)
-    return (low, low - dtype(1), scale, -0.0) if scale == 1 else (low, -1.0, scale, low)  # XLA adds up what is added
+    return (low, low - dtype(1), scale, -0.0) if scale == 1 and _adds_up() else (low, -1.0, scale, low)
+
+
+@cache
+def _adds_up() -> bool:
+    """Whether XLA makes one sum of two constants that are added one after the other, as some versions do."""
+    one, low = np.float32(1), np.float32(-0.3)
+    return bool(jax.jit(lambda x: (x - one) + low)(np.float32(1.5)) != np.float32(0.5) + low)
 
 
 def _number(drawn: Any, dtype: Any) -> Any:
@@ -72,23 +81,34 @@ def _uniform(drawn: Any, given: Any) -> Any:
 
 
 def _inverse(drawn: Any, low: Any, high: Any) -> Any:
-    """sqrt(2) erf^-1(U[low, high))."""
-    one, root = np.asarray(1, low.dtype), np.asarray(math.sqrt(2), low.dtype)
-    return root * lax.erf_inv(jnp.maximum(low, (_number(drawn, low.dtype) - one) * (high - low) + low))
+    """erf^-1(U[low, high))."""
+    one = np.asarray(1, low.dtype)
+    return lax.erf_inv(jnp.maximum(low, (_number(drawn, low.dtype) - one) * (high - low) + low))
 
 
 def _normal(drawn: Any, given: Any) -> Any:
     mean, std = given
-    one = np.asarray(1, given.dtype)
-    return _inverse(drawn, np.nextafter(-one, np.zeros_like(one)), one) * std + mean
+    return np.asarray(math.sqrt(2), given.dtype) * _symmetric(drawn, given.dtype) * std + mean
+
+
+def _shifted_normal(drawn: Any, given: Any) -> Any:
+    """N(mean, 1), whose only product is that with sqrt(2)."""
+    mean, root = given
+    return _symmetric(drawn, given.dtype) * root + mean
+
+
+def _symmetric(drawn: Any, dtype: Any) -> Any:
+    """erf^-1(U(-1, 1))."""
+    one = np.asarray(1, dtype)
+    return _inverse(drawn, np.nextafter(-one, np.zeros_like(one)), one)
 
 
 def _truncated_normal(drawn: Any, given: Any) -> Any:
     mean, std = given
-    two = np.asarray(2, given.dtype)
-    edge = lax.erf(jnp.asarray(two / np.asarray(math.sqrt(2), given.dtype)))
+    two, root = np.asarray(2, given.dtype), np.asarray(math.sqrt(2), given.dtype)
+    edge = lax.erf(jnp.asarray(two / root))
     inside = np.nextafter(two, np.zeros_like(two))
-    return jnp.clip(_inverse(drawn, -edge, edge), -inside, inside) * std + mean
+    return jnp.clip(root * _inverse(drawn, -edge, edge), -inside, inside) * std + mean
 
 
 def _drawn(law: Distribution, key: KnownKey, shape: Sequence[int], dtype: Any, given: Sequence[Any]) -> Any:
