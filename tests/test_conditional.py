@@ -204,6 +204,18 @@ def test_refusals() -> None:
             fluid.Executor().run(feed={"x": X}, fetch_list=[out])
 
 
+def test_a_value_that_one_case_alone_makes() -> None:
+    """It may be made, and chosen by its own condition; to read it in any case is an error."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        x = fluid.data("x", [2, 3], "float32")
+        made = fluid.default_main_program().global_block().create_var(name="made", shape=[2, 3], dtype="float32")
+        with layers.Switch() as switch, switch.case(positive(x)):
+            layers.assign(layers.scale(x, 2.0), made)
+        out = layers.scale(made, 1.0)
+        with pytest.raises(EnforceNotMet, match=r"writes 'made', which op 'scale' \(tests/.*:\d+\) reads, but which has no value for"):
+            fluid.Executor().run(feed={"x": X}, fetch_list=[out])
+
+
 def test_branches_of_different_shapes() -> None:
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         x = fluid.data("x", [2, 3], "float32")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 _GROUPS: tuple[tuple[str, str], ...] = (
     (
-        "is control flow over arrays and loops, which is not there; use Switch, or a Python loop while building",
+        "is control flow by rows or by the lengths of sequences, which is not there; use cond, While with arrays, StaticRNN, or "
+        "dynamic_lstm and dynamic_gru",
         "DynamicRNN IfElse reorder_lod_tensor_by_rank",
     ),
     (

@@ -21,6 +21,7 @@ from ..ir import walk
 from ..ir.desc import EMPTY
 from .control_interface import Call, Env
 from .definition import GRAD
+from .tensor_array import form_of
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,17 @@ def bind_gradients(call: Call, inner: Env, slot: str) -> None:
             inner[name + GRAD] = value
 
 
+def used_up(call: Call, idx: int, inner: Mapping[str, Any], name: str) -> Any:
+    """The gradient of a variable before its block ran, which wrote it anew without reading it, from the one after it.
+
+    It is zero if an op of the block itself wrote the variable; if only ops below did, they have said so in `inner`.
+    """
+    forward = call.desc.blocks[call.desc.blocks[idx].forward]
+    anew = any(name in o.writes for o in forward.ops if not o.blocks)
+    value = inner[name + GRAD]
+    return no_gradient(value) if anew else value
+
+
 def either(call: Call, condition: Any, taken: Callable[[], Env], old: Env) -> Env:
     """The values that `taken` gives if the condition holds, else `old`; a name that `old` lacks is zero then.
 
@@ -125,7 +137,7 @@ def zeros(types: Any) -> Any:
 def _fit(call: Call, name: str, old: Any, new: Any) -> Callable[[Any], Any]:
     """How a value of the branch is brought into the form that the variable has when the branch does not run."""
     was, now = jax.tree.map(jnp.asarray, old), new
-    if jax.tree.structure(was) != jax.tree.structure(now):
+    if form_of(was) != form_of(now):
         raise UnsupportedError(
             f"op '{call.op.type}' writes {name!r} in its block, which makes it {_kind(now)}, but it holds {_kind(was)} where the "
             "block does not run, and which it is is known only when the step runs"
@@ -140,4 +152,4 @@ def _fit(call: Call, name: str, old: Any, new: Any) -> Callable[[Any], Any]:
 
 
 def _kind(value: Any) -> str:
-    return "a plain array" if jax.tree.structure(value) == jax.tree.structure(0) else f"a {type(value).__name__}"
+    return "a plain array" if form_of(value) == form_of(0) else f"a {type(value).__name__}"

@@ -61,6 +61,11 @@ class Stacked:
 TensorArray = Listed | Stacked
 
 
+def form_of(value: Any) -> Any:
+    """How a value is made of arrays, which compares."""
+    return jax.tree.structure(value)
+
+
 def is_array(value: Any) -> bool:
     return isinstance(value, Listed | Stacked)
 
@@ -105,7 +110,7 @@ def put(array: TensorArray, index: Any, value: Any) -> TensorArray:
 
 def _refuse_other_shape(array: Stacked, value: Any) -> None:
     had, has = ([tuple(v.shape[skip:]) for v in jax.tree.leaves(t)] for t, skip in ((array.rows, 1), (value, 0)))
-    if had != has or jax.tree.structure(array.rows) != jax.tree.structure(value):
+    if had != has or form_of(array.rows) != form_of(value):
         raise UnsupportedError(
             f"an array in a loop holds entries of one shape, but has one of {list(had[0])} and gets one of {list(has[0])}; "
             "the shapes of what a loop writes may not change between iterations"

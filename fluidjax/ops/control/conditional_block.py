@@ -12,7 +12,7 @@ from ..concrete import known
 from ..control_interface import Call, ControlOp, Env, decided_by
 from ..definition import GradNames, GradOp
 from ..registry import GRAD, Attr, control_op
-from ..step_scopes import Form, bind_gradients, either, left_by, no_gradient
+from ..step_scopes import Form, bind_gradients, either, left_by, no_gradient, used_up
 from ..traits import Runs
 
 
@@ -33,9 +33,25 @@ def run(call: Call) -> None:
             forms[scope], found[scope] = Form.of(left_by(call, idx, inner))
         return found
 
-    call.env.update(either(call, _holds(call), taken, old))
+    condition = _holds(call)
+    if not isinstance(condition, bool):
+        _refuse_unmade(call, [n for n in names if n not in old])
+    call.env.update(either(call, condition, taken, old))
     for scope, form in forms.items():
         call.env[scope] = form.joined(call.env[scope])
+
+
+def _refuse_unmade(call: Call, names: Sequence[str]) -> None:
+    """Raises EnforceNotMet for a variable that this block alone gives a value, and that is read whether it has run or not."""
+    own = {o.uid for idx in walk.nested(call.desc, call.op.blocks) for o in call.desc.blocks[idx].ops} | {call.op.uid}
+    others = [o for _, o in walk.ops(call.desc) if o.uid not in own and not o.blocks]
+    for name in names:
+        reader = next((o for o in others if name in o.reads and o.type != "select_input"), None)
+        if reader is not None and not any(name in o.writes for _, o in walk.ops(call.desc) if o.uid not in own):
+            raise EnforceNotMet(
+                f"op 'conditional_block' writes {name!r}, which op '{reader.type}' ({reader.loc}) reads, but which has no value for "
+                "the case that its condition is false; give it one before the block"
+            )
 
 
 def run_gradient(call: Call) -> None:
@@ -48,14 +64,19 @@ def run_gradient(call: Call) -> None:
     names = {inner + GRAD: outer for inner, outer in zip(op.input("Input"), op.output("Input" + GRAD), strict=True) if outer != EMPTY}
     left = call.env.get(op.input("Scope")[0], {})
     old = {inner: call.env[outer] for inner, outer in names.items() if outer in op.input("Out" + GRAD) and outer in call.env}
+    pairs = zip(op.input("Out"), op.input("Out" + GRAD), strict=True)
+    anew = {name: outer for name, outer in pairs if name not in op.input("Input") and outer in call.env}
+    old.update({name + GRAD: call.env[outer] for name, outer in anew.items()})
 
     def taken() -> Env:
         inner = {**call.env, **left}
         bind_gradients(call, inner, "Out")
         call.run_block(idx, inner)
-        return {n: inner[n] for n in names if n in inner}
+        used = {n + GRAD: used_up(call, idx, inner, n) for n in anew}
+        return {**{n: inner[n] for n in names if n in inner}, **used}
 
     found = either(call, _holds(call), taken, old)
+    call.env.update({outer: found[name + GRAD] for name, outer in anew.items()})
     for name, outer in zip(op.input("Input"), op.output("Input" + GRAD), strict=True):
         if outer != EMPTY:
             call.env[outer] = found[name + GRAD] if name + GRAD in found else no_gradient(call.read(name))

@@ -16,7 +16,7 @@ from ...ir.desc import EMPTY
 from ..control_interface import Call, ControlOp, Env
 from ..registry import GRAD, Attr, control_op
 from ..selected import SelectedRows
-from ..step_scopes import Scopes, no_gradient, zeros
+from ..step_scopes import Scopes, no_gradient, used_up, zeros
 from ..tensor_array import Listed, empty_like, is_array, stacked
 from ..traits import Runs
 
@@ -67,7 +67,7 @@ class Backwards:
         after = {n: inner.get(n, v) for n, v in handed.items()}
         for name in handed:
             if name.removesuffix(GRAD) not in self.wanted:  # the iterations before have no part in what this one wrote anew
-                after[name] = no_gradient(handed[name])
+                after[name] = used_up(self.call, self.idx, inner, name.removesuffix(GRAD))
         after = {n: jax.tree.map(lambda a, b: jnp.asarray(b, a.dtype).reshape(a.shape), handed[n], v) for n, v in after.items()}
         return after, {n: inner[n] for n in self.summed if n in inner}
 
@@ -83,6 +83,7 @@ class Backwards:
                 env[outer] = handed[x + GRAD]
             else:
                 env[outer] = parts[x + GRAD] if x + GRAD in parts else no_gradient(self.call.read(x))
+        env.update({outer: handed[n] for n, outer in self.given.items() if n in handed and n.removesuffix(GRAD) not in self.wanted})
         env.update(self.scopes.before)  # the gradient of `increment` takes the step back
 
     def _scan(self, count: int) -> tuple[Env, Env]:
