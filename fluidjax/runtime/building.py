@@ -72,8 +72,10 @@ def _group(compiled: Compiled, layout: StateLayout) -> list[jax.ShapeDtypeStruct
 
 
 def feed_types(feed: Any) -> Any:
-    """The types of fed values as a call sees them."""
-    return jax.tree.map(_type, feed)
+    """The types of fed values as a call sees them, in their order."""
+    if isinstance(feed, tuple):
+        return tuple(map(feed_types, feed))
+    return {name: jax.tree.map(_type, value) for name, value in feed.items()}
 
 
 def _type(value: Any) -> jax.ShapeDtypeStruct:

@@ -25,12 +25,12 @@ from ..lower.uncompiled import is_eager
 from ..ops import ring
 from ..ops.fixed import Fixed
 from ..ops.ragged import Ragged
-from ..ops.selected import SelectedRows
 from .bucketing import bucketed, form_of
 from .compilations import Compilation
 from .compile_cache import CACHE, label, named
 from .effort import MEMORY_OPTIMIZED, OPTIMISED, Effort
 from .feeding import FeedRule, Range, fixed, ranges, rule_for, told_bounds, unknown_feed
+from .fetching import of_rank
 from .kind import Kind
 from .nan_check import Finite
 from .placement import OWN, REPLICATED, STACKED, Mesh, OneDevice, PerRank, Placement, per_rank
@@ -359,24 +359,17 @@ class Compiled:
     def _key(self, seed: Any, step: Any) -> Any:
         return jax.random.fold_in(jax.random.key(seed), step) if self.random else None
 
-    def _fetched(self, values: Sequence[Any]) -> list[Any]:
-        """What one rank of several fetches: with a first dimension, so that the ranks' can be concatenated."""
-        if self.where.count == 1:
-            return list(values)
-        values = [v.dense() if isinstance(v, SelectedRows) else v for v in values]
-        return [v if isinstance(v, Ragged) or v.ndim else v[None] for v in values]
-
     def _one(self, mutable: Any, constant: Any, feed: Any, seed: Any, step: Any, rank: Any = None) -> Any:
         state, fetched = self.step(self._state(mutable, constant), feed, self._key(seed, step), rank=rank)
         self.recompiles.add(feed)  # now that no op refused it
-        return *self._split(state, constant), self._fetched(fetched)
+        return *self._split(state, constant), of_rank(fetched, self.where.count)
 
     def _many(self, mutable: Any, constant: Any, feeds: Any, seed: Any, step: Any, rank: Any = None) -> Any:
         def body(carry: Any, feed: Any) -> Any:
             arrays, count = carry
             state, fetched = self.step(self._state(arrays, constant), feed, self._key(seed, count), rank=rank)
             arrays, extra = self._split(state, constant)
-            return (arrays, count + 1), (extra, self._fetched(fetched))
+            return (arrays, count + 1), (extra, of_rank(fetched, self.where.count))
 
         (arrays, _), (extra, fetched) = jax.lax.scan(body, (mutable, jnp.asarray(step, jnp.int64)), feeds)
         return arrays, jax.tree.map(lambda v: v[-1], extra), fetched
@@ -385,7 +378,7 @@ class Compiled:
         finite = self.finite[Kind.CHECKED] = Finite(self.step.ops)
         state, fetched = self.step(self._state(mutable, constant), feed, self._key(seed, step), finite.watch, rank)
         flags = finite.flags if rank is None else [f[None] for f in finite.flags]
-        return *self._split(state, constant), self._fetched(fetched), flags
+        return *self._split(state, constant), of_rank(fetched, self.where.count), flags
 
     def _turns(self, mutable: Any, constant: Any, feeds: Any, seed: Any, step: Any, watch: Any = None) -> Any:
         assert self.layouts is not None
@@ -395,7 +388,7 @@ class Compiled:
         self.recompiles.add(dict(named))
         left = [self._split(state, constant) for state, _ in results]
         extra = {n: jnp.concatenate([e[n] for _, e in left]) if n in self.own else v for n, v in left[0][1].items()}
-        return self.layouts[0].stack([arrays for arrays, _ in left]), extra, [self._fetched(f) for _, f in results]
+        return self.layouts[0].stack([arrays for arrays, _ in left]), extra, [of_rank(f, self.where.count) for _, f in results]
 
     def _checked_turns(self, mutable: Any, constant: Any, feeds: Any, seed: Any, step: Any) -> Any:
         finite = self.finite[Kind.CHECKED_TURNS] = Finite(self.step.ops)

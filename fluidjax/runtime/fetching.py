@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -60,3 +61,11 @@ def refuse_lod(name: str) -> EnforceNotMet:
         f"Some of your fetched tensors hold LoD information: {name!r} can not be completely cast to Python ndarray; set the "
         "parameter 'return_numpy' as 'False' to get it as a LoDTensor"
     )
+
+
+def of_rank(values: Sequence[Any], count: int) -> list[Any]:
+    """What one rank fetches; one of several with a first dimension, so that the ranks' can be concatenated."""
+    if count == 1:
+        return list(values)
+    values = [v.dense() if isinstance(v, SelectedRows) else v for v in values]
+    return [v if isinstance(v, Ragged) or v.ndim else v[None] for v in values]

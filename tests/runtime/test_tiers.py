@@ -18,6 +18,7 @@ import fluidjax as fluid
 from fluidjax import cli, layers
 from fluidjax.lower.step import Step
 from fluidjax.runtime import tiers, work
+from fluidjax.runtime.building import feed_types
 from fluidjax.runtime.compiled import Compiled
 from fluidjax.runtime.effort import OPTIMISED, QUICK
 from fluidjax.runtime.placement import OneDevice
@@ -106,6 +107,7 @@ def test_the_swap_comes_at_its_step_and_a_second_run_is_the_same() -> None:
     assert plain.efforts == [PLAIN] * 7
     assert one.efforts == again.efforts == [FIRST] * 3 + [PLAIN] * 4
     assert one.same(again) and one.near(plain)
+    assert list(feed_types({"b": np.ones(3), "a": np.ones(2)})) == ["b", "a"]  # a call's signature goes by the order
     quick, optimised = one.exe.compilations(one.main)
     assert (quick.effort, quick.background, optimised.effort, optimised.background) == (FIRST, False, PLAIN, True)
     assert quick.feed == {"x": "float32[4, 6]"} and quick.fetches == (one.loss.name,) and min(quick.trace, quick.compile) > 0
