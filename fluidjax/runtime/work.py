@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..ir.desc import OpDesc, VarDesc
+from ..lod_tensor import LoDTensor
 from ..lower.step import Step
 
 FLOPS_A_SECOND = 30e9  # of convolutions and products, on a core or two
@@ -34,7 +35,12 @@ def products(step: Step) -> float:
 def batch_of(feed: Any) -> int:
     """How many samples are fed: the first dimension of the largest of them."""
     feeds = feed if isinstance(feed, tuple) else (feed,)
-    return sum(max((shape[0] for v in one.values() if (shape := getattr(v, "shape", ()))), default=1) for one in feeds)
+    return sum(max((shape[0] for v in one.values() if (shape := _shape(v))), default=1) for one in feeds)
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    """Of an array, or of the rows of a LoDTensor."""
+    return value.array().shape if isinstance(value, LoDTensor) else getattr(value, "shape", ())
 
 
 def _flops(op: OpDesc, vars: Mapping[str, VarDesc]) -> float:
