@@ -214,6 +214,16 @@ def test_the_program_decides(data_format: str, platform: str, asked: str, last: 
     assert found.channels_last == last and why in str(found)
 
 
+def test_explain_tells_it() -> None:
+    with fresh() as (main, _):
+        layers.conv2d(fluid.data("x", [None, 3, 8, 8]), 4, 3)
+        told = main.explain().layout
+        assert "images are held" in told and told in str(main.explain())
+    with fresh() as (main, _):
+        layers.fc(fluid.data("x", [None, 3]), 4)
+        assert main.explain().layout == ""
+
+
 def test_a_flag_of_another_value_is_refused() -> None:
     fluid.set_flags({"FLAGS_channels_last": "nhwc"})
     try:

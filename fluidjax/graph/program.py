@@ -17,6 +17,7 @@ from ..errors import FluidTypeError, FluidValueError, UnsupportedError
 from ..ir import edit, show, text
 from ..ir.desc import EMPTY, ProgramDesc
 from ..lower.explain import Explanation, explained_sizes
+from ..lower.layout import explained_layout
 from ..lower.sizes import SizeNeeds
 from ..ops.registry import attr_type
 from .block import Block
@@ -110,8 +111,10 @@ class Program:
         static: constants and shapes decide the size. specialised: feeds do, so a step is compiled for each of their values.
         bounded: the data do, below a bound that is known, and what is fetched has its true size. refused: something else
         does, and the program does not run. Nothing is run. feed: values that are shown with the reasons.
+
+        `layout` says whether convolutions hold their images with the channels last, and why.
         """
-        return explained_sizes(SizeNeeds.of_program(self.desc), feed)
+        return replace(explained_sizes(SizeNeeds.of_program(self.desc), feed), layout=explained_layout(self.desc))
 
     @classmethod
     def from_desc(cls, desc: ProgramDesc, like: Program | None = None) -> Program:

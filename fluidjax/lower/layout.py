@@ -6,15 +6,21 @@ XLA chooses the layout of every value by itself.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import jax
 
 from ..base.flags import flag
 from ..errors import FluidValueError
 from ..ir import walk
-from ..ir.desc import OpDesc
+from ..ir.desc import OpDesc, ProgramDesc
 from ..ops import channels
 from ..ops.registry import REGISTRY
-from .step import Step
+
+if TYPE_CHECKING:
+    from .step import Step
 
 FLAG = "FLAGS_channels_last"
 
@@ -35,13 +41,22 @@ def layout_of(step: Step, platform: str) -> Layout:
 
     FLAGS_channels_last is auto, on or off. Raises FluidValueError for any other value.
     """
+    below = walk.nested(step.desc, [i for op in step.ops for i in op.blocks])
+    return _layout((*step.ops, *(op for idx in below for op in step.desc.blocks[idx].ops)), platform)
+
+
+def explained_layout(desc: ProgramDesc) -> str:
+    """The decision for a program on the device that JAX prefers, as a sentence; empty where there is nothing to decide."""
+    ops = [op for _, op in walk.ops(desc)]
+    return str(_layout(ops, jax.default_backend())) if any(map(_gains, ops)) else ""
+
+
+def _layout(ops: Iterable[OpDesc], platform: str) -> Layout:
     asked = flag(FLAG)
     if asked not in ("auto", "on", "off"):
         raise FluidValueError(f"{FLAG} is auto, on or off, not {asked!r}")
     if asked != "auto":
         return Layout(asked == "on", f"{FLAG} is {asked}")
-    below = walk.nested(step.desc, [i for op in step.ops for i in op.blocks])
-    ops = (*step.ops, *(op for idx in below for op in step.desc.blocks[idx].ops))
     gaining = [op for op in ops if _gains(op)]
     if not gaining:
         return Layout(False, "no convolution has its channels first")

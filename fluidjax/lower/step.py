@@ -258,7 +258,7 @@ def _run_plain(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) 
     sparse = is_sparse(inputs)
     if not (sparse or is_ragged(inputs)):
         if ctx.channels_last and channels.begins(definition):
-            inputs = channels.begun(definition, inputs, op.attrs)
+            inputs = dict(channels.begun(definition, inputs, op.attrs))
         write_slots(op, definition, _results(op, inputs, ctx, gradients), env)
         return
     inputs = channels.settled(inputs)
