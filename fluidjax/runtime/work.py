@@ -35,10 +35,10 @@ def products(step: Step) -> float:
 def batch_of(feed: Any) -> int:
     """How many samples are fed: the first dimension of the largest of them."""
     feeds = feed if isinstance(feed, tuple) else (feed,)
-    return sum(max((shape[0] for v in one.values() if (shape := _shape(v))), default=1) for one in feeds)
+    return sum(max((shape[0] for v in one.values() if (shape := _fed_shape(v))), default=1) for one in feeds)
 
 
-def _shape(value: Any) -> tuple[int, ...]:
+def _fed_shape(value: Any) -> tuple[int, ...]:
     """Of an array, or of the rows of a LoDTensor."""
     return value.array().shape if isinstance(value, LoDTensor) else getattr(value, "shape", ())
 

@@ -287,6 +287,8 @@ def test_the_longer_a_step_the_fewer_are_quick() -> None:
     step = Step(main.desc, fetches)
     assert work.products(step) == 3 * want
     assert [work.batch_of(f) for f in ({}, {"x": np.ones((5, 2)), "y": np.ones(3)}, ({"x": np.ones(2)}, {"x": np.ones(4)}))] == [1, 5, 6]
+    rows = fluid.create_lod_tensor(np.zeros((7, 1), "int64"), [[3, 4]], fluid.CPUPlace())
+    assert work.batch_of({"x": rows, "y": np.ones((2, 3))}) == 7  # of sequences, their rows
     quick = Tiers(Compiled(main.desc, fetches, OneDevice(fluid.CPUPlace().device()), Recompiles()))
     counts = [quick.swap({"x": np.broadcast_to(0, (n, 1))}) for n in (1, 10**3, 10**6, 10**9)]
     assert counts == sorted(counts, reverse=True) and counts[0] == tiers.MOST and counts[-1] == tiers.FEWEST
