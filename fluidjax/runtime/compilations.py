@@ -61,5 +61,5 @@ def types_of(feed: Any) -> dict[str, str]:
 def _type(value: Any) -> str:
     if isinstance(value, Ragged):
         return f"ragged {_type(value.rows)}"
-    (leaf, *_) = jax.tree.leaves(value)
-    return f"{leaf.dtype}{list(leaf.shape)}"
+    leaves = jax.tree.leaves(value)
+    return f"{leaves[0].dtype}{list(leaves[0].shape)}" if leaves else str(value)  # without leaves: a feed that decides sizes
