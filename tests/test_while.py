@@ -227,6 +227,7 @@ def jax_of(e: Expr, x: Any, w: Any, y: Any) -> Any:
 @settings(max_examples=4, deadline=None, phases=[Phase.explicit, Phase.generate])
 @given(expressions(3))
 @example(("loop", 1, ("x",), ("loop", 1, ("x",), ("x",))))
+@example(("loop", 3, ("w",), ("cond", ("y",), ("tanh", ("x",)), ("mul", ("w",), ("w",)))))
 def test_random_programs_of_branches_within_loops_within_branches(e: Expr) -> None:
     """Values and gradients of the unrolled function; text, protobuf and a clone of the program are the program."""
     program, names = built(lambda x, w: program_of(e, x, w, x) + x * w)

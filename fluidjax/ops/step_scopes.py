@@ -92,8 +92,13 @@ def bind_gradients(call: Call, inner: Env, slot: str) -> None:
             inner[name + GRAD] = value
 
 
+def made_by(call: Call, idx: int) -> set[str]:
+    """What the ops of a gradient block, and of the blocks below it, write."""
+    return {n for at in walk.nested(call.desc, [idx]) for o in call.desc.blocks[at].ops for n in o.writes}
+
+
 def used_up(call: Call, idx: int, inner: Mapping[str, Any], name: str) -> Any:
-    """The gradient of a variable before its block ran, which wrote it anew without reading it, from the one after it.
+    """The gradient of a variable before its block ran, which wrote it anew and not from its old value, from the one after it.
 
     It is zero if an op of the block itself wrote the variable; if only ops below did, they have said so in `inner`.
     """

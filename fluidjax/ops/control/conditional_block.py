@@ -12,7 +12,7 @@ from ..concrete import known
 from ..control_interface import Call, ControlOp, Env, decided_by
 from ..definition import GradNames, GradOp
 from ..registry import GRAD, Attr, control_op
-from ..step_scopes import Form, bind_gradients, either, left_by, no_gradient, used_up
+from ..step_scopes import Form, bind_gradients, either, left_by, made_by, no_gradient, used_up
 from ..traits import Runs
 
 
@@ -68,11 +68,14 @@ def run_gradient(call: Call) -> None:
     anew = {name: outer for name, outer in pairs if name not in op.input("Input") and outer in call.env}
     old.update({name + GRAD: call.env[outer] for name, outer in anew.items()})
 
+    made = made_by(call, idx)
+    unread = {n for n in op.input("Input") if n in op.input("Out") and n + GRAD not in made and n + GRAD in old}
+
     def taken() -> Env:
-        inner = {**call.env, **left}
+        inner = {n: v for n, v in {**call.env, **left}.items() if n not in names}
         bind_gradients(call, inner, "Out")
         call.run_block(idx, inner)
-        used = {n + GRAD: used_up(call, idx, inner, n) for n in anew}
+        used = {n + GRAD: used_up(call, idx, inner, n) for n in (*anew, *unread)}
         return {**{n: inner[n] for n in names if n in inner}, **used}
 
     found = either(call, _holds(call), taken, old)

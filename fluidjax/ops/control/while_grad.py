@@ -16,7 +16,7 @@ from ...ir.desc import EMPTY
 from ..control_interface import Call, ControlOp, Env
 from ..registry import GRAD, Attr, control_op
 from ..selected import SelectedRows
-from ..step_scopes import Scopes, no_gradient, used_up, zeros
+from ..step_scopes import Scopes, made_by, no_gradient, used_up, zeros
 from ..tensor_array import Listed, empty_like, is_array, stacked
 from ..traits import Runs
 
@@ -32,6 +32,7 @@ class Backwards:
         pairs = zip(self.op.input("X"), self.op.output("X" + GRAD), strict=True)
         self.wanted = {x: outer for x, outer in pairs if outer != EMPTY}
         self.handed_on, self.constant = self._starts()
+        self.made = made_by(call, self.idx)
         self.summed = [x + GRAD for x in self.wanted if x + GRAD not in self.handed_on]
 
     def _starts(self) -> tuple[Env, Env]:
@@ -66,7 +67,8 @@ class Backwards:
         self.call.run_block(self.idx, inner, iteration=k)
         after = {n: inner.get(n, v) for n, v in handed.items()}
         for name in handed:
-            if name.removesuffix(GRAD) not in self.wanted:  # the iterations before have no part in what this one wrote anew
+            flows = name.removesuffix(GRAD) in self.wanted and name in self.made
+            if not (flows or is_array(handed[name])):  # the iterations before have no part in what this one wrote anew
                 after[name] = used_up(self.call, self.idx, inner, name.removesuffix(GRAD))
         after = {n: jax.tree.map(lambda a, b: jnp.asarray(b, a.dtype).reshape(a.shape), handed[n], v) for n, v in after.items()}
         return after, {n: inner[n] for n in self.summed if n in inner}
