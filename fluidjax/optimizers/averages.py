@@ -15,6 +15,7 @@ from ..graph.block import Block
 from ..graph.name_scope import name_scope
 from ..graph.program import Program, default_main_program, program_guard
 from ..graph.variable import Parameter, Variable
+from ..layers.branches import Switch
 from ..runtime.scope import global_scope
 from .base import Accumulator, Optimizer
 from .checks import numbers
@@ -195,7 +196,7 @@ class ExponentialMovingAverage(_Average):
                 if steps.dtype != VarType.FP32:
                     steps = layers.cast(x=steps, dtype="float32")
                 growing = (steps + 1.0) / (steps + 10.0)
-                with layers.Switch() as switch:
+                with Switch() as switch:
                     with switch.case(growing < self._decay):
                         layers.assign(growing, var)
                     with switch.default():
@@ -219,7 +220,7 @@ class ExponentialMovingAverage(_Average):
                 param, kept = (block._clone_variable(v) for v in pair)
                 ema = block._clone_variable(self._ema_vars[param.name])
                 layers.assign(input=param, output=kept)
-                with layers.Switch() as switch, switch.case(step > 0):
+                with Switch() as switch, switch.case(step > 0):
                     layers.assign(output=ema, input=ema / (1.0 - power))
                 layers.assign(input=ema, output=param)
         return program

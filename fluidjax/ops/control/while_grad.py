@@ -37,7 +37,8 @@ class Backwards:
 
     def _starts(self) -> tuple[Env, Env]:
         """Gradients as the last iteration finds them: those that iterations hand on, and those that all read."""
-        handed, constant = {}, {}
+        handed: Env = {}
+        constant: Env = {}
         for x in self.wanted:
             value = self.call.env.get(x)
             if is_array(value) or x + GRAD in self.given:
@@ -96,17 +97,17 @@ class Backwards:
         sparse = {n for n, t in types.items() if isinstance(t, SelectedRows)}
         sums = {n: zeros(t) for n, t in types.items() if n not in sparse}
 
-        def run(handed: Env, sums: Env, left: Any, k: Any) -> tuple[Env, Env, Env]:
+        def one(handed: Env, sums: Env, left: Any, k: Any) -> tuple[Env, Env, Env]:
             handed, parts = self.once(handed, left, k)
             return handed, {n: v + parts[n] for n, v in sums.items()}, {n: parts[n] for n in sparse}
 
         def body(carry: Any, now: Any) -> tuple[Any, Env]:
             left, ran, k = now
             if scopes.ran is None:
-                *carry, rows = run(*carry, left, k)
+                *carry, rows = one(*carry, left, k)
                 return tuple(carry), rows
             skipped = (*carry, {n: nothing(types[n]) for n in sparse})
-            *carry, rows = jax.lax.cond(ran, lambda: run(*carry, left, k), lambda: skipped)
+            *carry, rows = jax.lax.cond(ran, lambda: one(*carry, left, k), lambda: skipped)
             return tuple(carry), rows
 
         (handed, sums), rows = jax.lax.scan(body, (self.handed_on, sums), (scopes.each, scopes.ran, steps), reverse=True)

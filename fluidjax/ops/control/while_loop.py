@@ -24,7 +24,7 @@ from ..definition import GradNames, GradOp
 from ..loop_course import entries, foresee
 from ..registry import GRAD, Attr, control_op
 from ..step_scopes import NO_SCOPES, Form, Scopes, scopes_of, zeros
-from ..tensor_array import Listed, Stacked, is_array, stacked
+from ..tensor_array import Listed, Stacked, form_of, is_array, stacked
 from ..traits import Runs
 
 
@@ -184,7 +184,7 @@ def _alike(op: OpDesc, name: str, before: Any, after: Any) -> Any:
     """A value after an iteration in the form of the one before."""
     now = jax.tree.map(jnp.shape, after)
     was = jax.tree.map(jnp.shape, before)
-    if now != was or jax.tree.structure(after) != jax.tree.structure(before):
+    if now != was or form_of(after) != form_of(before):
         raise UnsupportedError(
             f"op '{op.type}' ({op.loc}) begins an iteration with {name!r} of shape {_shape(before)} and ends it with {_shape(after)}; "
             "a value that a loop hands on keeps its shape, so write one of a growing shape to an array"
