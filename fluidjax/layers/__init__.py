@@ -40,7 +40,7 @@ from . import (
 from . import device as device
 from . import nn as nn
 from . import ops as ops
-from . import rnn as rnn  # the module, whose name the function takes below
+from . import rnn as _rnn_module  # noqa: F401  (loaded first: the function takes its name below)
 from . import utils as utils
 from .activation import *  # noqa: F403
 from .callbacks import *  # noqa: F403

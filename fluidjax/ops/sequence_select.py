@@ -41,10 +41,10 @@ def _bounds(op: str, slot: str, value: Any, count: int) -> Any:
 def _sliced(x: Ragged, offset: Any, length: Any) -> tuple[Any, Any]:
     """The row of X behind each row of the slice [capacity], and the slice's offsets."""
     begin, size = _bounds("sequence_slice", "Offset", offset, x.sequences), _bounds("sequence_slice", "Length", length, x.sequences)
-    numbers = known(begin), known(size)
-    if all(n is not None for n in numbers) and (numbers[0] < 0).any() | (numbers[1] <= 0).any():
+    offsets_known, sizes_known = known(begin), known(size)
+    if offsets_known is not None and sizes_known is not None and ((offsets_known < 0) | (sizes_known <= 0)).any():
         raise EnforceNotMet(
-            f"op 'sequence_slice' takes offsets from 0 and lengths from 1, not {numbers[0].tolist()} and {numbers[1].tolist()}"
+            f"op 'sequence_slice' takes offsets from 0 and lengths from 1, not {offsets_known.tolist()} and {sizes_known.tolist()}"
         )
     offsets = jnp.concatenate([jnp.zeros((1,), jnp.int32), jnp.cumsum(size, dtype=jnp.int32)])
     at = jnp.arange(x.capacity, dtype=jnp.int32)
