@@ -102,12 +102,12 @@ class Backwards:
             return handed, {n: v + parts[n] for n, v in sums.items()}, {n: parts[n] for n in sparse}
 
         def body(carry: Any, now: Any) -> tuple[Any, Env]:
-            left, ran, k = now
+            (handed, sums), (left, ran, k) = carry, now
             if scopes.ran is None:
-                *carry, rows = one(*carry, left, k)
-                return tuple(carry), rows
-            skipped = (*carry, {n: nothing(types[n]) for n in sparse})
-            *carry, rows = jax.lax.cond(ran, lambda: one(*carry, left, k), lambda: skipped)
+                *carry, rows = one(handed, sums, left, k)
+            else:
+                skipped = handed, sums, {n: nothing(types[n]) for n in sparse}
+                *carry, rows = jax.lax.cond(ran, lambda: one(handed, sums, left, k), lambda: skipped)
             return tuple(carry), rows
 
         (handed, sums), rows = jax.lax.scan(body, (self.handed_on, sums), (scopes.each, scopes.ran, steps), reverse=True)
