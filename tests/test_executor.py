@@ -635,3 +635,31 @@ def test_state_that_is_reshaped_in_place_begins_in_another_shape(scope):
     scope.var("mask").set(np.zeros((2, 5), np.float32))
     with pytest.raises(EnforceNotMet, match=r"'mask' holds a value of shape \[2, 5\].*declares \[2, 6\]"):
         exe.run(main, fetch_list=[out])
+
+
+# -- state that nothing sets ---------------------------------------------------------------------------------------
+
+
+def test_an_accumulator_that_nothing_sets_begins_at_zero(scope):
+    """As in 1.8.5, whose kernel of `sum` passes over empty tensors: evaluators count so before their first reset."""
+    with fresh() as (main, _):
+        x = fluid.data("x", [2])
+        total = main.global_block().create_var(name="total", shape=[2], dtype="float32", persistable=True)
+        layers.sums([total, x], out=total)
+        fetched = layers.scale(total, 2.0)
+    exe = fluid.Executor()
+    for expected in ([2.0, 4.0], [4.0, 8.0]):
+        np.testing.assert_array_equal(exe.run(main, feed={"x": np.array([1, 2], np.float32)}, fetch_list=[fetched])[0], expected)
+    np.testing.assert_array_equal(scope.get("total"), [2, 4])
+
+
+def test_other_state_must_be_set(scope):
+    """Read by another op first, or of no known size: nothing says where it begins."""
+    for shape, early in (([2], True), ([-1], False)):
+        with fresh() as (main, _):
+            x = fluid.data("x", [2])
+            total = main.global_block().create_var(name="total", shape=shape, dtype="float32", persistable=True)
+            fetched = layers.scale(total, 2.0) if early else total
+            layers.sums([total, x], out=total)
+        with pytest.raises(EnforceNotMet, match="'total' is not initialised"):
+            fluid.Executor().run(main, feed={"x": np.ones(2, np.float32)}, fetch_list=[fetched])

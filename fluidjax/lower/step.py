@@ -85,6 +85,12 @@ class Step:
         return tuple(dict.fromkeys(n for n in (*first, *fetched) if self._outlives(n)))
 
     @cached_property
+    def begin_at_zero(self) -> Mapping[str, VarDesc]:
+        """Accumulators that need not be in the state: the op that reads one first passes it over then, and gives it a value."""
+        found = ((name, op, self.desc.blocks[0].vars.get(name)) for name, op in self.uses[0].items())
+        return {name: var for name, op, var in found if var is not None and _passes_over(op, var)}
+
+    @cached_property
     def writes(self) -> tuple[str, ...]:
         """Persistable variables that the step gives new values."""
         return tuple(n for n in self.uses[1] if self._outlives(n))
@@ -176,6 +182,12 @@ class Step:
     def reader_of(self, name: str) -> str:
         op = self.uses[0].get(name)
         return "" if op is None else f": op '{op.type}'" + (f" ({op.loc})" if op.loc else "") + " reads it"
+
+
+def _passes_over(op: OpDesc, var: VarDesc) -> bool:
+    slot = traits(op.type).passes_over
+    whole = var.persistable and var.dtype is not None and var.shape is not None and min(var.shape, default=0) >= 0
+    return slot is not None and whole and var.name in op.input(slot) and var.name in op.writes
 
 
 def carried(desc: ProgramDesc, op: OpDesc) -> Iterable[str]:

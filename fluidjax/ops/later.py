@@ -65,5 +65,6 @@ LATER: Mapping[str, Added] = {
     "thresholded_relu": {"value": ("FLOAT", 0.0)},
     "trace": {"axis1": ("INT", -2), "axis2": ("INT", -1)},  # they were named dim1, dim2
     "truncated_gaussian_random": {"a": ("FLOAT", -2.0), "b": ("FLOAT", 2.0)},
+    "unique": {"axis": ("INTS", ()), "is_sorted": _FALSE, **{f"return_{what}": _FALSE for what in ("counts", "index", "inverse")}},
     "unpool": {**_NCHW, "output_size": ("INTS", ())},
 }  # fmt: skip

@@ -67,9 +67,12 @@ def _infer_sum(X: Sequence[Spec]) -> Spec:
     return Spec(one_shape("sum", *(x.shape for x in X)), X[0].dtype)
 
 
-@op("sum", outs="Out", infer=_infer_sum, rows=elementwise("X"), sparse=StaysSparse())
+@op("sum", outs="Out", infer=_infer_sum, rows=elementwise("X"), sparse=StaysSparse(), passes_over="X")
 def sum_(X: list[Array | SelectedRows | None]):
-    """Out = X[0] + X[1] + ..., all of one shape; sparse, with equal rows added up, if all X are."""
+    """Out = X[0] + X[1] + ..., all of one shape; sparse, with equal rows added up, if all X are.
+
+    An accumulator that no startup program sets begins at zero, as in 1.8.5, whose kernel passes over empty tensors.
+    """
     if any(isinstance(x, SelectedRows) for x in X):
         return total(X)
     if any(map(is_array, X)):

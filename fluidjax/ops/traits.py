@@ -400,7 +400,8 @@ EAGER = Eager()
 class Traits:
     """All traits of an op. carries: the input whose elements Out holds, in another shape or dtype. fills: Out is filled
     element by element by a number or a draw, so that a part of it can be made by itself. counters: input slots whose
-    values may have another shape than declared; the op itself checks how many numbers they hold. fed_by_steps: a gradient
+    values may have another shape than declared; the op itself checks how many numbers they hold. passes_over: an input slot
+    in which a variable that nobody has set counts as nothing. fed_by_steps: a gradient
     op within a loop's block that stays there though no op writes what it reads, since another step of the loop gives it.
     eager: the op also runs without being compiled into a step.
     shape_of: input slots of which the op looks at the shape alone, so that nothing that it gives depends on what is in them.
@@ -418,6 +419,7 @@ class Traits:
     carries: str | None = None
     fills: bool = False
     counters: tuple[str, ...] = ()
+    passes_over: str | None = None
     fed_by_steps: bool = False
     eager: Eager | None = None
     sizes: Sizes | None = None
@@ -439,6 +441,7 @@ class Given(TypedDict, total=False):
     carries: str
     fills: bool
     counters: tuple[str, ...]
+    passes_over: str
     fed_by_steps: bool
     eager: Eager
     sizes: Sizes

@@ -39,7 +39,7 @@ from .recompiles import Recompiles
 from .scope import Scope, ScopeVar
 from .shard_layout import ShardedValue, ShardLayout, arrays_of, dealt
 from .state_buffers import SMALL, StateBuffers, StateLayout, all_rows, held_by_mesh, identical, plan
-from .state_shapes import fits
+from .state_shapes import fits, zeros
 from .work import LEAST_BATCH, products_seconds
 
 
@@ -226,6 +226,8 @@ class Compiled:
             if var is not None and not keep:
                 var.storage.release()
             value = None if var is None else self._parts(var) or var.value
+            if value is None:
+                value = zeros(self.step, name)
             if value is None:
                 raise EnforceNotMet(f"variable {name!r} is not initialised; run the startup program first")
             value = value if isinstance(value, jax.Array | ShardedValue) else np.asarray(value)

@@ -255,8 +255,7 @@ class StateBuffers:
         if self.beside:
             return
         for name in self.names:
-            var = self.scope.find_var(name)
-            assert var is not None
+            var = self.scope.find_var(name) or self.scope.var(name)  # an accumulator that nothing has set is not there yet
             var.storage = Buffered(self, name)
         self.in_force = True
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
+from ..base.dtypes import numpy_dtype
 from ..lower.step import Step
 from ..ops.registry import traits
 from .feeding import declared
@@ -23,3 +26,9 @@ def _reshaped(step: Step, name: str) -> bool:
     """State that an op brings into another shape in place: it is declared in the last one, and begins in the first."""
     moved = ((op, traits(op.type).carries) for op in step.desc.blocks[0].ops)
     return any(slot and name in op.input(slot) and name in op.writes for op, slot in moved)
+
+
+def zeros(step: Step, name: str) -> np.ndarray | None:
+    """The value with which an accumulator begins that nothing sets; None for a variable that must be set."""
+    var = step.begin_at_zero.get(name)
+    return None if var is None or var.dtype is None else np.zeros(var.shape or (), numpy_dtype(var.dtype))
