@@ -1,4 +1,4 @@
-"""What XLA compiled is kept in a folder of the user's, so that the next process does not compile it again (docs/cache.md).
+"""What XLA compiled is kept in a folder of the user's, so that the next process does not compile it again (docs/compile-cache.md).
 
 JAX has such a cache, and turns it on only where it is told to. This module tells it where nobody else did, when a program is
 about to be compiled, and looks after the folder: whose it is, how large it gets, and entries that are damaged. Whatever is wrong
