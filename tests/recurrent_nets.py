@@ -3,6 +3,8 @@ import zlib
 
 import numpy as np
 
+from tests.layers import cases
+
 STEPS = 3
 LENGTHS = np.array([5, 2, 4], "int64")
 
@@ -15,21 +17,9 @@ def fed(fluid, name, shape):
 
 
 def static_rnn(fluid):
-    """a memory of each kind, two inputs, two outputs, a parameter that is used twice, a variable from outside"""
+    """the network of tests/layers/cases.py on a batch of 3"""
     L = fluid.layers
-    x, y = fed(fluid, "x", [5, 3, 3]), fed(fluid, "y", [5, 3, 2])
-    outside = L.fc(fluid.data("z", [3, 4]), 4)
-    loop = L.StaticRNN(name="loop")
-    with loop.step():
-        a, b = loop.step_input(x), loop.step_input(y)
-        m = loop.memory(shape=[-1, 4], batch_ref=a, init_value=0.5)
-        n = loop.memory(init=outside)
-        h = L.fc([a, m], 4, act="tanh", param_attr=[fluid.ParamAttr(name="v"), fluid.ParamAttr(name="w")])
-        k = L.elementwise_add(L.fc(n, 4, param_attr=fluid.ParamAttr(name="w"), bias_attr=False), L.fc(b, 4))
-        loop.update_memory(m, h)
-        loop.update_memory(n, L.elementwise_mul(k, outside))
-        loop.output(h, k)
-    first, second = loop()
+    first, second = cases.static_rnn(fluid, fed(fluid, "x", [5, 3, 3]), fed(fluid, "y", [5, 3, 2]), fluid.data("z", [3, 4]))
     return L.reduce_mean(L.square(first)) + L.reduce_mean(second)
 
 

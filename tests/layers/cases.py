@@ -503,11 +503,12 @@ RECURRENCES = {
 CASES.update(RECURRENCES)
 
 
-def static_rnn(fluid):
+def static_rnn(fluid, x=None, y=None, z=None):
     """a memory of each kind, two inputs, two outputs, a parameter that is used twice, a variable from outside"""
     L = fluid.layers
-    x, y = fluid.data("x", [5, -1, 3]), fluid.data("y", [5, -1, 2])
-    outside = L.fc(fluid.data("z", [-1, 4]), 4)
+    x = fluid.data("x", [5, -1, 3]) if x is None else x
+    y = fluid.data("y", [5, -1, 2]) if y is None else y
+    outside = L.fc(fluid.data("z", [-1, 4]) if z is None else z, 4)
     loop = L.StaticRNN(name="loop")
     with loop.step():
         a, b = loop.step_input(x), loop.step_input(y)
