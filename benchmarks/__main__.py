@@ -9,8 +9,12 @@ import platform
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 
 import jax
+
+import fluidjax as fluid
 
 from . import beside, building, convolutions, embedding, fusing, memory, overhead, parallel, passes, startup, transpile
 from .cases import CASES, Ours, Theirs
@@ -79,6 +83,7 @@ PARTS = {
     "parallel": parallel.table, "embedding": embedding.table, "transpile": transpile.table,
     "beside": beside.table, "convolutions": convolutions.table,
 }  # fmt: skip
+TIERED = {"first", "startup", "beside"}  # what is timed here includes first steps
 
 
 def main(arguments: list[str]) -> None:
@@ -92,8 +97,21 @@ def main(arguments: list[str]) -> None:
         sys.exit(f"unknown part {unknown[0]!r}; there are {', '.join(PARTS)}")
     print(f"Python {platform.python_version()}, jax {jax.__version__}, {jax.devices()[0].device_kind} x{jax.device_count()}")
     for name in arguments or PARTS:
-        PARTS[name]()
+        with later_steps() if name not in TIERED else nullcontext():
+            PARTS[name]()
     return None
+
+
+@contextmanager
+def later_steps() -> Iterator[None]:
+    """Steps as they are for all but the first of a training run: none is of the quick tier, in other processes too."""
+    name = "FLAGS_quick_steps"
+    before = os.environ.get(name)
+    os.environ[name] = "0"
+    fluid.set_flags({name: 0})
+    yield
+    fluid.set_flags({name: int(before or -1)})
+    os.environ.pop(name) if before is None else os.environ.update({name: before})
 
 
 if __name__ == "__main__":
