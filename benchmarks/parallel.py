@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -14,6 +13,7 @@ from jax.sharding import Mesh, PartitionSpec
 
 import fluidjax as fluid
 from fluidjax.dist.spmd.pserver import PserverJob
+from fluidjax.dist.spmd.runnable import Runnable
 from fluidjax.runtime.placement import IN_FLIGHT
 from fluidjax.runtime.placement import Mesh as RankMesh
 
@@ -49,18 +49,11 @@ class OursPservers(Ours):
         endpoints = ",".join(f"127.0.0.1:{6174 + i}" for i in range(ranks))
         with fluid.program_guard(self.main.clone(), fluid.Program()):
             t.transpile(0, pservers=endpoints, trainers=ranks)
-        self.program = Job(fluid.Program.from_desc(t.plan.main), PserverJob(RankMesh(tuple(jax.devices()[:ranks])), t.plan))
+        job = PserverJob(RankMesh(tuple(jax.devices()[:ranks])), t.plan)
+        self.program = Runnable(fluid.Program.from_desc(t.plan.main), job)
 
     def run(self) -> Any:
         return self.exe.run(self.program, feed=self.feed, fetch_list=[self.loss], scope=self.scope, return_numpy=False)[0]
-
-
-@dataclass
-class Job:
-    """A program as Executor.run takes it: with the ranks that it runs on."""
-
-    _program: fluid.Program
-    _parallel: PserverJob
 
 
 def hand_written(case: Case, devices: int) -> Callable[[], Any]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fluidjax as fluid
-from benchmarks import flax_models
+from benchmarks import cases, data, flax_models, fluid_models, parallel
 from benchmarks.peers.nets import CASES
 
 FLAX = {
@@ -30,3 +30,14 @@ def test_a_net_is_the_same_on_both_sides(case):
     model = FLAX[case]()
     theirs = jax.eval_shape(lambda x: model.init(jax.random.key(0), x)["params"], np.asarray(x))
     assert sorted(ours) == sorted(v.size for v in jax.tree.leaves(theirs))
+
+
+@pytest.mark.parametrize("kind", parallel.KINDS)
+def test_a_spread_step_computes_what_the_hand_written_one_is_to(kind):
+    """The loss over two devices is that of one; each side of a pair runs as the benchmark runs it."""
+    case = cases.Case("words", fluid_models.word_model, flax_models.WordModel, cases.adam, lambda: data.words(4, 4, 2000))
+    alone, spread = cases.Ours(case), parallel.KINDS[kind](case, 2)
+    for name in {v.name for v in alone.main.list_vars() if v.persistable} & set(alone.scope.local_var_names()):
+        spread.scope.var(name).set(np.asarray(alone.scope.find_var(name).get_tensor()))
+    np.testing.assert_allclose(np.mean(np.asarray(spread.run())), np.asarray(alone.run()).item(), rtol=1e-5)
+    assert np.isfinite(np.asarray(parallel.hand_written(case, 2)())).all()
