@@ -15,6 +15,7 @@ from . import (
     callbacks,
     control_flow,
     conv,
+    decoding,
     elementwise,
     index,
     io,
@@ -46,6 +47,7 @@ from .activation import *  # noqa: F403
 from .callbacks import *  # noqa: F403
 from .control_flow import *  # noqa: F403
 from .conv import *  # noqa: F403
+from .decoding import *  # noqa: F403
 from .elementwise import *  # noqa: F403
 from .index import *  # noqa: F403
 from .io import *  # noqa: F403
@@ -74,6 +76,7 @@ __all__ += activation.__all__
 __all__ += callbacks.__all__
 __all__ += control_flow.__all__
 __all__ += conv.__all__
+__all__ += decoding.__all__
 __all__ += elementwise.__all__
 __all__ += index.__all__
 __all__ += io.__all__

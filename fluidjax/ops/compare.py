@@ -10,8 +10,9 @@ import numpy as np
 
 from .broadcast import align
 from .conditions import pairs
+from .ragged import Ragged, rows_of
 from .registry import Array, op
-from .traits import elementwise, mixes, reduces
+from .traits import elementwise, knows_rows, mixes, reduces
 
 CLOSE = 1e-8  # floats that differ by less are equal for Paddle 1.8.5
 
@@ -80,10 +81,12 @@ def logical_not(X: Array) -> Any:
     return jnp.logical_not(X)
 
 
-@op(outs="Out", rows=mixes())
-def is_empty(X: Array) -> Any:
-    """Out[0] = X has no elements."""
-    return np.array([X.size == 0])
+@op(outs="Out", rows=knows_rows())
+def is_empty(X: Array | Ragged) -> Any:
+    """Out[0] = X has no elements. Whether padded rows have true ones is known when the step runs."""
+    if isinstance(X, Ragged) and X.padded and X.rows.size:
+        return X.count.reshape(1) == 0
+    return np.array([rows_of(X).size == 0])
 
 
 @op(outs="Out", rows=mixes())

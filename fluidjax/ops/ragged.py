@@ -6,6 +6,7 @@ sequences work on row numbers (:meth:`Ragged.sequence`) or on a padded view [N, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,7 +23,7 @@ from ..errors import EnforceNotMet, MixesRows
 @partial(
     jax.tree_util.register_dataclass,
     data_fields=("rows", "offsets"),
-    meta_fields=("longest", "key", "padded", "bare"),
+    meta_fields=("longest", "key", "padded", "bare", "most"),
 )
 @dataclass(frozen=True)
 class Ragged:
@@ -31,7 +32,9 @@ class Ragged:
     rows: [capacity, ...]; the first ``count`` are true. offsets: for each level an int32 array of N + 1 entries from 0
     to the number of entries of the next level (of true rows, for the last). longest: for each level a number that no
     sequence is longer than. key: whatever is equal for two values with equal offsets, and only for them. padded: capacity
-    and longest may be more than there is. bare: the program takes this for a plain array; only its padding is known.
+    and longest may be more than there is. bare: the program takes this for a plain array; only its padding is known. most: for
+    each level a number that no sequence has more rows than, where that is less than `longest` tells. Of padded values a level
+    below the first may end with empty sequences that are none: the level above says how many there are.
     """
 
     rows: Any
@@ -40,6 +43,7 @@ class Ragged:
     key: Hashable
     padded: bool = False
     bare: bool = False
+    most: tuple[int, ...] | None = None
 
     @property
     def capacity(self) -> int:
@@ -67,7 +71,11 @@ class Ragged:
     @property
     def form(self) -> tuple[Any, ...]:
         """All that a compiled step is particular to."""
-        return self.rows.shape, tuple(level.shape[0] for level in self.offsets), self.longest, self.key, self.padded
+        return self.rows.shape, tuple(level.shape[0] for level in self.offsets), self.longest, self.key, self.padded, self.most
+
+    def rows_in(self, level: int) -> int:
+        """How many rows a sequence of a level has at most."""
+        return min(self.capacity, math.prod(self.longest[level:]) if self.most is None else self.most[level])
 
     def kept(self) -> Any:
         """Which rows are true, [capacity]."""
@@ -95,7 +103,12 @@ def bounded(rows: Any, offsets: Any, longest: int) -> Ragged:
 
     rows: [capacity, ...], behind the true ones copies of true ones, or anything finite. longest: no sequence is longer.
     """
-    return Ragged(rows, (jnp.asarray(offsets, jnp.int32),), (longest,), ("made", next(_MADE)), padded=True)
+    return Ragged(rows, (jnp.asarray(offsets, jnp.int32),), (longest,), made_key(), padded=True)
+
+
+def made_key() -> Hashable:
+    """A key that no other value has."""
+    return "made", next(_MADE)
 
 
 def chosen(x: Ragged, keep: Any) -> Ragged:

@@ -146,9 +146,10 @@ def sequence_expand(X: Array | Ragged, Y: Ragged, *, ref_level: int = -1):
     count = y.capacity if last else y.offsets[level + 1].shape[0] - 1
     if isinstance(X, Ragged) and not X.bare:
         return _repeated_sequences(sequences_of("sequence_expand", "X", X, 1), offsets, count, y.longest[level], y.padded and last)
-    rows = _repeated("sequence_expand", X, offsets, count)
-    key = y.key if levels == 1 else ("level", level, y.key)
-    return Ragged(rows, (offsets,), (y.longest[level],), key, y.padded, bare=True)
+    rows = _repeated("sequence_expand", X, offsets, count, y.padded and level > 0)
+    if last:
+        return y.with_rows(rows, bare=True)
+    return Ragged(rows, (offsets,), (y.longest[level],), ("level", level, y.key), y.padded, bare=True)
 
 
 def _repeated_sequences(x: Ragged, times: Any, count: int, most: int, unsure: bool) -> Ragged:
@@ -171,16 +172,20 @@ def _repeated_sequences(x: Ragged, times: Any, count: int, most: int, unsure: bo
     return bounded(jnp.take(x.rows, row, axis=0, mode="clip"), offsets, x.longest[0])
 
 
-def _repeated(op_type: str, X: Any, offsets: Any, count: int) -> Any:
+def _repeated(op_type: str, X: Any, offsets: Any, count: int, room: bool = False) -> Any:
+    """Row n of X as often as sequence n is long. room: there may be empty sequences behind the last, without a row.
+
+    An X without LoD whose number of rows is known only when the step runs is taken to have a row for each sequence.
+    """
     n = offsets.shape[0] - 1
-    if isinstance(X, Ragged) and X.padded:
+    if isinstance(X, Ragged) and X.padded and not X.bare:
         raise MixesRows(f"op '{op_type}' takes X row by row with the sequences of Y")
-    x = rows_of(X)
-    if x.shape[0] != n:
+    x, counted = rows_of(X), isinstance(X, Ragged) and X.padded
+    if x.shape[0] != n and not counted and not (room and x.shape[0] < n):
         raise EnforceNotMet(f"op '{op_type}' takes an X with a row for each of the {n} sequences of Y, but it has {x.shape[0]}")
-    if not n or not count:
+    if not n or not count or not x.shape[0]:
         return jnp.zeros((count, *x.shape[1:]), x.dtype)
-    return jnp.take(x, jnp.minimum(segments(offsets, count), n - 1), axis=0)
+    return jnp.take(x, jnp.minimum(segments(offsets, count), min(n, x.shape[0]) - 1), axis=0)
 
 
 @op(outs="Out", grad="X Y", nograd="Y", infer=_expand_spec, rows=knows_rows(Out="Y"))

@@ -21,7 +21,8 @@ from ..ir import walk
 from ..ir.desc import EMPTY
 from .control_interface import Call, Env
 from .definition import GRAD
-from .tensor_array import form_of
+from .forms import form_of
+from .tensor_array import zeros as zeros
 
 
 @dataclass(frozen=True)
@@ -132,11 +133,6 @@ def either(call: Call, condition: Any, taken: Callable[[], Env], old: Env) -> En
 def no_gradient(value: Any) -> Any:
     """The gradient of a value on which nothing depends."""
     return jax.tree.map(lambda v: jnp.zeros_like(v) if jnp.issubdtype(v.dtype, jnp.inexact) else v, value)
-
-
-def zeros(types: Any) -> Any:
-    """Zeros of these types, as jax.eval_shape gives them."""
-    return jax.tree.map(lambda t: jnp.zeros(t.shape, t.dtype), types)
 
 
 def _fit(call: Call, name: str, old: Any, new: Any) -> Callable[[Any], Any]:

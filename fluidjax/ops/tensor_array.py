@@ -10,6 +10,7 @@ entry that is written anew, or read twice, has the gradient that it should.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -19,6 +20,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import EnforceNotMet, UnsupportedError
+from .forms import Each, form_of, joined, key_of, same, types_of, widened
+from .ragged import Ragged
 
 KIND = "LOD_TENSOR_ARRAY"
 
@@ -59,11 +62,7 @@ class Stacked:
 
 
 TensorArray = Listed | Stacked
-
-
-def form_of(value: Any) -> Any:
-    """How a value is made of arrays, which compares."""
-    return jax.tree.structure(value)
+Mark = Callable[[], Hashable] | None
 
 
 def is_array(value: Any) -> bool:
@@ -77,8 +76,11 @@ def empty_like(array: TensorArray) -> TensorArray:
     return Stacked(jax.tree.map(jnp.zeros_like, array.rows), jnp.zeros(array.capacity, bool))
 
 
-def entry(array: TensorArray, index: Any) -> Any:
-    """array[index], None if nothing was written there as far as is known while tracing. index: an int or a scalar."""
+def entry(array: TensorArray, index: Any, mark: Mark = None) -> Any:
+    """array[index], None if nothing was written there as far as is known while tracing. index: an int or a scalar.
+
+    mark: gives what stands for the number where it is not known; equal ones promise equal numbers.
+    """
     if isinstance(array, Listed):
         if not isinstance(index, int):
             array = stacked(array, array.length)
@@ -86,11 +88,19 @@ def entry(array: TensorArray, index: Any) -> Any:
             return array.items[index] if index < array.length else None
     if isinstance(index, int) and (index >= array.capacity or (isinstance(array.written, np.ndarray) and not array.written[index])):
         return None
-    return jax.tree.map(lambda r: jax.lax.dynamic_index_in_dim(r, index, keepdims=False), array.rows)
+    found = jax.tree.map(lambda r: jax.lax.dynamic_index_in_dim(r, index, keepdims=False), array.rows)
+    if isinstance(found, Ragged) and isinstance(found.key, Each):
+        return replace(found, key=("entry", found.key.key, _number(index, mark)))
+    return found
 
 
-def put(array: TensorArray, index: Any, value: Any) -> TensorArray:
-    """The array with array[index] = value (None: nothing)."""
+def _number(index: Any, mark: Mark) -> Hashable:
+    """What stands for an entry's number in a key; an object of its own where nothing does, equal to no other."""
+    return index if isinstance(index, int) else object() if mark is None else mark()
+
+
+def put(array: TensorArray, index: Any, value: Any, mark: Mark = None) -> TensorArray:
+    """The array with array[index] = value (None: nothing). mark: as in :func:`entry`."""
     if isinstance(array, Listed):
         if isinstance(index, int) and not array.capacity:
             items = [*array.items, *[None] * (index + 1 - array.length)]
@@ -100,12 +110,40 @@ def put(array: TensorArray, index: Any, value: Any) -> TensorArray:
     if isinstance(index, int):
         array = stacked(array, index + 1)
     zero = value is None
-    value = jax.tree.map(lambda r: jnp.zeros(r.shape[1:], r.dtype), array.rows) if zero else value
-    _refuse_other_shape(array, value)
+    if zero:
+        value = jax.tree.map(lambda r: jnp.zeros(r.shape[1:], r.dtype), array.rows)
+    else:
+        array, value = _fitted(array, value, index, mark)
     rows = jax.tree.map(lambda r, v: jax.lax.dynamic_update_index_in_dim(r, jnp.asarray(v, r.dtype), index, 0), array.rows, value)
     if isinstance(index, int) and isinstance(array.written, np.ndarray):
         return Stacked(rows, np.where(np.arange(array.capacity) == index, not zero, array.written))
     return Stacked(rows, jnp.asarray(array.written).at[index].set(not zero))
+
+
+def _fitted(array: Stacked, value: Any, index: Any, mark: Mark) -> tuple[Stacked, Any]:
+    """The array and a value in one form, into which the entries are brought where they are rows and the value has others."""
+    have, new = entry_type(array), types_of(value)
+    if same(have, new):
+        return array, value
+    form = joined(have, new, Each(("put", key_of(have), _number(index, mark), key_of(new))))
+    if form is None:
+        _refuse_other_shape(array, value)
+        return array, value
+    return in_form(array, form), widened(value, form)
+
+
+def entry_type(array: Stacked) -> Any:
+    """The type of an entry."""
+    return jax.tree.map(lambda r: jax.ShapeDtypeStruct(r.shape[1:], r.dtype), array.rows)
+
+
+def in_form(array: Stacked, form: Any) -> Stacked:
+    """The array with its entries in a form that holds them."""
+    if same(entry_type(array), form):
+        return array
+    if not array.capacity:
+        return replace(array, rows=jax.tree.map(lambda t: jnp.zeros((0, *t.shape), t.dtype), form))
+    return replace(array, rows=jax.vmap(lambda rows: widened(rows, form))(array.rows))
 
 
 def _refuse_other_shape(array: Stacked, value: Any) -> None:
@@ -129,14 +167,28 @@ def stacked(array: TensorArray, capacity: int, like: Any = None) -> Stacked:
     there = [v for v in array.items if v is not None]
     if not there and like is None:
         raise EnforceNotMet("an array that nobody has written is read")
-    first = jax.tree.map(jnp.asarray, there[0] if there else like)
-    empty = jax.tree.map(jnp.zeros_like, first)
-    items = [empty if v is None else jax.tree.map(jnp.asarray, v) for v in array.items]
+    form = _common([jax.tree.map(jnp.asarray, v) for v in there or [like]])
+    empty = zeros(form)
+    items = [empty if v is None else widened(jax.tree.map(jnp.asarray, v), form) for v in array.items]
     items += [empty] * (capacity - len(items))
-    for item in items:
-        _refuse_other_shape(Stacked(jax.tree.map(lambda v: v[None], first), np.ones(1, bool)), item)
     rows = jax.tree.map(lambda *v: jnp.stack(v), *items)
     return Stacked(rows, np.array([i < array.length and array.items[i] is not None for i in range(len(items))]))
+
+
+def _common(items: list[Any]) -> Any:
+    """The type that holds all these entries. Raises UnsupportedError where they have different shapes."""
+    found = types_of(items[0])
+    for item in items[1:]:
+        form = joined(found, types_of(item), Each(("entries", tuple(map(key_of, items)))))
+        if form is None:
+            _refuse_other_shape(Stacked(jax.tree.map(lambda v: v[None], items[0]), np.ones(1, bool)), item)
+        found = found if form is None else form
+    return found
+
+
+def zeros(types: Any) -> Any:
+    """Zeros of these types, as jax.eval_shape gives them."""
+    return jax.tree.map(lambda t: jnp.zeros(t.shape, t.dtype), types)
 
 
 def unstacked(array: TensorArray) -> Listed:

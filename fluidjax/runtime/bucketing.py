@@ -53,7 +53,17 @@ def _ragged(name: str, tensor: LoDTensor, keys: dict[Lod, int], exact: bool) -> 
     count = array.shape[0]
     rows[:count] = array
     rows[count:] = array[count - 1 : count] if count else 0  # copies, so that gradients there are 0 times something finite
-    return Ragged(rows, offsets, tuple(map(bucket, longest)), key, padded=True)
+    return Ragged(rows, offsets, tuple(map(bucket, longest)), key, padded=True, most=_most(offsets))
+
+
+def _most(offsets: tuple[np.ndarray, ...]) -> tuple[int, ...] | None:
+    """For several levels, a bucket for the rows of a sequence of each; of one, longest says it."""
+    if len(offsets) == 1:
+        return None
+    ends = [offsets[-1]]
+    for level in reversed(offsets[:-1]):
+        ends.insert(0, ends[0][level])
+    return tuple(bucket(int(np.diff(at).max(initial=0))) for at in ends)
 
 
 class StepTensor(LoDTensor):
@@ -65,7 +75,7 @@ class StepTensor(LoDTensor):
     def _fetch(self) -> None:
         if self._ragged is not None:
             value, self._ragged = self._ragged, None
-            self._levels: Lod = tuple(tuple(np.asarray(level).tolist()) for level in value.offsets)
+            self._levels: Lod = _true_levels(value)
             self._rows = true_rows(value)
 
     def _read(self) -> Any:
@@ -85,6 +95,15 @@ class StepTensor(LoDTensor):
     def offsets(self, lod: Lod) -> None:
         self._fetch()
         self._levels = lod
+
+
+def _true_levels(value: Ragged) -> Lod:
+    """The offsets of sequences that there are: each level says how many the next has."""
+    found: list[tuple[int, ...]] = []
+    for level in value.offsets:
+        array = np.asarray(level)
+        found.append(tuple((array[: found[-1][-1] + 1] if found else array).tolist()))
+    return tuple(found)
 
 
 def true_rows(value: Ragged) -> np.ndarray:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Hashable
+from functools import partial
 from typing import Any
 
 import jax
@@ -9,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...errors import EnforceNotMet
+from ...ir import walk
 from ...ir.desc import EMPTY, FrozenMap
 from ..concrete import known
 from ..control_interface import Call, ControlOp
@@ -38,6 +42,16 @@ def _index(call: Call) -> Any:
     return index
 
 
+def _mark(call: Call) -> Hashable:
+    """Stands for the number of the entry: the variable, and how often the op's own block has written it before the op."""
+    (name,) = call.op.input("I")
+    for idx, block in enumerate(call.desc.blocks):
+        before = list(itertools.takewhile(lambda op: op is not call.op, block.ops))
+        if len(before) < len(block.ops):
+            return idx, name, sum(name in walk.writes_with_subblocks(call.desc, op) for op in before)
+    return None
+
+
 def _array(call: Call, name: str) -> TensorArray:
     """The array of a name; an empty one where nothing wrote it yet."""
     value = call.env.get(name, Listed())
@@ -54,9 +68,9 @@ def write(call: Call) -> None:
         return
     value = call.read(x)
     if GRAD in out and (isinstance(index, int) or not isinstance(array, Listed)):
-        old = entry(array, index)
+        old = entry(array, index, partial(_mark, call))
         value = value if old is None else jax.tree.map(jnp.add, old, value)
-    call.env[out] = put(array, index, value)
+    call.env[out] = put(array, index, value, partial(_mark, call))
 
 
 def read(call: Call) -> None:
@@ -64,7 +78,7 @@ def read(call: Call) -> None:
     op = call.op
     (x,), (out,), like = op.input("X"), op.output("Out"), op.input("X_W")
     array, index = _array(call, x), _index(call)
-    found = None if isinstance(array, Listed) and not any(v is not None for v in array.items) else entry(array, index)
+    found = None if isinstance(array, Listed) and not any(v is not None for v in array.items) else entry(array, index, partial(_mark, call))
     if like:
         call.env[out] = no_gradient(call.read(like[0])) if found is None else found
         if found is not None:

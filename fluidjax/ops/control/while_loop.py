@@ -21,10 +21,12 @@ from ...ir.desc import EMPTY, BlockRef, OpDesc, ProgramDesc
 from ..concrete import known
 from ..control_interface import Call, ControlOp, Env
 from ..definition import GradNames, GradOp
+from ..forms import form_of
 from ..loop_course import entries, foresee
+from ..loop_forms import Forms, fitted
 from ..registry import GRAD, Attr, control_op
 from ..step_scopes import NO_SCOPES, Form, Scopes, scopes_of, zeros
-from ..tensor_array import Listed, Stacked, form_of, is_array, stacked
+from ..tensor_array import Listed, Stacked, is_array, stacked
 from ..traits import Runs
 
 
@@ -106,6 +108,10 @@ class Loop:
         first = jax.jit(self.once, inline=True)
         types, left = jax.eval_shape(first, self.start, 0)
         start = {**self.start, **{n: zeros(types[n]) for n in self.missing if n in types}}
+        forms = Forms()
+        while forms.change(start, types):
+            start = forms.widened(start)
+            types, left = jax.eval_shape(first, start, 0)
         before = {n: self.call.env[n] for n in self.end_names if n in self.start}
         if course.count is not None and (course.exact or self.differentiated):
             end, scopes = self._scan(start, left, before)
@@ -148,7 +154,7 @@ class Loop:
 
     def _same(self, before: Env, after: Env) -> Env:
         """The values after an iteration in the form of those before. Raises UnsupportedError where a shape has changed."""
-        return {n: _alike(self.op, n, before[n], after.get(n, before[n])) for n in before}
+        return {n: _alike(self.op, n, before[n], fitted(after[n], before[n]) if n in after else before[n]) for n in before}
 
     def _tell_known(self, end: Env) -> None:
         """Counters whose last value is known stay NumPy, and so does which entries are written."""
