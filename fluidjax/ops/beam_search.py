@@ -110,7 +110,8 @@ class _Candidates:
 
     def best(self, count: int) -> tuple[Any, Any, Any, Any]:
         """The prefix, place, score and presence of each of the `count` best candidates of every source, [N, count]."""
-        top, place = jax.lax.top_k(self.scores, min(count, self.scores.shape[1]))
+        level = jnp.where(self.scores == 0, 0, self.scores)  # -0.0 is no less than 0.0
+        top, place = jax.lax.top_k(level, min(count, self.scores.shape[1]))
         n, width = self.prefix.shape[0], top.shape[1]
         there = (self.there[:, :width][self.prefix] & self.inside[..., None]).reshape(n, -1)
         score, row = top[self.prefix].reshape(n, -1), jnp.repeat(self.prefix, width, axis=1)

@@ -117,6 +117,6 @@ ATTRS = {"beam_size": Attr("beam_size", "INT"), "end_id": Attr("end_id", "INT")}
 control_op(
     "beam_search_decode", ins="Ids Scores", outs="SentenceIds SentenceScores", attrs=ATTRS, runs=Runs.STEP,
     infer=lambda Ids, Scores, **_: (Spec((), Ids.dtype), Spec((), Scores.dtype)),
-    doc="The sentences that beam_search has found, with a LoD of two levels: those of each source, the tokens of each.",
+    doc="SentenceIds, SentenceScores = the sentences of the steps' Ids and Scores, as a LoD of two levels: source, sentence.",
     control=ControlOp(lower=decode),
 )  # fmt: skip
