@@ -16,7 +16,7 @@ _GROUPS: tuple[tuple[str, str], ...] = (
         "is a recurrent layer or a decoder, which are not there; use dynamic_gru or dynamic_lstm, or unroll the "
         "steps with fc and the elementwise layers",
         "BasicDecoder BeamSearchDecoder DecodeHelper Decoder GreedyEmbeddingHelper "
-        "SampleEmbeddingHelper TrainingHelper beam_search beam_search_decode dynamic_decode "
+        "SampleEmbeddingHelper TrainingHelper dynamic_decode "
         "lstm",
     ),
     (

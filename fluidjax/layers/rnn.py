@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ..base.absent import reporter
+from .decoding import beam_search, beam_search_decode
 from .index import gather_tree
 from .missing import HINTS
 from .rnn_cells import GRUCell, LSTMCell, RNNCell, rnn
@@ -10,7 +11,8 @@ from .rnn_units import dynamic_lstmp, gru_unit, lstm_unit
 from .sequence import dynamic_gru, dynamic_lstm
 
 __all__ = [
-    "GRUCell", "LSTMCell", "RNNCell", "dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "gather_tree", "gru_unit", "lstm_unit", "rnn",
+    "GRUCell", "LSTMCell", "RNNCell", "beam_search", "beam_search_decode", "dynamic_gru", "dynamic_lstm", "dynamic_lstmp",
+    "gather_tree", "gru_unit", "lstm_unit", "rnn",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
