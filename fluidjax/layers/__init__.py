@@ -15,6 +15,8 @@ from . import (
     callbacks,
     control_flow,
     conv,
+    decode_helpers,
+    decoders,
     decoding,
     elementwise,
     index,
@@ -47,6 +49,8 @@ from .activation import *  # noqa: F403
 from .callbacks import *  # noqa: F403
 from .control_flow import *  # noqa: F403
 from .conv import *  # noqa: F403
+from .decode_helpers import *  # noqa: F403
+from .decoders import *  # noqa: F403
 from .decoding import *  # noqa: F403
 from .elementwise import *  # noqa: F403
 from .index import *  # noqa: F403
@@ -76,6 +80,8 @@ __all__ += activation.__all__
 __all__ += callbacks.__all__
 __all__ += control_flow.__all__
 __all__ += conv.__all__
+__all__ += decode_helpers.__all__
+__all__ += decoders.__all__
 __all__ += decoding.__all__
 __all__ += elementwise.__all__
 __all__ += index.__all__

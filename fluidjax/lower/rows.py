@@ -110,7 +110,7 @@ def _shared(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any], out: Slo
 
 def _same_rows(definition: OpDef, rule: rows.RowWise, inputs: Slots, out: Slots) -> Slots:
     """Padded rows: every output that has rows stays padded, whether or not the program sees a LoD on it."""
-    found = [r for value in inputs.values() for r in rows.ragged_in(value)]
+    found = [r for slot, value in inputs.items() if slot not in rule.by_number for r in rows.ragged_in(value)]
     lead = _lead(definition, inputs)
     shown = {}
     for slot, value in out.items():

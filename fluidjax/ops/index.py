@@ -65,7 +65,7 @@ def rows(ids: Array) -> Array:
     return ids.reshape(-1, 1)
 
 
-@op(outs="Out", rows=row_wise("Index", lod=None), bounds=Bounds("Index", "index", size_of("X", 0)))
+@op(outs="Out", rows=row_wise("Index", lod=None, by_number="X"), bounds=Bounds("Index", "index", size_of("X", 0)))
 def gather(X: Array, Index: Array, *, overwrite: bool = True):
     """Out[i] = X[Index[i]], whole rows."""
     return take(X, rows(Index))

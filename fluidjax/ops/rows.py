@@ -48,10 +48,12 @@ def row_wise(definition: OpDef, inputs: Mapping[str, Any], attrs: Attrs) -> RowW
     rule = _rule(definition, inputs, attrs)
     if rule is None:
         return None
-    found = [r for value in inputs.values() for r in ragged_in(value)]
-    if any(r.key != found[0].key for r in found):
+    found = [r for slot, value in inputs.items() if slot not in rule.by_number for r in ragged_in(value)]
+    if not found or any(r.key != found[0].key for r in found):
         return None
     for slot, value in inputs.items():
+        if slot in rule.by_number:
+            continue
         values = value if isinstance(value, list | tuple) else (value,)
         ragged = [isinstance(v, Ragged) for v in values if v is not None]
         if slot in rule.over:

@@ -33,7 +33,8 @@ class RowWise:
     All variables given in `over` must be ragged with one LoD, and no others. A slot in `beside` may also be plain; `when`
     then sees to it that it spans no rows. outs: the outputs that have rows; empty: all. lod: the slot whose LoD the
     outputs take in 1.8.5 (None: they have none), shared: those that do (empty: all of `outs` but the intermediate ones).
-    elements: every element, not only every row, is computed by itself. joins: where it holds, the outputs have the rows of
+    elements: every element, not only every row, is computed by itself. by_number: slots of which only the rows that `over` names
+    are read, so padding behind them does no harm. joins: where it holds, the outputs have the rows of
     all values in the first of `over`, one after another, and their sequences.
     """
 
@@ -45,6 +46,7 @@ class RowWise:
     shared: tuple[str, ...] = ()
     elements: bool = False
     joins: When | None = None
+    by_number: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +89,12 @@ _FIRST = "<first>"
 
 def row_wise(
     *over: str, when: When | None = None, beside: str = "", outs: str = "", lod: str | None = _FIRST, shared: str = "",
-    joins: When | None = None,
+    joins: When | None = None, by_number: str = "",
 ) -> RowWise:  # fmt: skip
     """A RowWise; slots by their names, several in one string. The LoD is that of the first slot if nothing else is said."""
     lead = over[0] if lod == _FIRST else lod
-    return RowWise(over, when, tuple(beside.split()), tuple(outs.split()), lead, tuple(shared.split()), joins=joins)
+    numbered = tuple(by_number.split())
+    return RowWise(over, when, tuple(beside.split()), tuple(outs.split()), lead, tuple(shared.split()), joins=joins, by_number=numbered)
 
 
 def elementwise(*over: str, **more: Any) -> RowWise:
