@@ -11,7 +11,7 @@ from ..graph.variable import Variable
 from .activation import softmax
 from .compare import equal, less_equal
 from .decoders import Decoder
-from .manip import slice, squeeze  # noqa: A004 - Fluid's name
+from .manip import slice, squeeze
 from .pads import pad
 from .random import sampling_id
 from .reduce import argmax

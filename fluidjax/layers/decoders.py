@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,12 +16,20 @@ from ._build import typed
 from .activation import log, softmax
 from .compare import equal, less_equal
 from .control_flow import increment
-from .elementwise import elementwise_add, elementwise_floordiv, elementwise_mod, elementwise_mul, logical_and, logical_not, logical_or
+from .elementwise import (
+    elementwise_add,
+    elementwise_floordiv,
+    elementwise_mod,
+    elementwise_mul,
+    logical_and,
+    logical_not,
+    logical_or,
+)
 from .index import gather_nd, gather_tree, shape
 from .loops import While, array_read, array_write, tensor_array_to_tensor
 from .manip import expand, reshape, stack, transpose, unsqueeze
 from .reduce import reduce_all, topk
-from .tensor import assign, cast, fill_constant, fill_constant_batch_size_like, range, zeros_like  # noqa: A004 - Fluid's name
+from .tensor import assign, cast, fill_constant, fill_constant_batch_size_like, range, zeros_like
 from .utils import flatten, map_structure
 
 
@@ -199,7 +208,7 @@ def _tiled(x: Variable, times: int, layer: str) -> Variable:
 
 
 def _numbers(first: int, end: int) -> list[int]:
-    return list(np.arange(first, end).tolist())
+    return [int(n) for n in np.arange(first, end)]
 
 
 @located
@@ -252,10 +261,8 @@ def dynamic_decode(
 def _results(
     decoder: Decoder, outputs: Any, states: Any, lengths: Variable, time_major: bool, return_length: bool
 ) -> tuple[Any, ...]:
-    try:
+    with contextlib.suppress(NotImplementedError):  # a decoder need not revise anything
         outputs, states = decoder.finalize(outputs, states, lengths)
-    except NotImplementedError:
-        pass  # nothing is revised
     if not time_major:
         outputs = map_structure(lambda x: transpose(x, [1, 0, *_numbers(2, len(x.shape))]), outputs)
     return (outputs, states, lengths) if return_length else (outputs, states)

@@ -13,10 +13,7 @@ _GROUPS: tuple[tuple[str, str], ...] = (
         "filter_by_instag",
     ),
     (
-        "is a recurrent layer or a decoder, which are not there; use dynamic_gru or dynamic_lstm, or unroll the "
-        "steps with fc and the elementwise layers",
-        "BasicDecoder BeamSearchDecoder DecodeHelper Decoder GreedyEmbeddingHelper "
-        "SampleEmbeddingHelper TrainingHelper dynamic_decode "
+        "is cudnn's LSTM, which is not there; use dynamic_lstm, or rnn with an LSTMCell",
         "lstm",
     ),
     (

@@ -12,6 +12,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import jax.numpy as jnp
+
 from .control_interface import Env
 from .forms import Each, joined, key_of, same, types_of, widened
 from .ragged import Ragged
@@ -34,8 +36,12 @@ class Forms:
         self.number = next(_LOOPS)
         self.types: dict[str, Any] = {}
 
-    def change(self, start: Env, left: Mapping[str, Any]) -> bool:
-        """Whether an iteration that began with `start` has left other forms (those of `left`); if so the next to try are `types`."""
+    def next(self, start: Env, left: Mapping[str, Any]) -> Env | None:
+        """The values before the loop in the forms to try next; None if an iteration that began with `start` left them as they were.
+
+        left: the types of what it has left.
+        """
+        start = {n: _counted_by(v, left.get(n, v), start, left) for n, v in start.items()}
         classes: dict[tuple[Hashable, Hashable], int] = {}
         found = {}
         for name, value in start.items():
@@ -47,13 +53,20 @@ class Forms:
             key: Hashable = ("carried", self.number, classes.setdefault(parts, len(classes)))
             found[name] = _keyed(form, Each(key) if isinstance(value, Stacked) else key)
         if all(same(_entry(start[n]), t) for n, t in found.items()):
-            return False
+            return None
         self.types = found
-        return True
+        return {n: _in(v, found[n]) if n in found else v for n, v in start.items()}
 
-    def widened(self, start: Env) -> Env:
-        """The values before the loop in these forms."""
-        return {n: _in(v, self.types[n]) if n in self.types else v for n, v in start.items()}
+
+def _counted_by(value: Any, after: Any, start: Env, left: Mapping[str, Any]) -> Any:
+    """A plain array that an iteration leaves with as many rows as others of which it has as many now: beside their offsets."""
+    if isinstance(value, Ragged | Stacked) or not isinstance(after, Ragged) or not jnp.ndim(value):
+        return value
+    for name, other in start.items():
+        alike = isinstance(other, Ragged) and not other.padded and other.capacity == value.shape[0]
+        if alike and key_of(left.get(name, other)) == after.key:
+            return other.with_rows(value, bare=True)
+    return value
 
 
 def _in(value: Any, form: Any) -> Any:

@@ -109,8 +109,8 @@ class Loop:
         types, left = jax.eval_shape(first, self.start, 0)
         start = {**self.start, **{n: zeros(types[n]) for n in self.missing if n in types}}
         forms = Forms()
-        while forms.change(start, types):
-            start = forms.widened(start)
+        while (wider := forms.next(start, types)) is not None:
+            start = wider
             types, left = jax.eval_shape(first, start, 0)
         before = {n: self.call.env[n] for n in self.end_names if n in self.start}
         if course.count is not None and (course.exact or self.differentiated):
