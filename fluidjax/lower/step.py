@@ -6,8 +6,7 @@ values. It reads and writes nothing else, so jax.jit, scan, vmap and grad apply 
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,8 +15,8 @@ import jax
 import jax.numpy as jnp
 
 from ..base.dtypes import numpy_dtype
-from ..errors import EnforceNotMet, FeedError, FetchError, FluidError, MixesRows, UnsupportedError, near, note
-from ..ir import text, walk
+from ..errors import EnforceNotMet, FeedError, FetchError, MixesRows, UnsupportedError, near
+from ..ir import walk
 from ..ir.desc import EMPTY, OpDesc, ProgramDesc, VarDesc
 from ..ops import channels
 from ..ops.fixed import Fixed
@@ -25,11 +24,13 @@ from ..ops.ragged import Ragged
 from ..ops.registry import GRAD, HINTS, REGISTRY, control, lookup, pullback, traits
 from ..ops.selected import SelectedRows
 from ..ops.traits import Runs
+from . import horizontal, stacks
 from .control import ControlCall, refuse_remote
 from .env import Context, Env, op_key, read_slots, requested, settle, write_slots
 from .rows import is_ragged, treat
 from .selected import is_sparse, treat_sparse
 from .sizes import SizeNeeds, checked, decided, folded
+from .told import told
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +123,11 @@ class Step:
         return {} if self.literal else pair_gradients(self.ops)
 
     @cached_property
+    def units(self) -> tuple[tuple[OpDesc, ...], ...] | None:
+        """The ops in an order in which many small ones run at once; None where each runs by itself (horizontal.py)."""
+        return horizontal.units(self.ops, self.desc.blocks[0].vars.get)
+
+    @cached_property
     def sizes(self) -> SizeNeeds:
         """The values that decide sizes, and what they follow from."""
         return SizeNeeds(self.desc, self.ops, frozenset(self.feeds), self.exact)
@@ -171,6 +177,10 @@ class Step:
         run_op(op, env, ctx, self.pairs.get(op.uid, ()))
 
     def _run(self, env: Env, ctx: Context) -> None:
+        units = None if self.literal or ctx.watch is not None else self.units
+        if units is not None:
+            stacks.run(units, env, ctx, (*self.writes, *self.fetches), self.run_one)
+            return
         for op in self.ops:
             self.run_one(op, env, ctx)
 
@@ -247,21 +257,6 @@ def run_op(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) -> N
                 _run_plain(op, env, ctx, gradients)
         if ctx.watch is not None:
             ctx.watch(op, env)
-
-
-@contextlib.contextmanager
-def told(op: OpDesc) -> Iterator[None]:
-    """Whatever is raised within tells the op's text and the user's line."""
-    try:
-        yield
-    except FluidError as exc:
-        raise note(exc, _place(op)) from None
-    except Exception as exc:
-        raise note(exc, _place(op))  # noqa: B904 - the exception itself goes on
-
-
-def _place(op: OpDesc) -> str:
-    return f"in op: {text.op_text(op)}" + (f"  # {op.loc}" if op.loc else "")
 
 
 def _run_plain(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) -> None:

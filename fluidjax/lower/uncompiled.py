@@ -17,7 +17,8 @@ from ..ir.desc import OpDesc
 from ..ops.registry import OpDef, lookup, traits
 from ..ops.threefry import KnownKey, in_use
 from .env import Context, Env, op_key, read_slots, write_slots
-from .step import Step, told
+from .step import Step
+from .told import told
 
 
 def is_eager(step: Step) -> bool:
