@@ -15,12 +15,11 @@ from .base.flags import flag
 from .dist.jobs.process import current_job, served
 from .dist.jobs.seed import job_seed
 from .dist.spmd.runnable import Alone, MakesRunnable, Ranks, Runnable, single
-from .errors import FeedError, FluidTypeError, FluidValueError, MixesRows, UnsupportedError
+from .errors import FluidTypeError, FluidValueError, MixesRows
 from .graph.fetches import fetch_names
 from .graph.program import Program, default_main_program
 from .graph.variable import Variable
-from .lod_tensor import LoDTensor
-from .ops.fixed import Fixed, shown
+from .ops.fixed import Fixed
 from .runtime.building import tracing
 from .runtime.calling import advance, initialise, keep, refuse_lod_of
 from .runtime.compilations import Compilation
@@ -31,9 +30,11 @@ from .runtime.fetching import to_numpy, to_tensor
 from .runtime.kind import Kind
 from .runtime.place import Place, as_place
 from .runtime.placement import OneDevice
+from .runtime.prepared import Prepared
 from .runtime.raising import ended
 from .runtime.recompiles import Recompiles
 from .runtime.scope import Scope, global_scope
+from .runtime.stacking import stacked_feeds
 from .runtime.tiers import in_tiers
 
 _PROCESS_SEED = int.from_bytes(os.urandom(4), "little")  # for programs whose random_seed is 0
@@ -52,13 +53,15 @@ class _Record:
     """What an executor remembers of a program. runs: how many steps it has taken, which its random numbers depend on.
 
     seed: of a restored program whose random_seed is 0. job: how it runs with a job's other processes, and in which version
-    of the program that was found. startup: a job's startup program as it was before transpile.
+    of the program that was found. startup: a job's startup program as it was before transpile. prepared: runs that need no
+    further decisions, by what they fetch.
     """
 
     runs: int = 0
     seed: int | None = None
     job: tuple[int, Ranks | None] | None = None
     startup: Program | None = None
+    prepared: dict[tuple[str, ...], Prepared] = field(default_factory=dict)
     steps: WeakKeyDictionary[Ranks, _Steps] = field(default_factory=WeakKeyDictionary)
 
 
@@ -107,6 +110,8 @@ class Executor:
         Raises FeedError, FetchError (names, dtypes, shapes, ranges), EnforceNotMet (startup program not run). A run
         that raises leaves the scope as it was.
         """
+        if type(program) is Program and (again := self._again(program, feed, fetch_list, scope, return_numpy)) is not None:
+            return again
         this = self._runnable(program)
         program, ranks = this.program, this.ranks or self._alone
         if served(program.desc):  # a pserver of a job: this lasts as long as the job
@@ -124,7 +129,7 @@ class Executor:
             ranks.prepare(scope)
         if not (return_numpy and compiled.fetches):
             # Nobody waits for the results, so the step may still read a fed array after the caller has filled it anew.
-            values = jax.tree.map(lambda v: v.copy() if isinstance(v, np.ndarray) else v, values)
+            values = jax.tree.map(_own, values)
         fetched = None
         while fetched is None:
             try:
@@ -136,6 +141,8 @@ class Executor:
                 raise explained(error, compiled.rules, values)  # noqa: B904 - mostly the exception itself goes on
         for _ in range(this.iterations - 1):
             fetched = self._execute(compiled, program, scope, compiled.packed(values), numpy=return_numpy)
+        if ranks is self._alone and this.iterations == 1:
+            self._prepare(program, compiled, scope, values)
         return _shown(compiled, ranks.merge(fetched, return_merged), return_numpy)
 
     def run_steps(
@@ -156,7 +163,7 @@ class Executor:
         program, ranks = this.program, this.ranks or self._alone
         scope = global_scope() if scope is None else scope
         compiled = self._compile(program, fetch_names(fetch_list), ranks)
-        stacked, count = _stack(compiled, feeds)
+        stacked, count = stacked_feeds(compiled.check_feed, feeds)
         ranks.check_steps(stacked)
         first = {n: v if isinstance(v, Fixed) else v[0] for n, v in stacked.items()}
         if compiled.tiers is not None:
@@ -202,6 +209,39 @@ class Executor:
         self._closed = True
 
     # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _again(self, program: Program, feed: Any, fetch_list: Any, scope: Scope | None, return_numpy: bool) -> list[Any] | None:
+        """A run like an earlier one, if it is; else None. Raises what `run` raises."""
+        record = self._records.get(program)
+        if record is None or not record.prepared or current_job() is not None:
+            return None
+        prepared = record.prepared.get(fetch_names(fetch_list))
+        if prepared is None or prepared.version != (program.version, program.info):
+            return None
+        if not (prepared.stands(global_scope() if scope is None else scope, record.runs) and prepared.takes(feed)):
+            return None
+        compiled, seed, step = prepared.compiled, 0, 0
+        if compiled.random:
+            seed, step = _seed(program, record), record.runs
+        values = feed if return_numpy and compiled.fetches else {n: v.copy() if type(v) is np.ndarray else v for n, v in feed.items()}
+        try:
+            fetched = prepared(values, seed, step)
+        except Exception as error:
+            raise explained(error, compiled.rules, feed)  # noqa: B904 - as above
+        record.runs += 1
+        return _shown(compiled, fetched, return_numpy)
+
+    def _prepare(self, program: Program, compiled: Compiled, scope: Scope, feed: Any) -> None:
+        """Remember a run, if another one could be like it."""
+        device = compiled.where.device
+        ours = not self._elsewhere and device.platform == self._device.platform and not program.info.readers
+        if not (ours and Prepared.can_be(compiled, scope)):
+            return
+        record, version = self._record(program), (program.version, program.info)
+        found = record.prepared.get(compiled.fetches)
+        if found is None or found.compiled is not compiled or found.version != version or not found.stands(scope, record.runs):
+            found = record.prepared[compiled.fetches] = Prepared(version, compiled, scope)
+        found.remember(feed, record.runs)
 
     def _record(self, program: Program) -> _Record:
         record = self._records.get(program)
@@ -306,6 +346,11 @@ class Executor:
         return result[2]
 
 
+def _own(value: Any) -> Any:
+    """A fed array that the caller cannot change."""
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
 def _seed(program: Program, record: _Record) -> int:
     return program.random_seed or record.seed or job_seed() or _PROCESS_SEED
 
@@ -317,40 +362,6 @@ def _shown(compiled: Compiled, fetched: list[Any], return_numpy: bool) -> list[A
             fetched[i] = jax.tree.map(lambda a: a.copy(), fetched[i])
     show = to_numpy if return_numpy else to_tensor
     return [[show(one) for one in v] if isinstance(v, list) else show(v) for v in fetched]
-
-
-def _stack(compiled: Compiled, feeds: Any) -> tuple[dict[str, Any], int]:
-    if isinstance(feeds, Mapping):
-        counts = {np.shape(v)[0] if np.ndim(v) else 0 for v in feeds.values()}
-        if len(counts) != 1:
-            raise FeedError("run_steps with one dict needs arrays with the same leading dimension: the number of steps")
-        count = counts.pop()
-        feeds = [{n: v[i] for n, v in feeds.items()} for i in range(count)]
-    feeds = list(feeds or ())
-    if not feeds:
-        raise FeedError("run_steps needs at least one feed")
-    checked = [compiled.check_feed(f) for f in feeds]
-    ragged = [n for f in checked for n, v in f.items() if isinstance(v, LoDTensor)]
-    if ragged:
-        raise UnsupportedError(f"run_steps takes arrays of equal shapes, but {ragged[0]!r} is fed with a LoD; call run for each step")
-    first = {n: v.shape for n, v in checked[0].items()}
-    for i, f in enumerate(checked):
-        if {n: v.shape for n, v in f.items()} != first:
-            raise FeedError(f"run_steps needs feeds of equal shapes; feed 0 has {first}, feed {i} {({n: v.shape for n, v in f.items()})}")
-    return {n: _stacked(n, checked) for n in first}, len(feeds)
-
-
-def _stacked(name: str, feeds: Sequence[Mapping[str, Any]]) -> Any:
-    """One feed of all steps; of one that decides sizes the one value."""
-    if not isinstance(feeds[0][name], Fixed):
-        return np.stack([np.asarray(f[name]) for f in feeds])
-    other = next((f[name] for f in feeds if f[name] != feeds[0][name]), None)
-    if other is not None:
-        raise UnsupportedError(
-            f"run_steps takes one value of {name!r}, since it decides sizes, but is fed {shown(feeds[0][name].array)} and "
-            f"{shown(other.array)}; call run for each step"
-        )
-    return feeds[0][name]
 
 
 __all__ = ["Executor"]

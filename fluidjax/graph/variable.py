@@ -193,11 +193,14 @@ def names_of(value: Any, what: str = "an op's slot") -> tuple[str, ...]:
     """Names of a variable, of a name, or of several of them; `what` takes them. Raises FluidTypeError for anything else."""
     if isinstance(value, Variable):
         return (value.desc.name,)
-    if isinstance(value, str) or not isinstance(value, Iterable):
+    if type(value) is not list and (isinstance(value, str) or not isinstance(value, Iterable)):
         value = (value,)
     result = []
     for v in value:
-        if not isinstance(v, str | Variable):
+        if isinstance(v, Variable):
+            result.append(v.desc.name)
+        elif isinstance(v, str):
+            result.append(v)
+        else:
             raise FluidTypeError(f"{what} takes variables or their names, not {type(v).__name__}")
-        result.append(v if isinstance(v, str) else v.name)
     return tuple(result)

@@ -64,7 +64,7 @@ class Compiled:
         self.fetches = fetches
         self._check_fetches(desc)
         self.rules = self._rules(desc)
-        self._told_bounds = [t for t in told_bounds(desc, self.step.ops) if t[0] in self.rules and t[1] in self.rules]
+        self.fed_bounds = [t for t in told_bounds(desc, self.step.ops) if t[0] in self.rules and t[1] in self.rules]
         self.written = tuple(dict.fromkeys((*self.step.writes,)))
         self.creates = any(n not in self.step.reads for n in self.written)
         self.initialises = self.creates and not self.step.reads and not self.rules
@@ -134,7 +134,7 @@ class Compiled:
             name = next(n for n in rules if n not in values)
             given = f"; fed are {', '.join(map(repr, feed))}" if feed else ""
             raise FeedError(f"{name!r} must be fed{self.step.reader_of(name)}{given}")
-        for name, bound, what in self._told_bounds:
+        for name, bound, what in self.fed_bounds:
             if isinstance(values[bound], Fixed) and isinstance(values[name], np.ndarray):
                 Range(0, int(values[bound].array.reshape(-1)[0]), None, what).check(name, values[name])
         return values

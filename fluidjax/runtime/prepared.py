@@ -1,0 +1,83 @@
+"""A run prepared: what an earlier one has decided, so that an equal one need not decide it again.
+
+Small steps take a few microseconds, and so does finding out what is to run, from where and on what. `Prepared` remembers that,
+and runs where nothing has changed since; whatever is new goes the long way through `Executor.run`, which raises what is to be
+raised. What is fed is looked at in every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..base.flags import flag
+from .compiled import Compiled
+from .kind import Kind
+from .scope import Scope
+
+
+class Prepared:
+    """A step on one device over the state in one scope, for the shapes of feeds with which it was called before."""
+
+    __slots__ = ("_buffers", "_fed", "_function", "_least", "_scope", "_shapes", "_step", "compiled", "version")
+
+    def __init__(self, version: Any, compiled: Compiled, scope: Scope) -> None:
+        """version: of the program, as the caller tells one from another. The state is in force in the scope."""
+        assert compiled.buffers is not None
+        self.version, self.compiled, self._buffers, self._scope = version, compiled, compiled.buffers, scope
+        self._step, self._function = compiled.step, compiled.function(Kind.ONE)
+        self._fed = [(name, rule.dtype, rule.ranges) for name, rule in compiled.rules.items()]
+        self._shapes: set[tuple[Any, ...]] = set()
+        self._least = 0  # steps that the program has taken at least: before, another executable may be due
+
+    @staticmethod
+    def can_be(compiled: Compiled, scope: Scope) -> bool:
+        """Whether all that a further call does is to call: it creates nothing, waits for nothing, and takes arrays alone."""
+        more = compiled.creates or compiled.may_raise or compiled.eager or compiled.fixed or compiled.fed_bounds
+        return not more and compiled.tiers is None and compiled.where.count == 1 and compiled.in_force(scope)
+
+    def remember(self, feed: Mapping[str, Any], taken: int) -> None:
+        """Told of a feed with which the step was called, when the program had taken so many steps."""
+        compiled = self.compiled
+        if len(feed) != len(self._fed) or not all(type(v) is np.ndarray or isinstance(v, jax.Array) for v in feed.values()):
+            return
+        signature = compiled.signature(self._function, feed)
+        if signature in compiled.called and compiled.ready.get(signature) is None:
+            self._shapes.add(tuple([feed[name].shape for name, _, _ in self._fed]))
+            self._least = max(self._least, taken)
+
+    def stands(self, scope: Scope, taken: int) -> bool:
+        """Whether nothing has changed."""
+        compiled, buffers = self.compiled, self._buffers
+        current = compiled.buffers is buffers and buffers.in_force and self._scope is scope and compiled.step is self._step
+        return current and taken >= self._least and not flag("FLAGS_check_nan_inf")
+
+    def takes(self, feed: Any) -> bool:
+        """Whether a feed is of a kind that was fed before. Raises FeedError for integers that are out of range."""
+        if type(feed) is not dict or len(feed) != len(self._fed):
+            return False
+        shapes = []
+        for name, dtype, ranges in self._fed:
+            value = feed.get(name)
+            kind = type(value)
+            if not (kind is np.ndarray or isinstance(value, jax.Array)) or value.dtype != dtype:
+                return False
+            if ranges and kind is np.ndarray:
+                for each in ranges:
+                    each.check(name, value)
+            shapes.append(value.shape)
+        return tuple(shapes) in self._shapes
+
+    def __call__(self, feed: Mapping[str, Any], seed: int, step: int) -> list[Any]:
+        """The fetched values of one more step, whose state is the scope's from now on."""
+        buffers = self._buffers
+        cell = buffers.cell
+        with jax.enable_x64(True):
+            # in C from the look at the arguments to the result's place: Ctrl-C finds the state before or the one after
+            cell.extend(map(self._function, (cell[-1][0],), (buffers.constant,), (feed,), (seed,), (step,)))
+        del cell[:-1]
+        found: list[Any] = cell[-1][2]
+        return found
