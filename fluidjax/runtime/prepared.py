@@ -61,7 +61,7 @@ class Prepared:
             return False
         shapes = []
         for name, dtype, ranges in self._fed:
-            value = feed.get(name)
+            value: Any = feed.get(name)
             kind = type(value)
             if not (kind is np.ndarray or isinstance(value, jax.Array)) or value.dtype != dtype:
                 return False

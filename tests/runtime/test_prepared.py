@@ -120,7 +120,7 @@ def done(side: Side, action: str) -> Any:
         return f"{type(error).__name__}: {error}"
 
 
-def test_whatever_happens_between_runs_they_are_as_without_preparation(calls, never):
+def test_whatever_happens_between_runs_they_are_as_without_preparation(calls: list[Any], never: Callable[[bool], None]) -> None:
     """Both sides go through all that can happen, each followed by ordinary runs."""
     order = [*ACTIONS, *random.Random(1).sample(list(ACTIONS), len(ACTIONS))]
     order = [step for action in order for step in (action, "again", "jax arrays come back")]
@@ -141,7 +141,7 @@ def test_whatever_happens_between_runs_they_are_as_without_preparation(calls, ne
     assert plain.exe.random_state(plain.main)[1] == side.exe.random_state(side.main)[1]
 
 
-def test_what_is_fed_may_be_filled_anew_while_nobody_waits(calls):
+def test_what_is_fed_may_be_filled_anew_while_nobody_waits(calls: list[Any]) -> None:
     side = Side()
     for _ in range(3):
         side.run(side.feed())
@@ -150,7 +150,7 @@ def test_what_is_fed_may_be_filled_anew_while_nobody_waits(calls):
     assert calls[-1]["x"] is not feed["x"]
 
 
-def test_a_closed_executor_does_not_go_on():
+def test_a_closed_executor_does_not_go_on() -> None:
     side = Side()
     for _ in range(3):
         side.run(side.feed())
