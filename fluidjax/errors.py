@@ -77,7 +77,19 @@ class JobError(FluidError, RuntimeError):
     """A job of several processes that cannot start, or whose processes disagree."""
 
 
-class MixesRows(UnsupportedError):
+class NotOneStep(UnsupportedError):
+    """One traced step cannot do this; Executor.run drives the program from Python then, segment by segment.
+
+    uid: of the op that is to blame, once it is known. counts: a bound of how often a loop runs would do.
+    """
+
+    def __init__(self, text: str, counts: bool = False) -> None:
+        super().__init__(text)
+        self.uid: int | None = None
+        self.counts = counts
+
+
+class MixesRows(NotOneStep):
     """An op would see padded rows of a ragged value and not leave them out; it needs exact sizes (docs/lod.md)."""
 
 

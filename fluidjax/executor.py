@@ -15,16 +15,18 @@ from .base.flags import flag
 from .dist.jobs.process import current_job, served
 from .dist.jobs.seed import job_seed
 from .dist.spmd.runnable import Alone, MakesRunnable, Ranks, Runnable, single
-from .errors import FluidTypeError, FluidValueError, MixesRows
+from .errors import FluidTypeError, FluidValueError, NotOneStep
 from .graph.fetches import fetch_names
 from .graph.program import Program, default_main_program
 from .graph.variable import Variable
 from .ops.fixed import Fixed
+from .runtime.adapting import adapted
 from .runtime.building import tracing
-from .runtime.calling import advance, initialise, keep, refuse_lod_of
+from .runtime.calling import advance, initialise, keep, made, refuse_lod_of
 from .runtime.compilations import Compilation
 from .runtime.compile_cache import CACHE
 from .runtime.compiled import Compiled
+from .runtime.cut import store
 from .runtime.feeding import explained
 from .runtime.fetching import to_numpy, to_tensor
 from .runtime.kind import Kind
@@ -134,8 +136,8 @@ class Executor:
         while fetched is None:
             try:
                 fetched = self._execute(compiled, program, scope, compiled.packed(values), numpy=return_numpy)
-            except MixesRows as reason:
-                if not compiled.remember(values, reason):
+            except NotOneStep as why:
+                if not self._adapted(program, compiled, ranks, values, why):
                     raise
             except Exception as error:
                 raise explained(error, compiled.rules, values)  # noqa: B904 - mostly the exception itself goes on
@@ -298,6 +300,24 @@ class Executor:
             steps.compiled[program.version, fetches] = found
         return found
 
+    def _adapted(self, program: Program, compiled: Compiled, ranks: Ranks, values: Any, why: NotOneStep) -> bool:
+        """Have a step that cannot be traced run in another way. False if there is none."""
+        if not adapted(compiled, values, why):
+            return False
+        if compiled.cutting is not None:  # it has no tiers any more
+            compiled.tiers = None
+            self._record(program).steps[ranks].compiled[program.version, compiled.fetches] = compiled
+        return True
+
+    def _cut(self, compiled: Compiled, scope: Scope, feed: Any, key: tuple[int, int], numpy: bool) -> list[Any]:
+        """One run of a program that is cut."""
+        state, _ = compiled.collect(scope)
+        random = jax.random.fold_in(jax.random.key(key[0]), key[1]) if compiled.random else None
+        changed, fetched = ended(compiled.cutting.run, (state, feed, random))
+        refuse_lod_of(compiled.with_lod(fetched) if numpy else None)
+        store(scope, changed)
+        return fetched
+
     def _execute(
         self, compiled: Compiled, program: Program, scope: Scope, feed: Any, count: int = 0, numpy: bool = False
     ) -> list[Any]:
@@ -321,24 +341,30 @@ class Executor:
                 fetched = initialise(compiled, scope, seed, step)
                 record.runs = step + 1 if compiled.random else record.runs
                 return fetched
+            if compiled.cutting is not None and not count:
+                fetched = self._cut(compiled, scope, feed, (seed, step), numpy)
+                record.runs = step + 1 if compiled.random else record.runs + 1
+                return fetched
             buffers = compiled.bind(scope)
             args = (*buffers.arrays, feed, seed, step)
             if flag("FLAGS_check_nan_inf") and not count:
                 kind = Kind.CHECKED_TURNS if kind is Kind.TURNS else Kind.CHECKED
                 result = compiled.function(kind)(*args)
-                compiled.finite[kind].refuse(result[3])
+                compiled.finite[kind].refuse(result[4])
                 refuse_lod_of(compiled.with_lod(result[2]) if numpy else None)
                 buffers.cell.append(result)
-                keep(buffers, scope, result[1], compiled)
+                keep(buffers, scope, made(result), compiled)
             elif compiled.may_raise:
                 result = ended(compiled.function(kind), args)
                 refuse_lod_of(compiled.with_lod(result[2]) if numpy else None)
                 buffers.cell.append(result)
-                keep(buffers, scope, result[1], compiled)
+                keep(buffers, scope, made(result), compiled)
             else:
                 advance(compiled, kind, buffers, scope, args, numpy)
         result = buffers.cell[-1]
         del buffers.cell[:-1]
+        if result[3] is not None:
+            compiled.objections.refuse(result[3])
         compiled.where.launched(result[0])
         record.runs = (step if compiled.random else record.runs) + (count or 1)
         if compiled.tiers is not None:

@@ -205,20 +205,30 @@ def test_refusals() -> None:
 
 
 def test_a_value_that_one_case_alone_makes() -> None:
-    """It may be made, and chosen by its own condition; to read it in any case is an error."""
+    """Where the case is taken it may be read and fetched; where it is not, that is an error, and so it is in a block of its own."""
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         x = fluid.data("x", [2, 3], "float32")
-        made = fluid.default_main_program().global_block().create_var(name="made", shape=[2, 3], dtype="float32")
+        main, exe = fluid.default_main_program(), fluid.Executor()
+        made = main.global_block().create_var(name="made", shape=[2, 3], dtype="float32")
         with layers.Switch() as switch, switch.case(positive(x)):
             layers.assign(layers.scale(x, 2.0), made)
+        np.testing.assert_array_equal(exe.run(main, feed={"x": X}, fetch_list=[made])[0], 2 * X)
+        with pytest.raises(EnforceNotMet, match=r"op 'conditional_block' \(tests/.*:\d+\) is what gives 'made' a value, which is fetched"):
+            exe.run(main, feed={"x": -X}, fetch_list=[made])
         out = layers.scale(made, 1.0)
-        with pytest.raises(EnforceNotMet, match=r"writes 'made', which op 'scale' \(tests/.*:\d+\) reads, but which has no value for"):
-            fluid.Executor().run(feed={"x": X}, fetch_list=[out])
+        np.testing.assert_array_equal(exe.run(main, feed={"x": X}, fetch_list=[out])[0], 2 * X)
+        with pytest.raises(EnforceNotMet, match=r"op 'scale' \(tests/.*:\d+\) reads 'made', to which only a block that has not run gives"):
+            exe.run(main, feed={"x": -X}, fetch_list=[out])
 
 
 def test_branches_of_different_shapes() -> None:
+    """Python drives them; one step refuses them."""
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         x = fluid.data("x", [2, 3], "float32")
         out = layers.cond(positive(x), lambda: x, lambda: layers.reduce_sum(x, 0))
+        exe = fluid.Executor()
+        np.testing.assert_array_equal(exe.run(feed={"x": X}, fetch_list=[out])[0], X)
+        np.testing.assert_allclose(exe.run(feed={"x": -X}, fetch_list=[out])[0], -X.sum(0), rtol=1e-6)
+        step = fluid.step_fn(fluid.default_main_program(), [out])
         with pytest.raises(UnsupportedError, match=r"shape \[3\] and '.*' of shape \[2, 3\].* give both branches results of one shape"):
-            fluid.Executor().run(feed={"x": X}, fetch_list=[out])
+            jax.jit(step)({}, {"x": X})

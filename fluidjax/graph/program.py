@@ -16,7 +16,7 @@ from ..base.roles import OpRole
 from ..errors import FluidTypeError, FluidValueError, UnsupportedError
 from ..ir import edit, show, text
 from ..ir.desc import EMPTY, ProgramDesc
-from ..lower.explain import Explanation, explained_sizes
+from ..lower.explain import Explanation, explained_cut, explained_sizes
 from ..lower.layout import explained_layout
 from ..lower.sizes import SizeNeeds
 from ..ops.registry import attr_type
@@ -109,12 +109,15 @@ class Program:
             fill_constant (train.py:7): specialised; ShapeTensor follows from the feed 'n' = [3], so a step is compiled ...
 
         static: constants and shapes decide the size. specialised: feeds do, so a step is compiled for each of their values.
-        bounded: the data do, below a bound that is known, and what is fetched has its true size. refused: something else
-        does, and the program does not run. Nothing is run. feed: values that are shown with the reasons.
+        bounded: the data do, below a bound that is known, and what is fetched has its true size. cut: something else does, or
+        the op cannot be traced (a loop whose values change their shapes); Executor.run goes by segments there. Nothing is run.
+        feed: values that are shown with the reasons; with all feeds the step is traced, to see where it is cut first.
 
         `layout` says whether convolutions hold their images with the channels last, and why.
         """
-        return replace(explained_sizes(SizeNeeds.of_program(self.desc), feed), layout=explained_layout(self.desc))
+        found = explained_sizes(SizeNeeds.of_program(self.desc), feed)
+        more = [t for t in explained_cut(self.desc, feed or {}) if t[:3] not in [f[:3] for f in found]]
+        return replace(found, ops=(*found, *more), layout=explained_layout(self.desc))
 
     @classmethod
     def from_desc(cls, desc: ProgramDesc, like: Program | None = None) -> Program:

@@ -28,6 +28,18 @@ def Print(
     return append(LayerHelper("print_" + input.name), {"In": input}, {"Out": input.dtype}, attrs, kind="print")
 
 
+@located
+def Assert(cond: Variable, data: Any = None, summarize: int = 20, name: str | None = None) -> None:
+    """A step in which `cond`, a bool variable of one element, does not hold raises EnforceNotMet, and the scope stays as it was.
+
+    data: a list of variables of which the first `summarize` numbers are printed then (-1: all). Paddle 2 added it.
+    """
+    variable(cond, "cond", "Assert", BOOL)
+    helper = LayerHelper(name or "assert_" + cond.name)
+    inputs = {"Cond": [cond], "Data": list(data or ())}
+    helper.append_op(type="assert", inputs=inputs, outputs={}, attrs={"summarize": int(summarize)})
+
+
 def _variables(value: Any, what: str) -> list[Variable]:
     found = [] if value is None else [value] if isinstance(value, Variable) else value
     if not isinstance(found, list | tuple) or not all(isinstance(v, Variable) for v in found):
@@ -70,4 +82,4 @@ def py_func(
     return out
 
 
-__all__ = ["Print", "py_func"]
+__all__ = ["Assert", "Print", "py_func"]

@@ -13,6 +13,7 @@ from ..layer_helper import LayerHelper
 from . import branches, loops, static_rnn
 from ._build import FLOATS, INTS, append, typed, variable
 from .branches import *  # noqa: F403
+from .callbacks import Assert as Assert
 from .callbacks import Print as Print
 from .compare import equal, greater_equal, greater_than, less_equal, less_than, not_equal
 from .loops import *  # noqa: F403

@@ -37,6 +37,10 @@ class ControlCall:
     def in_loop(self) -> bool:
         return self.context.in_loop
 
+    @property
+    def hosted(self) -> bool:
+        return False
+
     def read(self, name: str) -> Any:
         return read(self.env, name, self.op)
 
@@ -48,6 +52,9 @@ class ControlCall:
         if value.padded:
             raise MixesRows(f"op '{self.op.type}' takes the rows of {name!r} as a whole, so it needs exact sizes")
         return value.rows
+
+    def refuse(self, bad: Any, sentence: str, value: Any = 0) -> None:
+        self.context.object_to(self.op, self.env, [(bad, sentence, value)])
 
     def run_block(self, idx: int, env: Env, iteration: Any = None) -> None:
         context = self.context

@@ -10,6 +10,7 @@ from typing import Any
 import jax
 
 from ..ir.desc import OpDesc
+from ..ops.checking import WORD
 from ..ops.registry import control, traits
 from ..ops.traits import Runs
 from .step import Step
@@ -44,5 +45,5 @@ class OpByOp(Step):
 
 
 def _bytes(env: Mapping[str, Any]) -> int:
-    arrays = {id(leaf): leaf for value in env.values() for leaf in jax.tree.leaves(value)}
+    arrays = {id(leaf): leaf for name, value in env.items() if name != WORD for leaf in jax.tree.leaves(value)}
     return sum(leaf.nbytes for leaf in arrays.values())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,8 +10,10 @@ from ..errors import EnforceNotMet, UnsupportedError, near
 from ..ir.desc import EMPTY, OpDesc, ProgramDesc
 from ..ir.edit import LRSCHED, OPTIMIZE, role
 from ..ops.channels import ChannelsLast, plain
+from ..ops.checking import Objection
 from ..ops.registry import OpDef
 from ..ops.threefry import fold_in, new_key
+from .checks import Objections, object_to
 from .sizes import SizeNeeds
 
 Env = dict[str, Any]
@@ -27,6 +29,8 @@ class Context:
     the ops that update replicated values. sizes: which values decide sizes.
     in_loop: the op stands in the block of a loop.
     channels_last: convolutions hold their values so (ops/channels.py).
+    objections: what the step's word may speak of (checks.py); None: none is kept. objected: whether it may.
+    fed: uids of ops whose integers are checked when they are fed.
     """
 
     desc: ProgramDesc
@@ -38,6 +42,14 @@ class Context:
     sizes: SizeNeeds | None = None
     in_loop: bool = False
     channels_last: bool = False
+    objections: Objections | None = None
+    objected: list[bool] = field(default_factory=list)
+    fed: frozenset[int] = frozenset()
+
+    def object_to(self, op: OpDesc, env: Env, found: Iterable[Objection]) -> None:
+        """Have the step's word tell what an op objects to."""
+        if object_to(op, env, self.objections, found):
+            self.objected.append(True)
 
 
 def read_slots(op: OpDesc, definition: OpDef, env: Env) -> dict[str, Any]:

@@ -6,14 +6,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
-from ..ir.desc import OpDesc
+from ..base.dtypes import numpy_dtype
+from ..errors import FluidError, NotOneStep
+from ..ir import walk
+from ..ir.desc import OpDesc, ProgramDesc
 from ..ops.fixed import Fixed, shown
+from ..ops.loop_course import counters
 from ..ops.registry import traits
 from .sizes import Need, SizeNeeds
+from .step import Step
 
-WAYS = ("static", "specialised", "bounded", "refused")
+WAYS = ("static", "specialised", "bounded", "cut")
 
 
 class Sized(NamedTuple):
@@ -63,12 +69,40 @@ def explained_sizes(needs: SizeNeeds, feed: Mapping[str, Any] | None = None) -> 
     return Explanation(tuple(Sized(idx, op.type, op.loc or None, *way) for idx, op, way in found if way is not None))
 
 
+def explained_cut(desc: ProgramDesc, feed: Mapping[str, Any]) -> Iterator[Sized]:
+    """Where a step that is traced for such feeds first cannot go on, if it cannot: what is done there, and why."""
+    block = desc.blocks[0]
+    read = {n for op in block.ops for n in op.reads}
+    ends = [n for op in block.ops for n in op.writes if n not in read and n in block.vars and block.vars[n].kind == "LOD_TENSOR"]
+    step = Step(desc, tuple(dict.fromkeys(ends)))
+    state = {n: block.vars[n] for n in step.reads}
+    if not any(op.blocks or traits(op.type).runs.acts for op in step.ops) or any(n not in feed for n in step.feeds):
+        return
+    arrays_only = all(isinstance(v, np.ndarray | int | float | list) for v in feed.values())
+    if not arrays_only or any(min(v.shape or (), default=0) < 0 for v in state.values()):
+        return
+    given = {n: np.asarray(feed[n]) for n in step.feeds}
+    arrays = {n: Fixed(v) if n in step.sizes.fixed else jax.ShapeDtypeStruct(v.shape, v.dtype) for n, v in given.items()}
+    types = {n: jax.ShapeDtypeStruct(v.shape or (), numpy_dtype(v.dtype or "float32")) for n, v in state.items()}
+    try:
+        with jax.enable_x64(True):
+            jax.eval_shape(lambda values, fed: step(values, fed, jax.random.key(0))[1], types, arrays)
+    except NotOneStep as why:
+        idx, op = next((idx, op) for idx, op in walk.ops(desc) if op.uid == why.uid)
+        counted = [n for n in counters(desc, op) if n in step.feeds] if why.counts else []
+        way = "bounded" if counted else "cut"
+        reason = f"the feed {counted[0]!r} says how often it runs, so a step is compiled for each bucket of it" if counted else str(why)
+        yield Sized(idx, op.type, op.loc or None, way, reason)
+    except FluidError:
+        return  # running tells it
+
+
 def _way(op: OpDesc, needs: SizeNeeds, feed: Mapping[str, Any]) -> tuple[str, str] | None:
     """(way, reason); None for an op whose sizes follow from shapes and attributes."""
     of = needs.of(op)
-    refused = next((n for n in of if n.origin.obstacle), None)
-    if refused is not None:
-        return "refused", f"{refused.slot} {refused.name!r} decides a size, but {refused.origin.obstacle}"
+    blocked = next((n for n in of if n.origin.obstacle), None)
+    if blocked is not None:
+        return "cut", f"{blocked.slot} {blocked.name!r} decides a size, but {blocked.origin.obstacle}; a segment begins here"
     decisive = [n for n in of if n.by_feeds]
     if decisive:
         return "specialised", "; ".join(dict.fromkeys(_follows(n, feed) for n in decisive))

@@ -16,9 +16,11 @@ from ..errors import UnsupportedError, note
 from ..ir import text, walk
 from ..ir.desc import OpDesc, ProgramDesc
 from ..ops import channels, ring
+from ..ops.checking import WORD
 from ..ops.registry import lookup
 from ..ops.selected import total
-from .env import Context, Env, read_slots, requested, write_slots
+from .checks import Objections, begin
+from .env import Env, read_slots, requested, write_slots
 from .selected import is_sparse, treat_sparse
 from .step import Step
 
@@ -31,8 +33,9 @@ def lockstep(
     feeds: Sequence[Mapping[str, Any]],
     key: jax.Array | None = None,
     watch: Callable[[OpDesc, Env], None] | None = None,
-) -> list[tuple[dict[str, Any], list[Any]]]:
-    """Of every rank: what step(state, feed, key, watch, rank) returns where the ranks run on devices of their own.
+    objections: Objections | None = None,
+) -> list[tuple[dict[str, Any], list[Any], Any]]:
+    """Of every rank: what step.run(state, feed, key, objections, watch, rank) returns where the ranks run on devices of their own.
 
     Raises UnsupportedError where a collective gets other shapes from one rank than from another, and where one stands in
     a block: each rank runs an op that holds blocks by itself.
@@ -40,8 +43,7 @@ def lockstep(
     for op in step.ops:
         _refuse_inside(step.desc, op)
     envs = [step.enter(state, feed) for state, feed in zip(states, feeds, strict=True)]
-    last = step.channels_last
-    contexts = [Context(step.desc, key, step.literal, {}, watch, rank, step.sizes, channels_last=last) for rank in range(len(envs))]
+    contexts = [step.context(key, objections, watch, rank) for rank in range(len(envs))]
     with jax.enable_x64(True):
         for op in step.ops:
             if lookup(op.type).traits.ranks.together:
@@ -49,8 +51,9 @@ def lockstep(
                 continue
             for env, ctx in zip(envs, contexts, strict=True):
                 step.run_one(op, env, ctx)
-        left = [step.leave(env) for env in envs]
-    return [({**state, **changed}, fetched) for state, (changed, fetched) in zip(states, left, strict=True)]
+        left = [step.leave(env, ctx) for env, ctx in zip(envs, contexts, strict=True)]
+    words = [env[WORD] if any(ctx.objected for ctx in contexts) else begin() for env in envs]
+    return [({**old, **changed}, values, word) for old, (changed, values), word in zip(states, left, words, strict=True)]
 
 
 def _refuse_inside(desc: ProgramDesc, op: OpDesc) -> None:

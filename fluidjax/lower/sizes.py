@@ -17,7 +17,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..errors import FluidError, ShapeError, UnsupportedError
+from ..errors import FluidError, NotOneStep, ShapeError, UnsupportedError
 from ..ir import walk
 from ..ir.desc import EMPTY, OpDesc, ProgramDesc
 from ..ops.concrete import known, refuse_huge
@@ -72,7 +72,7 @@ class Need:
                 "compilation, fluid.Fixed(array), or keep the array out of the jit's arguments"
             )
         why = self.origin.obstacle or "it is computed from data"
-        return UnsupportedError(
+        return NotOneStep(
             f"{what}, but {why}, and sizes must be known before a step is compiled; they may follow from constants, shapes and feeds"
         )
 
@@ -133,6 +133,14 @@ class Place:
         for place in self.inner():
             yield from place.choices(feeds)
 
+    def counts(self, loops: Collection[int], feeds: Collection[str]) -> Iterator[Need]:
+        """What says how often these loops run, by uid, here and in the blocks below."""
+        for at, op in enumerate(self.ops):
+            if op.uid in loops:
+                yield from (Need(op, "Condition", name, self._origin(name, at, feeds)) for name in op.input("Condition"))
+        for place in self.inner():
+            yield from place.counts(loops, feeds)
+
     def _origin(self, name: str, at: int, feeds: Collection[str]) -> Origin:
         fed: dict[str, None] = {}
         ops: set[int] = set()
@@ -181,13 +189,15 @@ def _computed(op: OpDesc) -> str:
 class SizeNeeds:
     """All values of a program that decide sizes. ops: of block 0. feeds: what it takes from outside besides state.
 
-    exact: data that say how many rows an op has are among them, since an op must know that number.
+    exact: data that say how many rows an op has are among them, since an op must know that number. counted: the uids of loops
+    whose number of iterations is among them.
     """
 
     desc: ProgramDesc
     ops: Sequence[OpDesc]
     feeds: Collection[str]
     exact: bool = False
+    counted: frozenset[int] = frozenset()
 
     @classmethod
     def of_program(cls, desc: ProgramDesc) -> SizeNeeds:
@@ -196,7 +206,8 @@ class SizeNeeds:
 
     @cached_property
     def all(self) -> tuple[Need, ...]:
-        needs = tuple(Place(self.desc, self.ops).needs(self.feeds))
+        place = Place(self.desc, self.ops)
+        needs = (*place.needs(self.feeds), *(place.counts(self.counted, self.feeds) if self.counted else ()))
         return needs + self.choices if self.exact else needs
 
     @cached_property

@@ -19,12 +19,17 @@ from ..errors import EnforceNotMet, FeedError, FetchError, MixesRows, Unsupporte
 from ..ir import walk
 from ..ir.desc import EMPTY, OpDesc, ProgramDesc, VarDesc
 from ..ops import channels
+from ..ops.checking import WORD
+from ..ops.concrete import known
 from ..ops.fixed import Fixed
+from ..ops.loop_course import LIMIT
 from ..ops.ragged import Ragged
-from ..ops.registry import GRAD, HINTS, REGISTRY, control, lookup, pullback, traits
+from ..ops.registry import GRAD, HINTS, REGISTRY, OpDef, control, lookup, pullback, traits
 from ..ops.selected import SelectedRows
 from ..ops.traits import Runs
+from ..ops.unmade import UNMADE, fetched, made_anew, unmade
 from . import horizontal, stacks
+from .checks import Objections, begin, looked_at_when_fed, out_of_bounds
 from .control import ControlCall, refuse_remote
 from .env import Context, Env, op_key, read_slots, requested, settle, write_slots
 from .rows import is_ragged, treat
@@ -40,6 +45,7 @@ class Step:
     desc: the program. fetches: names that it returns. literal: gradient ops recompute their forward op (the tests'
     reference) instead of sharing its pullback. exact: feeds that say how many rows an op has are constants too (SizeNeeds).
     channels_last: convolutions and what follows them hold their values so (ops/channels.py); nothing that goes in or out does.
+    counted: the uids of loops whose number of iterations feeds decide, as constants.
     """
 
     desc: ProgramDesc
@@ -47,6 +53,7 @@ class Step:
     literal: bool = False
     exact: bool = False
     channels_last: bool = False
+    counted: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
         refuse_remote(self.desc)
@@ -130,7 +137,7 @@ class Step:
     @cached_property
     def sizes(self) -> SizeNeeds:
         """The values that decide sizes, and what they follow from."""
-        return SizeNeeds(self.desc, self.ops, frozenset(self.feeds), self.exact)
+        return SizeNeeds(self.desc, self.ops, frozenset(self.feeds), self.exact, self.counted)
 
     def __call__(
         self,
@@ -146,16 +153,37 @@ class Step:
         feed, EnforceNotMet for a variable that the state lacks, and whatever an op objects to, with the op's text and
         the user's line attached.
         """
-        env = self.enter(state, feed)
-        ctx = Context(self.desc, key, self.literal, {}, watch, rank, self.sizes, channels_last=self.channels_last)
+        objections = Objections()
+        state, values, word = self.run(state, feed, key, objections, watch, rank)
+        if known(word) is not None:  # under a jit outside nobody looks at it
+            objections.refuse(word)
+        return state, values
+
+    def run(
+        self, state: Mapping[str, Any], feed: Mapping[str, Any], key: Any, objections: Objections, watch: Any = None, rank: Any = None
+    ) -> tuple[dict[str, Any], list[Any], Any]:
+        """As a call, and the word that tells what ops object to (checks.py); NumPy's where none can."""
+        env, ctx = self.enter(state, feed), self.context(key, objections, watch, rank)
         with jax.enable_x64(True):
             self._run(env, ctx)
-            changed, fetched = self.leave(env)
-        return {**state, **changed}, fetched
+            changed, values = self.leave(env, ctx)
+        return {**state, **changed}, values, env[WORD] if ctx.objected else begin()
+
+    def context(self, key: Any, objections: Objections | None = None, watch: Any = None, rank: Any = None) -> Context:
+        """What all ops of one run see."""
+        return Context(
+            self.desc, key, self.literal, {}, watch, rank, self.sizes, channels_last=self.channels_last, objections=objections,
+            fed=self.fed_integers,
+        )  # fmt: skip
+
+    @cached_property
+    def fed_integers(self) -> frozenset[int]:
+        """The uids of ops whose integers are checked when they are fed."""
+        return looked_at_when_fed(self.desc, self.ops)
 
     def enter(self, state: Mapping[str, Any], feed: Mapping[str, Any]) -> Env:
         """The values that the first op finds."""
-        env: Env = {}
+        env: Env = {WORD: begin()}
         for name in self.reads:
             if name not in state:
                 raise EnforceNotMet(f"variable {name!r} is not initialised; run the startup program first")
@@ -164,13 +192,21 @@ class Step:
             if name not in feed:
                 raise FeedError(f"{name!r} must be fed{self.reader_of(name)}")
             env[name] = as_declared(feed[name], var)
+        env.update((n, v.array) for n, v in feed.items() if n.startswith(LIMIT))
         return env
 
-    def leave(self, env: Env) -> tuple[dict[str, Any], list[Any]]:
+    def leave(self, env: Env, ctx: Context) -> tuple[dict[str, Any], list[Any]]:
         """The written variables and the fetched values, after the last op."""
         settle(env)
-        fetched = [self._fetched(env, name) for name in self.fetches]
-        return {n: _to_keep(n, env[n]) for n in self.writes if n in env}, fetched
+        self._refuse_unmade(env, ctx)
+        values = [self._fetched(env, name) for name in self.fetches]
+        return {n: _to_keep(n, env[n]) for n in self.writes if n in env}, values
+
+    def _refuse_unmade(self, env: Env, ctx: Context) -> None:
+        """Object to a fetch of what only a block gives a value that has not run."""
+        for name, objection in fetched(self.fetches, env):
+            maker = next(op for op in reversed(self.ops) if op.blocks and name in walk.writes_with_subblocks(self.desc, op))
+            ctx.object_to(maker, env, [objection])
 
     def run_one(self, op: OpDesc, env: Env, ctx: Context) -> None:
         """Run one of `ops`, which must be run in order."""
@@ -255,6 +291,8 @@ def run_op(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) -> N
                 lower(ControlCall(op, env, ctx, run_block))
             else:
                 _run_plain(op, env, ctx, gradients)
+        if UNMADE in env and not op.blocks:
+            made_anew(env, op.writes)
         if ctx.watch is not None:
             ctx.watch(op, env)
 
@@ -262,6 +300,8 @@ def run_op(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) -> N
 def _run_plain(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) -> None:
     definition = lookup(op.type)
     inputs: dict[str, Any] = read_slots(op, definition, env)
+    if definition.forward is None:
+        _object(op, definition, inputs, env, ctx)
     sparse = is_sparse(inputs)
     if not (sparse or is_ragged(inputs)):
         if ctx.channels_last and channels.begins(definition):
@@ -274,6 +314,16 @@ def _run_plain(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) 
     if results is None:
         results = _results(op, treated.inputs, ctx, gradients)
     write_slots(op, definition, treated.shown(results), env)
+
+
+def _object(op: OpDesc, definition: OpDef, inputs: dict[str, Any], env: Env, ctx: Context) -> None:
+    """What the op objects to in the values that it is given, as far as nobody has looked at them before."""
+    if definition.traits.bounds is not None and op.uid not in ctx.fed and ctx.objections is not None:
+        ctx.object_to(op, env, out_of_bounds(op, definition, inputs))
+    if definition.traits.refuses is not None:
+        ctx.object_to(op, env, definition.traits.refuses(channels.settled(inputs), definition.arguments(op.attrs)))
+    if UNMADE in env:
+        ctx.object_to(op, env, unmade(op.reads, env))
 
 
 def _results(op: OpDesc, inputs: dict[str, Any], ctx: Context, gradients: Sequence[OpDesc]) -> dict[str, Any]:

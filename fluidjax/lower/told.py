@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from ..errors import FluidError, note
+from ..errors import FluidError, NotOneStep, note
 from ..ir import text
 from ..ir.desc import OpDesc
 
@@ -16,6 +16,8 @@ def told(op: OpDesc) -> Iterator[None]:
     try:
         yield
     except FluidError as exc:
+        if isinstance(exc, NotOneStep) and exc.uid is None:
+            exc.uid = op.uid
         raise note(exc, _place(op)) from None
     except Exception as exc:
         raise note(exc, _place(op))  # noqa: B904 - the exception itself goes on

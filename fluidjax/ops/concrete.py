@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..errors import ShapeError, UnsupportedError
+from ..errors import NotOneStep, ShapeError
 from .infer import Spec
 from .registry import Array
 
@@ -55,10 +55,10 @@ def tracing() -> bool:
 
 
 def concrete(value: Any, op: str, slot: str) -> np.ndarray:
-    """The value as a NumPy array. Raises UnsupportedError if it depends on fed data or parameters."""
+    """The value as a NumPy array. Raises NotOneStep if it depends on fed data or parameters."""
     found = known(value)
     if found is None:
-        raise UnsupportedError(
+        raise NotOneStep(
             f"input {slot} of op '{op}' decides a shape, so it must come from constants and shapes "
             "(fill_constant, assign_value, shape and arithmetic on them), not from data that changes from run to run"
         )

@@ -32,11 +32,18 @@ class Call(Protocol):
     def in_loop(self) -> bool:
         """Whether a loop runs the op, so that its counters are known only when the step runs."""
 
+    @property
+    def hosted(self) -> bool:
+        """Whether Python runs the op between compiled segments (lower/cuts.py): then all values are there."""
+
     def read(self, name: str) -> Any:
         """A value. Raises EnforceNotMet if nothing has given it one."""
 
     def exact(self, name: str, value: Any) -> Any:
         """The array of a value. Raises MixesRows where it has padded rows, UnsupportedError where it is sparse."""
+
+    def refuse(self, bad: Any, sentence: str, value: Any = 0) -> None:
+        """Object if `bad`, a boolean scalar, holds when the step runs: "op 'type' (line) " and the sentence (ops/checking.py)."""
 
     def run_block(self, idx: int, env: Env, iteration: Any = None) -> None:
         """Run the ops of a block in `env`. iteration: its number where a loop runs it, so that each draws anew."""

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import EnforceNotMet, UnsupportedError
+from ..errors import EnforceNotMet, NotOneStep
 from ..ir import walk
 from ..ir.desc import OpDesc, ProgramDesc
 from .control_interface import Call, Env
@@ -31,9 +31,19 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
+LIMIT = "@LIMIT@"
+
+
 def limit(name: str) -> str:
     """The key under which an environment has the largest value that an unknown integer can have."""
-    return f"@LIMIT@{name}"
+    return LIMIT + name
+
+
+def counters(desc: ProgramDesc, op: OpDesc) -> set[str]:
+    """What a loop's block compares counters with and does not write itself."""
+    written = set(walk.written_outside(desc, op))
+    below = [o for idx in op.blocks for o in desc.blocks[idx].ops if o.type in _COMPARE]
+    return {n for o in below for n in o.reads if n not in written and not any(n in p.writes for p in below)}
 
 
 @dataclass
@@ -58,9 +68,9 @@ def small(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind in "biu" and value.size <= SMALL
 
 
-def unknown_entry(op: OpDesc) -> UnsupportedError:
+def unknown_entry(op: OpDesc) -> NotOneStep:
     """The refusal of an op on an entry of an array."""
-    return UnsupportedError(
+    return NotOneStep(
         f"op '{op.type}' ({op.loc}) takes an entry whose number, {op.input('I')[0]!r}, is known only when the step runs; compute it "
         "from constants, or in a loop from its counter"
     )
@@ -161,8 +171,8 @@ class _Follow:
     def _check(self, op: OpDesc, count: int) -> None:
         (array,), index = op.input("X"), self._index(op)
         marks, before = self.found.written.get(array, set()), self.env.get(array, Listed())
-        if index is None and not (self.call.in_loop and op.input("I")[0] not in self.changed):
-            raise unknown_entry(op)
+        if not self.found.exact:  # the iteration may not take place; the step looks
+            return
         if index is None or marks is None or index in marks or not is_array(before) or "@GRAD" in array:
             return
         there = entries(before)

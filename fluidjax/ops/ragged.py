@@ -192,6 +192,13 @@ def pack(x: Ragged, cells: Any, reverse: bool = False) -> Any:
     return jnp.where(_spread(x.kept(), rows.ndim), rows, np.zeros((), cells.dtype))
 
 
+def trimmed(x: Ragged) -> Ragged:
+    """The value with exact sizes, where the sizes are there to be looked at."""
+    offsets = tuple(np.asarray(level) for level in x.offsets)
+    longest = tuple(int(np.diff(level).max(initial=0)) for level in offsets)
+    return replace(x, rows=x.rows[: int(offsets[-1][-1])], offsets=offsets, longest=longest, padded=False)
+
+
 def filled(x: Ragged, value: Any) -> Any:
     """The rows with `value` in place of the padding."""
     return jnp.where(_spread(x.kept(), x.rows.ndim), x.rows, np.asarray(value, x.dtype)) if x.padded else x.rows

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from ..errors import EnforceNotMet, ShapeError
+from .checking import VALUE, Objection
 from .concrete import known
 from .infer import Spec
 from .ragged import Ragged, bounded, chosen, rows_of, segments, sequences_of, view
@@ -52,9 +54,20 @@ def _sliced(x: Ragged, offset: Any, length: Any) -> tuple[Any, Any]:
     return x.offsets[-1][sequence] + jnp.asarray(begin)[sequence] + at - offsets[sequence], offsets
 
 
+def _outside(inputs: Mapping[str, Any], attrs: Attrs) -> Iterator[Objection]:
+    """Offsets and lengths that leave their sequence."""
+    x = inputs["X"]
+    if not isinstance(x, Ragged) or not x.sequences:
+        return
+    begin, size = (_bounds("sequence_slice", slot, inputs[slot], x.sequences) for slot in ("Offset", "Length"))
+    bad = (begin < 0) | (size <= 0) | (begin + size > x.lengths)
+    worst = jnp.argmax(bad)
+    yield bad.any(), f"takes rows of each sequence, but Offset and Length name others of sequence {VALUE}", worst
+
+
 @op(
     outs="Out", grad="X Offset Length", nograd="Offset Length", infer=_rows_spec, rows=knows_rows(),
-    chosen=rows_by("Length", "all rows of X", exact=False),
+    chosen=rows_by("Length", "all rows of X", exact=False), refuses=_outside,
 )
 def sequence_slice(X: Ragged, Offset: Array | Ragged, Length: Array | Ragged):
     """Out = rows Offset[n] to Offset[n] + Length[n] - 1 of sequence n. X one LoD level; Offset, Length [N, 1] integers."""
@@ -90,9 +103,17 @@ def _offsets(X: Any, Length: Any) -> tuple[Any, np.ndarray | None]:
     return offsets, offsets
 
 
+def _too_long(inputs: Mapping[str, Any], attrs: Attrs) -> Iterator[Objection]:
+    """Lengths that X has no room for."""
+    longest, lengths = inputs["X"].shape[1], rows_of(inputs["Length"]).reshape(-1)
+    if known(lengths) is None and lengths.size:
+        bad = (lengths < 0) | (lengths > longest)
+        yield bad.any(), f"takes lengths from 0 to {longest}, but gets {VALUE}", lengths[jnp.argmax(bad)]
+
+
 @op(
     outs="Out", infer=_unpad_spec, rows=knows_rows(_one_level), chosen=rows_by("Length", "all cells of X"),
-    channels=CHANNELS_FIRST,
+    channels=CHANNELS_FIRST, refuses=_too_long,
 )
 def sequence_unpad(X: Array, Length: Array):
     """Out = the first Length[n] rows of each X[n], with that LoD. X [N, longest, ...]; Length [N] integers."""

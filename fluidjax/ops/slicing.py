@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -11,11 +11,13 @@ from jax import lax
 
 from ..errors import ShapeError, UnsupportedError
 from ..ir.desc import OpDesc
+from .checking import VALUE, Objection
 from .concrete import integers, scalars
 from .conditions import attribute, inner_axes
 from .infer import Spec
+from .ragged import Ragged
 from .registry import Array, Ints, grad_of, op
-from .traits import by_axes, by_format, mixes, row_wise, sizes_from
+from .traits import Attrs, by_axes, by_format, mixes, row_wise, sizes_from
 
 _SLICE_TENSORS = "StartsTensor EndsTensor StartsTensorList EndsTensorList"
 _STRIDE_TENSORS = "StartsTensor EndsTensor StridesTensor StartsTensorList EndsTensorList StridesTensorList"
@@ -69,13 +71,23 @@ def _slice_spec(
     return Spec(_without(dims, decrease_axis), Input.dtype)
 
 
+def _beyond(inputs: Mapping[str, Any], attrs: Attrs) -> Iterator[Objection]:
+    """Elements that are taken where there are none."""
+    shape = inputs["Input"].rows.shape if isinstance(inputs["Input"], Ragged) else inputs["Input"].shape
+    first = scalars(inputs.get("StartsTensor"), inputs.get("StartsTensorList"), attrs["starts"])
+    for axis, at in zip(attrs["axes"], first, strict=True):
+        size = shape[axis]
+        if axis in attrs["decrease_axis"] and not isinstance(at, int):
+            yield (at < -size) | (at >= size), f"takes element {VALUE} of axis {axis}, which has {size}", at
+
+
 _SLICED = by_axes("axes", "Input", "Out", when=attribute("decrease_axis", lambda axes: not axes))
 
 
 @op(
     "slice", outs="Out", grad=f"Input {_SLICE_TENSORS}", nograd=_SLICE_TENSORS, infer=_slice_spec,
     rows=row_wise("Input", when=inner_axes("axes", "Input")), sizes=sizes_from(_SLICE_TENSORS, _one_element),
-    channels=_SLICED,
+    channels=_SLICED, refuses=_beyond,
 )
 def slice_(
     Input: Array, StartsTensor: Array | None, EndsTensor: Array | None,

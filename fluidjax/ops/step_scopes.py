@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..errors import EnforceNotMet, UnsupportedError
+from ..errors import NotOneStep
 from ..ir import walk
 from ..ir.desc import EMPTY
 from .control_interface import Call, Env
@@ -113,7 +113,7 @@ def either(call: Call, condition: Any, taken: Callable[[], Env], old: Env) -> En
     """The values that `taken` gives if the condition holds, else `old`; a name that `old` lacks is zero then.
 
     condition: a bool where it is known while tracing: then only one side is looked at, and `old` is all there is of the
-    other. Raises EnforceNotMet where the two sides give values that cannot be one variable of a compiled step.
+    other. Raises NotOneStep where the two sides give values that cannot be one variable of a compiled step.
     """
     if isinstance(condition, bool):
         return taken() if condition else dict(old)
@@ -139,13 +139,13 @@ def _fit(call: Call, name: str, old: Any, new: Any) -> Callable[[Any], Any]:
     """How a value of the branch is brought into the form that the variable has when the branch does not run."""
     was, now = jax.tree.map(jnp.asarray, old), new
     if form_of(was) != form_of(now):
-        raise UnsupportedError(
+        raise NotOneStep(
             f"op '{call.op.type}' writes {name!r} in its block, which makes it {_kind(now)}, but it holds {_kind(was)} where the "
             "block does not run, and which it is is known only when the step runs"
         )
     for a, b in zip(jax.tree.leaves(was), jax.tree.leaves(now), strict=True):
         if a.size != b.size:
-            raise EnforceNotMet(
+            raise NotOneStep(
                 f"op '{call.op.type}' gives {name!r} the shape {list(b.shape)} in its block, but it has {list(a.shape)} where the "
                 "block does not run, and which holds is known only when the step runs; give it one shape in both cases"
             )

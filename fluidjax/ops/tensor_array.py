@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..errors import EnforceNotMet, UnsupportedError
+from ..errors import EnforceNotMet, NotOneStep
 from .forms import Each, form_of, joined, key_of, same, types_of, widened
 from .ragged import Ragged
 
@@ -99,6 +99,13 @@ def _number(index: Any, mark: Mark) -> Hashable:
     return index if isinstance(index, int) else object() if mark is None else mark()
 
 
+def is_written(array: TensorArray, index: Any) -> Any:
+    """Whether array[index], for a scalar, is an entry that was written."""
+    written = np.array([v is not None for v in array.items], bool) if isinstance(array, Listed) else array.written
+    count = written.shape[0]
+    return (index >= 0) & (index < count) & jnp.asarray(written)[jnp.clip(index, 0, max(count - 1, 0))]
+
+
 def put(array: TensorArray, index: Any, value: Any, mark: Mark = None) -> TensorArray:
     """The array with array[index] = value (None: nothing). mark: as in :func:`entry`."""
     if isinstance(array, Listed):
@@ -149,7 +156,7 @@ def in_form(array: Stacked, form: Any) -> Stacked:
 def _refuse_other_shape(array: Stacked, value: Any) -> None:
     had, has = ([tuple(v.shape[skip:]) for v in jax.tree.leaves(t)] for t, skip in ((array.rows, 1), (value, 0)))
     if had != has or form_of(array.rows) != form_of(value):
-        raise UnsupportedError(
+        raise NotOneStep(
             f"an array in a loop holds entries of one shape, but has one of {list(had[0])} and gets one of {list(has[0])}; "
             "the shapes of what a loop writes may not change between iterations"
         )
@@ -176,7 +183,7 @@ def stacked(array: TensorArray, capacity: int, like: Any = None) -> Stacked:
 
 
 def _common(items: list[Any]) -> Any:
-    """The type that holds all these entries. Raises UnsupportedError where they have different shapes."""
+    """The type that holds all these entries. Raises NotOneStep where they have different shapes."""
     found = types_of(items[0])
     for item in items[1:]:
         form = joined(found, types_of(item), Each(("entries", tuple(map(key_of, items)))))
@@ -192,11 +199,11 @@ def zeros(types: Any) -> Any:
 
 
 def unstacked(array: TensorArray) -> Listed:
-    """The entries as a list. Raises UnsupportedError where how many there are is known only when the step runs."""
+    """The entries as a list. Raises NotOneStep where how many there are is known only when the step runs."""
     if isinstance(array, Listed):
         return array
     if not isinstance(array.written, np.ndarray):
-        raise UnsupportedError("how long an array is, which a loop has written, is known only when the step runs, but decides a shape")
+        raise NotOneStep("how long an array is, which a loop has written, is known only when the step runs, but decides a shape")
     return Listed(tuple(entry(array, i) for i in range(array.length)))
 
 

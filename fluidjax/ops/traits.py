@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
 from ..ir.desc import FrozenMap, OpDesc, VarDesc
+from .checking import Refuses
 
 Attrs = Mapping[str, Any]
 Shapes = Mapping[str, Any]  # slot -> shape, a list of shapes, or None; "ragged": the slots that hold ragged values
@@ -409,6 +410,7 @@ class Traits:
     eager: the op also runs without being compiled into a step.
     shape_of: input slots of which the op looks at the shape alone, so that nothing that it gives depends on what is in them.
     chosen: of an op whose outputs have as many rows as the data say, whose.
+    refuses: what the op objects to in the values of its inputs, besides `bounds`; a running step tells (ops/checking.py).
     """
 
     rows: Rows | None = None
@@ -428,6 +430,7 @@ class Traits:
     sizes: Sizes | None = None
     shape_of: tuple[str, ...] = ()
     chosen: Chosen | None = None
+    refuses: Refuses | None = None
 
 
 class Given(TypedDict, total=False):
@@ -450,3 +453,4 @@ class Given(TypedDict, total=False):
     sizes: Sizes
     shape_of: tuple[str, ...]
     chosen: Chosen
+    refuses: Refuses

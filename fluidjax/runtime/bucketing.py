@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from ..errors import FluidValueError
 from ..lod_tensor import Lod, LoDTensor, fault
+from ..ops.fixed import Fixed
+from ..ops.loop_course import limit
 from ..ops.ragged import Ragged
 
 SMALLEST = 8
@@ -115,3 +117,9 @@ def form_of(values: Mapping[str, Any]) -> tuple[Any, ...]:
     """Which fed values have a LoD, of how many levels, and which have the same; () if none has."""
     found: dict[Any, int] = {}
     return tuple([(n, found.setdefault(v.offsets, len(found)), len(v.offsets)) for n, v in values.items() if isinstance(v, LoDTensor)])
+
+
+def limits(names: Iterable[str], values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The fed values with the buckets of these, which bound loops: a step is compiled for each bucket."""
+    found = {limit(n): Fixed(np.int64(bucket(int(np.max(np.asarray(values[n]), initial=0))))) for n in names if n in values}
+    return {**values, **found} if found else values

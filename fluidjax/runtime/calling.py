@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from ..base.interrupts import uninterrupted
 from ..lower.uncompiled import run_eagerly
 from ..ops.threefry import KnownKey
@@ -39,8 +41,13 @@ def advance(compiled: Compiled, kind: Kind, buffers: StateBuffers, scope: Scope,
         fn.lower(*args).compile()  # in the background it was; were it for something else, Ctrl-C could stop this one
     with uninterrupted():
         buffers.cell.extend(map(fn, *((a,) for a in args)))
-        keep(buffers, scope, buffers.cell[-1][1], compiled)
+        keep(buffers, scope, made(buffers.cell[-1]), compiled)
     compiled.called.add(signature)
+
+
+def made(results: Any) -> Mapping[str, Any]:
+    """The variables that a step has created; none if an op objected, for which it is waited."""
+    return results[1] if results[3] is None or not np.asarray(results[3])[0] else {}
 
 
 def initialise(compiled: Compiled, scope: Scope, seed: int, step: int) -> list[Any]:

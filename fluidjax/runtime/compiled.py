@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -13,8 +12,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..errors import EnforceNotMet, FeedError, FetchError, MixesRows, near, note
+from ..errors import EnforceNotMet, FeedError, FetchError, near
 from ..ir.desc import ProgramDesc
+from ..lower.checks import Objections, begin
 from ..lower.divergence import divergent
 from ..lower.layout import laid_out
 from ..lower.lockstep import AXIS, lockstep
@@ -25,7 +25,7 @@ from ..lower.uncompiled import is_eager
 from ..ops import ring
 from ..ops.fixed import Fixed
 from ..ops.ragged import Ragged
-from .bucketing import bucketed, form_of
+from .bucketing import bucketed, form_of, limits
 from .compilations import Compilation
 from .compile_cache import CACHE, label, named
 from .effort import MEMORY_OPTIMIZED, OPTIMISED, Effort
@@ -33,6 +33,7 @@ from .feeding import FeedRule, Range, fixed, ranges, rule_for, told_bounds, unkn
 from .fetching import of_rank
 from .kind import Kind
 from .nan_check import Finite
+from .objecting import agreed, first, unless
 from .placement import OWN, REPLICATED, STACKED, Mesh, OneDevice, PerRank, Placement, per_rank
 from .raising import may_raise
 from .recompiles import Recompiles
@@ -59,8 +60,9 @@ class Compiled:
         self.memory_optimized = memory_optimized
         self.compilations: list[Compilation] = []
         self.recompiles = recompiles
+        self.objections = Objections()
         self.fixed: frozenset[str] = frozenset()
-        self._take_sizes()
+        self.take_sizes()
         self.fetches = fetches
         self._check_fetches(desc)
         self.rules = self._rules(desc)
@@ -70,7 +72,9 @@ class Compiled:
         self.initialises = self.creates and not self.step.reads and not self.rules
         self.random, self.may_raise = self.step.random, may_raise(self.step)
         self.eager = type(where) is OneDevice and not sharded and is_eager(self.step)  # it runs op by op, and is never compiled
-        self._exact: set[Any] = set()  # forms of ragged feeds that some op must see without padding
+        self.exact_forms: set[Any] = set()  # forms of ragged feeds that some op must see without padding
+        self.limited: set[str] = set()  # feeds that bound loops: a step is compiled for each of their buckets
+        self.cutting: Any = None  # CutStep: the step in segments, where it cannot be one function
         self._looks = isinstance(where, OneDevice) and where.count == 1 and is_read_only(self.step)
         self.shared = isinstance(where, Mesh) and where.shared  # with other processes
         self._begin(OPTIMISED)
@@ -143,35 +147,13 @@ class Compiled:
         """Checked values with LoDTensors as a step takes them: padded up to a bucket unless an op mixes rows."""
         if isinstance(values, tuple):
             return tuple(map(self.packed, values))
-        if self.step.exact:  # which was found after these values were checked
+        if self.fixed:  # some of which may have been found after these values were checked
             values = {n: fixed(v) if n in self.fixed and not isinstance(v, Fixed) else v for n, v in values.items()}
+        values = limits(self.limited, values)
         form = form_of(values)
-        return bucketed(values, exact=form in self._exact) if form else values
+        return bucketed(values, exact=form in self.exact_forms) if form else values
 
-    def remember(self, values: Any, reason: MixesRows) -> bool:
-        """Have such feeds run on exact sizes from now on. False if they do already, and no feed says the sizes."""
-        if isinstance(values, tuple):
-            return any([self.remember(one, reason) for one in values])
-        form = form_of(values)
-        if not form or form in self._exact:
-            return self._choose(reason)
-        self._exact.add(form)
-        place = "".join(f" ({n})" for n in getattr(reason, "__notes__", ()) if n.startswith("in op: "))
-        self.recompiles.mixes = f"; ragged feeds run on exact sizes, because {reason}{place}"
-        return True
-
-    def _choose(self, reason: MixesRows) -> bool:
-        """Have the feeds that choose rows (trait `chosen`) be constants from now on. False if they are, or are none."""
-        choices = self.step.sizes.choices
-        if self.step.exact or not any(c.by_feeds for c in choices):
-            for blocked in (c for c in choices if not c.by_feeds):
-                note(reason, blocked.chosen())
-            return False
-        self.step = replace(self.step, exact=True)
-        self._take_sizes()
-        return True
-
-    def _take_sizes(self) -> None:
+    def take_sizes(self) -> None:
         """Which feeds decide sizes: a step is compiled for each of their values."""
         self.fixed = self.step.sizes.fixed
         self.recompiles.deciders.update((n, first_use(self.step.sizes.all, n)) for n in self.fixed)
@@ -190,7 +172,7 @@ class Compiled:
         held = held_by_mesh(self.step.reads, scope) if self._looks else []
         if held and buffers is not None and identical(held, self._copied):
             return buffers
-        values, fresh = self._collect(scope, keep=bool(held))
+        values, fresh = self.collect(scope, keep=bool(held))
         layouts = self.layouts
         if layouts is None or fresh != self._fresh:
             self._fresh = fresh
@@ -218,7 +200,7 @@ class Compiled:
         with jax.enable_x64(True), jax.default_device(self.where.device):
             return self.function().lower(*groups, dict(feed), 0, 0)
 
-    def _collect(self, scope: Scope, keep: bool = False) -> tuple[dict[str, Any], Any]:
+    def collect(self, scope: Scope, keep: bool = False) -> tuple[dict[str, Any], Any]:
         """Values of what the step reads, out of other buffers (keep: these go on); and their types, which the layout depends on."""
         values: dict[str, Any] = {}
         for name in (*(n for n in self.step.reads if n not in self._holders), *self.sharded):
@@ -277,7 +259,9 @@ class Compiled:
     # -- running ---------------------------------------------------------------------------------------------------
 
     def function(self, kind: Kind = Kind.ONE) -> Any:
-        """The jitted ``(mutable, constant, feed, seed, step) -> (mutable, extra, fetches[, finite])``.
+        """The jitted ``(mutable, constant, feed, seed, step) -> (mutable, extra, fetches, word[, finite])``.
+
+        word: what ops object to (lower/checks.py), None where none can; then `mutable` holds the values from before the step.
 
         Where the ranks take turns, `feed` is a tuple of what each is fed, and `fetches` has a list for each rank.
         """
@@ -312,7 +296,8 @@ class Compiled:
                 return body(mutable, constant, feed, seed, step, jax.lax.axis_index(AXIS))
 
         local = named(local, body.__name__)
-        return self.where.spmd(local, (mutable, constant, batch, REPLICATED, REPLICATED), (mutable, extra, batch, *finite), **options)
+        outs = mutable, extra, batch, REPLICATED, *finite
+        return self.where.spmd(local, (mutable, constant, batch, REPLICATED, REPLICATED), outs, **options)
 
     def _homes(self, kind: Kind) -> Any:
         """Where the results of a step of ranks in turn belong: the state where it was."""
@@ -320,7 +305,7 @@ class Compiled:
             return None
         assert self.layouts is not None
         homes = [self.where.sharding(OWN if own else REPLICATED) for own in self.layouts[0].own]
-        return (homes, None, None, None) if kind.checked else (homes, None, None)
+        return (homes, None, None, None, None) if kind.checked else (homes, None, None, None)
 
     def _created(self) -> list[str]:
         """Variables that the step writes and that the layouts do not hold."""
@@ -361,36 +346,47 @@ class Compiled:
     def _key(self, seed: Any, step: Any) -> Any:
         return jax.random.fold_in(jax.random.key(seed), step) if self.random else None
 
+    def _run(
+        self, old: dict[str, Any], feed: Any, key: Any, rank: Any = None, watch: Any = None
+    ) -> tuple[dict[str, Any], list[Any], Any]:
+        """The state after a step, which is the old one where an op objects, the fetches of this rank, and the word (or None)."""
+        state, values, word = self.step.run(old, feed, key, self.objections, watch, rank)
+        found = agreed(word, None if rank is None else AXIS)
+        return unless(found, state, old), of_rank(values, self.where.count), found
+
     def _one(self, mutable: Any, constant: Any, feed: Any, seed: Any, step: Any, rank: Any = None) -> Any:
-        state, fetched = self.step(self._state(mutable, constant), feed, self._key(seed, step), rank=rank)
+        state, fetched, word = self._run(self._state(mutable, constant), feed, self._key(seed, step), rank)
         self.recompiles.add(feed)  # now that no op refused it
-        return *self._split(state, constant), of_rank(fetched, self.where.count)
+        return *self._split(state, constant), fetched, word
 
     def _many(self, mutable: Any, constant: Any, feeds: Any, seed: Any, step: Any, rank: Any = None) -> Any:
         def body(carry: Any, feed: Any) -> Any:
-            arrays, count = carry
-            state, fetched = self.step(self._state(arrays, constant), feed, self._key(seed, count), rank=rank)
+            arrays, count, before = carry
+            state, fetched, word = self._run(self._state(arrays, constant), feed, self._key(seed, count), rank)
             arrays, extra = self._split(state, constant)
-            return (arrays, count + 1), (extra, of_rank(fetched, self.where.count))
+            return (arrays, count + 1, before if word is None else first(before, word)), (extra, fetched)
 
-        (arrays, _), (extra, fetched) = jax.lax.scan(body, (mutable, jnp.asarray(step, jnp.int64)), feeds)
-        return arrays, jax.tree.map(lambda v: v[-1], extra), fetched
+        start = mutable, jnp.asarray(step, jnp.int64), jnp.asarray(begin())
+        (arrays, _, word), (extra, fetched) = jax.lax.scan(body, start, feeds)
+        found = word if self.objections.numbers else None
+        return unless(found, arrays, mutable), jax.tree.map(lambda v: v[-1], extra), fetched, found
 
     def _checked(self, mutable: Any, constant: Any, feed: Any, seed: Any, step: Any, rank: Any = None) -> Any:
         finite = self.finite[Kind.CHECKED] = Finite(self.step.ops)
-        state, fetched = self.step(self._state(mutable, constant), feed, self._key(seed, step), finite.watch, rank)
+        state, fetched, word = self._run(self._state(mutable, constant), feed, self._key(seed, step), rank, finite.watch)
         flags = finite.flags if rank is None else [f[None] for f in finite.flags]
-        return *self._split(state, constant), of_rank(fetched, self.where.count), flags
+        return *self._split(state, constant), fetched, word, flags
 
     def _turns(self, mutable: Any, constant: Any, feeds: Any, seed: Any, step: Any, watch: Any = None) -> Any:
         assert self.layouts is not None
         states = [self._state(mutable, constant, rank) for rank in range(len(feeds))]
-        results = lockstep(self.step, states, feeds, self._key(seed, step), watch)
+        results = lockstep(self.step, states, feeds, self._key(seed, step), watch, self.objections)
         named = ((n if isinstance(v, Fixed) else f"{n} of rank {r}", v) for r, feed in enumerate(feeds) for n, v in feed.items())
         self.recompiles.add(dict(named))
-        left = [self._split(state, constant) for state, _ in results]
+        word = agreed([word for _, _, word in results])
+        left = [self._split(unless(word, state, old), constant) for (state, _, _), old in zip(results, states, strict=True)]
         extra = {n: jnp.concatenate([e[n] for _, e in left]) if n in self.own else v for n, v in left[0][1].items()}
-        return self.layouts[0].stack([arrays for arrays, _ in left]), extra, [of_rank(f, self.where.count) for _, f in results]
+        return self.layouts[0].stack([arrays for arrays, _ in left]), extra, [of_rank(f, self.where.count) for _, f, _ in results], word
 
     def _checked_turns(self, mutable: Any, constant: Any, feeds: Any, seed: Any, step: Any) -> Any:
         finite = self.finite[Kind.CHECKED_TURNS] = Finite(self.step.ops)

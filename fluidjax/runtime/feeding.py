@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,9 +13,8 @@ from ..base.dtypes import numpy_dtype
 from ..errors import FeedError, FetchError, NanInfError, UnsupportedError, near, note
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
 from ..lod_tensor import LoDTensor, fault
+from ..lower.checks import bounded_feeds
 from ..ops.fixed import Fixed
-from ..ops.registry import traits
-from ..ops.traits import Bounds
 
 
 @dataclass(frozen=True)
@@ -244,7 +243,7 @@ def _where(op: OpDesc) -> str:
 def ranges(desc: ProgramDesc, ops: tuple[OpDesc, ...]) -> dict[str, tuple[Range, ...]]:
     """Data variable -> the ranges that its readers expect; reshapes and the like are looked through."""
     found: dict[str, dict[Range, None]] = {}
-    for op, bounds, fed, _ in _bounded(desc, ops):
+    for op, bounds, fed, _ in bounded_feeds(desc, ops):
         high, also = bounds.high(op, desc.find_var)
         if high > 0:
             found.setdefault(fed, {})[Range(0, high, also, f"{bounds.what} of {_where(op)}")] = None
@@ -253,24 +252,8 @@ def ranges(desc: ProgramDesc, ops: tuple[OpDesc, ...]) -> dict[str, tuple[Range,
 
 def told_bounds(desc: ProgramDesc, ops: tuple[OpDesc, ...]) -> tuple[tuple[str, str, str], ...]:
     """(data variable, the one that holds the bound of its integers, what these are, in words): a fed depth of one_hot."""
-    found = ((fed, source.get(n, n), f"{b.what} of {_where(op)}") for op, b, fed, source in _bounded(desc, ops) if (n := b.told_by(op)))
-    return tuple(found)
-
-
-def _bounded(desc: ProgramDesc, ops: tuple[OpDesc, ...]) -> Iterator[tuple[OpDesc, Bounds, str, Mapping[str, str]]]:
-    """(op, its bounds, data variable that they are for, what is only another form of which variable)."""
-    comes_from: dict[str, str] = {}
-    for op in ops:
-        what = traits(op.type)
-        if what.carries:
-            source = op.input(what.carries)[0]
-            comes_from[op.output("Out")[0]] = comes_from.get(source, source)
-        for name in op.input(what.bounds.slot) if what.bounds is not None else ():
-            fed = comes_from.get(name, name)
-            var = desc.find_var(fed)
-            if var is not None and var.is_data and var.dtype in ("int32", "int64", "int16", "int8", "uint8"):
-                assert what.bounds is not None
-                yield op, what.bounds, fed, comes_from
+    every = ((op, bounds, fed, source, bounds.told_by(op)) for op, bounds, fed, source in bounded_feeds(desc, ops))
+    return tuple((fed, source.get(n, n), f"{bounds.what} of {_where(op)}") for op, bounds, fed, source, n in every if n)
 
 
 def declared(shape: Sequence[int] | None, there: Sequence[int]) -> bool:

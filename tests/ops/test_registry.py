@@ -29,6 +29,7 @@ OURS: dict[str, str] = {
     "c_table_owned": "tables are on pservers in 1.8.5; tests/dist",
     "c_arrival_order": "the order in which messages reach asynchronous pservers; tests/dist",
     "c_gen_nccl_id": "only in 1.8.5's GPU build; its programs are in the transpiler's recordings",
+    "assert": "Paddle 2 has it; tests/test_checks.py",
     "gen_nccl_id": "only in 1.8.5's GPU build; its programs are in the transpiler's recordings",
     **{s.op: s.note for _, _, s in all_samples() if s.op not in PROTOS and s.paddle is False},
 }

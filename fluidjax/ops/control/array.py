@@ -14,6 +14,7 @@ import numpy as np
 from ...errors import EnforceNotMet
 from ...ir import walk
 from ...ir.desc import EMPTY, FrozenMap
+from ..checking import VALUE
 from ..concrete import known
 from ..control_interface import Call, ControlOp
 from ..definition import GRAD, GradDef
@@ -21,19 +22,19 @@ from ..infer import Spec
 from ..loop_course import unknown_entry
 from ..registry import Attr, Reuse, control_op, grad_reuses
 from ..step_scopes import no_gradient
-from ..tensor_array import Listed, TensorArray, entry, is_array, put, unstacked
+from ..tensor_array import Listed, TensorArray, entry, is_array, is_written, put, unstacked
 from ..traits import Runs
 
 
 def _index(call: Call) -> Any:
-    """The position: an int where it is known while tracing, else a scalar, whose range the loop has checked."""
+    """The position: an int where it is known while tracing, else a scalar."""
     (name,) = call.op.input("I")
     value = call.exact(name, call.read(name))
     if value.size != 1:
         raise EnforceNotMet(f"op '{call.op.type}' takes one integer as I, but {name!r} has the shape {list(value.shape)}")
     found = known(value)
     if found is None:
-        if not call.in_loop:
+        if not call.in_loop and call.op.type == "write_to_array":
             raise unknown_entry(call.op)
         return value.reshape(())
     index = int(found.reshape(()))
@@ -86,6 +87,8 @@ def read(call: Call) -> None:
         return
     if found is None:
         raise EnforceNotMet(f"op 'read_from_array' reads entry {index} of {x!r}, {_has(array)}")
+    if not isinstance(index, int):
+        call.refuse(~is_written(array, index), f"reads entry {VALUE} of {x!r}, which nothing has written", index)
     call.env[out] = found
 
 

@@ -8,50 +8,39 @@ from typing import Any
 from ...errors import EnforceNotMet
 from ...ir import walk
 from ...ir.desc import EMPTY, BlockRef, OpDesc, ProgramDesc
+from ..checking import WORD
 from ..concrete import known
 from ..control_interface import Call, ControlOp, Env, decided_by
 from ..definition import GradNames, GradOp
 from ..registry import GRAD, Attr, control_op
 from ..step_scopes import Form, bind_gradients, either, left_by, made_by, no_gradient, used_up
 from ..traits import Runs
+from ..unmade import doubtful, flags, marked
 
 
 def run(call: Call) -> None:
-    """What the block writes outside keeps its old value if the condition does not hold; what had none is zero then.
+    """What the block writes outside keeps its old value if the condition does not hold; what had none is marked (unmade.py).
 
     With ``is_scalar_condition`` the condition is one boolean; without, the block runs if all inputs have elements.
     """
     (idx,), names = call.op.blocks, walk.written_outside(call.desc, call.op)
-    old = {n: call.env[n] for n in names if n in call.env}
+    old = {n: call.env[n] for n in (*names, WORD) if n in call.env}
+    open_ = doubtful(names, call.env)
+    old.update(flags(open_, call.env))
     forms: dict[str, Form] = {}
 
     def taken() -> Env:
         inner = dict(call.env)
         call.run_block(idx, inner)
-        found = {n: inner[n] for n in names if n in inner}
+        found = {n: inner[n] for n in (*names, WORD) if n in inner}
+        found.update(flags(open_, inner))
         for scope in call.op.output("Scope"):
             forms[scope], found[scope] = Form.of(left_by(call, idx, inner))
         return found
 
-    condition = _holds(call)
-    if not isinstance(condition, bool):
-        _refuse_unmade(call, [n for n in names if n not in old])
-    call.env.update(either(call, condition, taken, old))
+    call.env.update(marked(call.env, either(call, _holds(call), taken, old)))
     for scope, form in forms.items():
         call.env[scope] = form.joined(call.env[scope])
-
-
-def _refuse_unmade(call: Call, names: Sequence[str]) -> None:
-    """Raises EnforceNotMet for a variable that this block alone gives a value, and that is read whether it has run or not."""
-    own = {o.uid for idx in walk.nested(call.desc, call.op.blocks) for o in call.desc.blocks[idx].ops} | {call.op.uid}
-    others = [o for _, o in walk.ops(call.desc) if o.uid not in own and not o.blocks]
-    for name in names:
-        reader = next((o for o in others if name in o.reads and o.type != "select_input"), None)
-        if reader is not None and not any(name in o.writes for _, o in walk.ops(call.desc) if o.uid not in own):
-            raise EnforceNotMet(
-                f"op 'conditional_block' writes {name!r}, which op '{reader.type}' ({reader.loc}) reads, but which has no value for "
-                "the case that its condition is false; give it one before the block"
-            )
 
 
 def run_gradient(call: Call) -> None:

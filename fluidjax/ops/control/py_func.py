@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from ...base.dtypes import numpy_dtype
-from ...errors import UnsupportedError
+from ...errors import NotOneStep, UnsupportedError
 from ...ir.desc import EMPTY, OpDesc
 from .. import py_functions
 from ..control_interface import Call, ControlOp
@@ -57,7 +57,7 @@ def _declared(call: Call, name: str) -> tuple[str, tuple[int, ...], np.dtype]:
     if shape and shape[0] < 0 and call.op.input("X"):
         shape[0] = call.read(call.op.input("X")[0]).shape[0]
     if any(n < 0 for n in shape):
-        raise UnsupportedError(
+        raise NotOneStep(
             f"op 'py_func' ({call.op.loc}) writes {name!r} of shape {list(var.shape)}; a compiled step must know it, so declare all of "
             "it but a first dimension that is the first input's"
         )

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from ...errors import EnforceNotMet, UnsupportedError
 from ...ir import walk
 from ...ir.desc import EMPTY, BlockRef, OpDesc, ProgramDesc
+from ..checking import WORD
 from ..control_interface import Call, ControlOp, Env
 from ..definition import GradNames, GradOp
 from ..registry import GRAD, Attr, control_op
@@ -40,6 +41,7 @@ def run(call: Call) -> None:
     _refuse_writing_outside(call)
     rows, outer = _rows(call), dict(call.env)
     first = {n: jnp.asarray(call.exact(o, call.read(o))) for n, o in zip(begins, op.input("initial_states"), strict=True)}
+    first.update({WORD: jnp.asarray(outer[WORD])} if WORD in outer else {})
     count = next(iter(rows.values())).shape[0]
 
     def step(states: Env, given: tuple[Any, Env]) -> tuple[Env, tuple[Env, Env]]:
@@ -47,13 +49,15 @@ def run(call: Call) -> None:
         inner = {**outer, **row, **states}
         call.run_block(idx, inner, iteration=number)
         new = {begin: jnp.asarray(call.exact(end, inner[end])) for begin, end in zip(begins, ends, strict=True)}
+        new.update({WORD: jnp.asarray(inner[WORD])} if WORD in inner else {})
         _check_states(call, states, new)
         made = {n: jnp.asarray(call.exact(n, inner[n])) for n in outputs}
         return new, (made, jax.tree.map(jnp.asarray, left_by(call, idx, inner)))
 
     steps = jnp.arange(count, dtype=jnp.int32)
-    _, (made, left) = jax.lax.scan(step, first, (steps, rows), reverse=bool(op.attrs.get("reverse", False)))
+    end, (made, left) = jax.lax.scan(step, first, (steps, rows), reverse=bool(op.attrs.get("reverse", False)))
     call.env.update(made)
+    call.env.update({n: v for n, v in end.items() if n == WORD})
     for scope in op.output("step_scopes"):
         call.env[scope] = left
 

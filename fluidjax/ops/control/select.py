@@ -7,8 +7,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ...errors import EnforceNotMet, UnsupportedError
+from ...errors import EnforceNotMet, NotOneStep
 from ...ir.desc import EMPTY
+from ..checking import VALUE
 from ..concrete import known
 from ..control_interface import Call, ControlOp
 from ..registry import Reuse, control_op, grad_reuses
@@ -40,15 +41,17 @@ def choose(call: Call) -> None:
         return
     values = [jax.tree.map(jnp.asarray, call.read(n)) for n in names]
     _refuse_different(call, names, values)
+    what = f"chooses among {len(names)} variables, but {call.op.input('Mask')[0]!r} is {VALUE}"
+    call.refuse((number < 0) | (number >= len(names)), what, number)
     call.env[out] = jax.tree.map(lambda *each: jax.lax.select_n(number.astype("int32"), *each), *values)
 
 
 def _refuse_different(call: Call, names: tuple[str, ...], values: list[Any]) -> None:
-    """Raises UnsupportedError unless all values are of one type."""
+    """Raises NotOneStep unless all values are of one type."""
     first = jax.tree.map(jnp.shape, values[0]), jax.tree.structure(values[0])
     for name, value in zip(names, values, strict=True):
         if (jax.tree.map(jnp.shape, value), jax.tree.structure(value)) != first:
-            raise UnsupportedError(
+            raise NotOneStep(
                 f"op '{call.op.type}' chooses between {names[0]!r} of shape {_shape(values[0])} and {name!r} of shape {_shape(value)}, "
                 "and which is known only when the step runs; give both branches results of one shape"
             )

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 
 from ...ir.desc import EMPTY
 from ..control_interface import Call, ControlOp, Env
+from ..host_loop import HostScopes, drive_back
 from ..registry import GRAD, Attr, control_op
 from ..selected import SelectedRows
 from ..step_scopes import Scopes, made_by, no_gradient, used_up, zeros
@@ -127,7 +128,11 @@ def _flat(value: SelectedRows) -> SelectedRows:
 
 def run(call: Call) -> None:
     """X@GRAD of a loop."""
-    Backwards(call).run()
+    scopes = call.read(call.op.input("StepScopes")[0])
+    if isinstance(scopes, HostScopes):
+        drive_back(call, scopes)
+    else:
+        Backwards(call).run()
 
 
 control_op(

@@ -15,19 +15,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...errors import EnforceNotMet, UnsupportedError
+from ...errors import EnforceNotMet, NotOneStep
 from ...ir import walk
 from ...ir.desc import EMPTY, BlockRef, OpDesc, ProgramDesc
+from ..checking import WORD
 from ..concrete import known
 from ..control_interface import Call, ControlOp, Env
 from ..definition import GradNames, GradOp
 from ..forms import form_of
+from ..host_loop import drive
 from ..loop_course import entries, foresee
 from ..loop_forms import Forms, fitted
 from ..registry import GRAD, Attr, control_op
 from ..step_scopes import NO_SCOPES, Form, Scopes, scopes_of, zeros
-from ..tensor_array import Listed, Stacked, is_array, stacked
+from ..tensor_array import KIND, Listed, Stacked, is_array, stacked
 from ..traits import Runs
+from ..unmade import flags, marked
 
 
 class Loop:
@@ -37,12 +40,13 @@ class Loop:
         self.call, self.op, self.desc = call, call.op, call.desc
         (self.idx,), (self.condition,) = self.op.blocks, self.op.input("Condition")
         _refuse_no_boolean(call, self.condition)
-        self.written = walk.written_outside(self.desc, self.op)
+        self.written = (*walk.written_outside(self.desc, self.op), *([WORD] if WORD in call.env else []))
         _refuse_endless(call, self.condition, self.written)
         self.course = foresee(call, self.idx, self.condition)
         self.there = {n: entries(v) for n in self.written if is_array(v := call.env.get(n))}
         self.start, self.missing = self._carried_values()
-        self.end_names, self.start_names = self._kept()
+        self.end_names, self.start_names = kept(call, self.written, self.course.written)
+        self.differentiated = any(block.forward == self.idx for block in self.desc.blocks)
 
     def _carried_values(self) -> tuple[Env, list[str]]:
         """The values of what is carried, and the names that have none before the first iteration."""
@@ -62,31 +66,20 @@ class Loop:
         """The array with as many entries as it will come to have."""
         marks = self.course.written.get(name, set())
         if marks is None:
-            raise UnsupportedError(
+            raise NotOneStep(
                 f"op 'while' ({self.op.loc}) writes entries of {name!r} whose numbers are known only when the step runs; compute "
                 "them from constants and the loop's counter"
             )
         if self.course.count is None and marks:
-            raise UnsupportedError(
+            raise NotOneStep(
                 f"op 'while' ({self.op.loc}) writes {name!r}, an array, and nothing says how often the loop runs at most; compare a "
-                "counter with a constant, in the condition or beside it by logical_and"
-            )
+                "counter with a constant, in the condition or beside it by logical_and", counts=True,
+            )  # fmt: skip
         there = 0 if array is None else array.capacity if isinstance(array, Stacked) else array.length
         capacity = max([there, *(m + 1 for m in marks)])
         if array is None or not there:
             return Listed((), capacity)
         return stacked(array, capacity)
-
-    def _kept(self) -> tuple[list[str], list[str]]:
-        """What gradient blocks read: of an iteration's end (the block's own, and what is changed in place), and of its start."""
-        own = list(walk.read_back(self.desc, self.idx))
-        grads = [i for i, block in enumerate(self.desc.blocks) if block.forward == self.idx]
-        reads = dict.fromkeys(n for g in grads for n in walk.captured(self.desc, g).reads)
-        in_place = {n for op in self.desc.blocks[self.idx].ops for n in op.reads if n in set(op.writes)}
-        outer = [n for n in self.written if n in reads and GRAD not in n and n not in own]
-        outer = [n for n in outer if not is_array(self.call.env.get(n)) and n not in self.course.written]
-        self.differentiated = bool(grads)
-        return own + [n for n in outer if n in in_place], [n for n in outer if n not in in_place]
 
     def once(self, values: Env, k: Any) -> tuple[Env, list[Any]]:
         """One iteration: the values of what is carried after it, and what it leaves for its gradient block."""
@@ -116,12 +109,13 @@ class Loop:
         if course.count is not None and (course.exact or self.differentiated):
             end, scopes = self._scan(start, left, before)
         elif self.differentiated:
-            raise UnsupportedError(
+            raise NotOneStep(
                 f"op 'while' ({self.op.loc}) is differentiated, and nothing says how often it runs at most; compare a counter with a "
-                "constant, in the condition or beside it by logical_and"
-            )
+                "constant, in the condition or beside it by logical_and", counts=True,
+            )  # fmt: skip
         else:
             end, scopes = self._until(start), NO_SCOPES
+        self._mark_unmade(end)
         self.call.env.update(end)
         self.call.env.update({n: scopes for n in self.op.output("StepScopes")})
         self._tell_known(end)
@@ -156,6 +150,12 @@ class Loop:
         """The values after an iteration in the form of those before. Raises UnsupportedError where a shape has changed."""
         return {n: _alike(self.op, n, before[n], fitted(after[n], before[n]) if n in after else before[n]) for n in before}
 
+    def _mark_unmade(self, end: Env) -> None:
+        """What only the loop gives a value has one if there was an iteration."""
+        if self.missing and not (self.course.exact and self.course.count):
+            began = self.call.read(self.condition)
+            marked(self.call.env, {k: began for k in flags([n for n in self.missing if not is_array(end.get(n))], end)})
+
     def _tell_known(self, end: Env) -> None:
         """Counters whose last value is known stay NumPy, and so does which entries are written."""
         if not self.course.exact:
@@ -166,6 +166,21 @@ class Loop:
             before, array = self.there.get(name, set()), env.get(name)
             if isinstance(array, Stacked) and marks is not None and before is not None:
                 env[name] = replace(array, written=np.isin(np.arange(array.capacity), [*before, *marks]))
+
+
+def kept(call: Call, written: Iterable[str], arrays: Iterable[str] = ()) -> tuple[list[str], list[str]]:
+    """What gradient blocks read: of an iteration's end (the block's own, and what is changed in place), and of its start.
+
+    written: what the block writes outside. arrays: those of it that are arrays, besides those that have a value.
+    """
+    (idx,), desc = call.op.blocks, call.desc
+    own = list(walk.read_back(desc, idx))
+    grads = [i for i, block in enumerate(desc.blocks) if block.forward == idx]
+    reads = dict.fromkeys(n for g in grads for n in walk.captured(desc, g).reads)
+    in_place = {n for op in desc.blocks[idx].ops for n in op.reads if n in set(op.writes)}
+    outer = [n for n in written if n in reads and GRAD not in n and n not in own]
+    outer = [n for n in outer if not is_array(call.env.get(n)) and n not in arrays]
+    return own + [n for n in outer if n in in_place], [n for n in outer if n not in in_place]
 
 
 def _refuse_no_boolean(call: Call, name: str) -> None:
@@ -191,7 +206,7 @@ def _alike(op: OpDesc, name: str, before: Any, after: Any) -> Any:
     now = jax.tree.map(jnp.shape, after)
     was = jax.tree.map(jnp.shape, before)
     if now != was or form_of(after) != form_of(before):
-        raise UnsupportedError(
+        raise NotOneStep(
             f"op '{op.type}' ({op.loc}) begins an iteration with {name!r} of shape {_shape(before)} and ends it with {_shape(after)}; "
             "a value that a loop hands on keeps its shape, so write one of a growing shape to an array"
         )
@@ -204,7 +219,12 @@ def _shape(value: Any) -> Any:
 
 def run(call: Call) -> None:
     """The block, as long as Condition holds."""
-    Loop(call).run()
+    if call.hosted:
+        _refuse_no_boolean(call, call.op.input("Condition")[0])
+        arrays = {n for block in call.desc.blocks for n, v in block.vars.items() if v.kind == KIND}
+        drive(call, kept(call, walk.written_outside(call.desc, call.op), arrays))
+    else:
+        Loop(call).run()
 
 
 def carried(desc: ProgramDesc, op: OpDesc) -> Iterable[str]:

@@ -1,0 +1,134 @@
+"""What an op can object to only when the step runs: ids from a computation, offsets, entries of arrays, conditions.
+
+A step computes one word beside its results: int64 [2], the number of the first objection (0: none) and the value that it is
+about. It travels through blocks as a variable of the name WORD, and whoever runs the step looks at it at the end. Numbers are
+given out while a step is traced, by a table that only grows, so executables of any age agree on them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import EnforceNotMet, note
+from ..ir import text
+from ..ir.desc import OpDesc, ProgramDesc, VarDesc
+from ..ops.checking import VALUE, WORD, Objection
+from ..ops.concrete import known
+from ..ops.ragged import Ragged
+from ..ops.registry import OpDef, traits
+from ..ops.traits import Bounds
+
+INTEGERS = ("int32", "int64", "int16", "int8", "uint8")
+
+
+@dataclass(eq=False)
+class Objections:
+    """The sentences that the words of one program's steps speak of, by number."""
+
+    numbers: dict[tuple[str, str], int] = field(default_factory=dict)
+    _next: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    def number(self, sentence: str, place: str) -> int:
+        """The number of a sentence; place: the op's text, which goes along as a note."""
+        key = (sentence, place)
+        return self.numbers[key] if key in self.numbers else self.numbers.setdefault(key, next(self._next))
+
+    def refuse(self, word: Any) -> None:
+        """Raises EnforceNotMet for what a word says, if it says anything."""
+        number, value = (int(n) for n in np.asarray(word).reshape(-1)[:2])
+        if not number:
+            return
+        for (sentence, place), at in self.numbers.items():
+            if at == number:
+                raise note(EnforceNotMet(sentence.replace(VALUE, str(value))), place)
+
+
+def begin() -> np.ndarray:
+    """The word of a step in which nothing was objected to yet."""
+    return np.zeros(2, np.int64)
+
+
+def raised(word: Any, bad: Any, number: int, value: Any) -> Any:
+    """The word after an op that objects if `bad`, a scalar, holds; the first objection stays."""
+    new = jnp.stack([jnp.asarray(number, jnp.int64), jnp.asarray(value, jnp.int64).reshape(())])
+    return jnp.where((jnp.asarray(word)[0] == 0) & jnp.asarray(bad).reshape(()), new, word)
+
+
+def object_to(op: OpDesc, env: dict[str, Any], objections: Objections | None, found: Iterable[Objection]) -> bool:
+    """Have the step's word tell these objections, those of which it is known that they do not hold left out.
+
+    Returns whether there was any. Raises EnforceNotMet for one that is known to hold where no word is kept.
+    """
+    any_ = False
+    for bad, sentence, value in found:
+        holds = known(bad)
+        if holds is not None and not holds.any():
+            continue
+        said = f"op '{op.type}'" + (f" ({op.loc})" if op.loc else "") + f" {sentence}"
+        place = f"in op: {text.op_text(op)}" + (f"  # {op.loc}" if op.loc else "")
+        if objections is None or WORD not in env:
+            if holds is None:
+                continue
+            raise note(EnforceNotMet(said.replace(VALUE, str(known(value)))), place)
+        env[WORD] = raised(env[WORD], bad, objections.number(said, place), value)
+        any_ = True
+    return any_
+
+
+def out_of_bounds(op: OpDesc, definition: OpDef, inputs: Mapping[str, Any]) -> Iterator[Objection]:
+    """The integers of the slot that the op's trait `bounds` names, where they lie outside; padded rows do not count."""
+    bounds = definition.traits.bounds
+    value = inputs.get(bounds.slot) if bounds is not None else None
+    if bounds is None or value is None:
+        return
+    high, also = bounds.high(op, lambda name: _shown(op, inputs, name))
+    rows = value.rows if isinstance(value, Ragged) else value
+    if high <= 0 or isinstance(rows, list) or not jnp.issubdtype(rows.dtype, jnp.integer) or not rows.size:
+        return
+    found = known(rows)
+    xp: Any = np if found is not None and not isinstance(value, Ragged) else jnp
+    rows = found if xp is np else rows
+    bad = (rows < 0) | (rows >= high)
+    if also is not None:
+        bad = bad & (rows != also)
+    if isinstance(value, Ragged) and value.padded:
+        bad = bad & value.kept().reshape(-1, *(1,) * (rows.ndim - 1))
+    bad = bad.reshape(-1)
+    yield bad.any(), f"expects 0 <= {bounds.what} < {high}, but gets {VALUE}", rows.reshape(-1)[xp.argmax(bad)]
+
+
+def _shown(op: OpDesc, inputs: Mapping[str, Any], name: str) -> VarDesc | None:
+    """A variable that the op names, of the shape that its value has."""
+    for slot, names in op.inputs.items():
+        if name in names and slot in inputs:
+            value = inputs[slot][names.index(name)] if isinstance(inputs[slot], list) else inputs[slot]
+            value = value.rows if isinstance(value, Ragged) else value
+            return VarDesc(name, tuple(value.shape)) if hasattr(value, "shape") else None
+    return None
+
+
+def bounded_feeds(desc: ProgramDesc, ops: Iterable[OpDesc]) -> Iterator[tuple[OpDesc, Bounds, str, Mapping[str, str]]]:
+    """(op, its bounds, data variable that they are for, what is only another form of which variable)."""
+    comes_from: dict[str, str] = {}
+    for op in ops:
+        what = traits(op.type)
+        if what.carries:
+            source = op.input(what.carries)[0]
+            comes_from[op.output("Out")[0]] = comes_from.get(source, source)
+        for name in op.input(what.bounds.slot) if what.bounds is not None else ():
+            fed = comes_from.get(name, name)
+            var = desc.find_var(fed)
+            if var is not None and var.is_data and var.dtype in INTEGERS:
+                assert what.bounds is not None
+                yield op, what.bounds, fed, comes_from
+
+
+def looked_at_when_fed(desc: ProgramDesc, ops: Iterable[OpDesc]) -> frozenset[int]:
+    """The uids of ops whose integers are fed, and checked then."""
+    return frozenset(op.uid for op, bounds, _, _ in bounded_feeds(desc, ops) if bounds.high(op, desc.find_var)[0] > 0)

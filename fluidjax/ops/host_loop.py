@@ -1,0 +1,132 @@
+"""Loops that Python drives (lower/cuts.py): iteration by iteration, on values that are there, and backwards through what was kept.
+
+Shapes may change from iteration to iteration, and arrays and LoDs grow. Of each iteration what gradient blocks read is kept,
+as Fluid's step scopes do it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..ir import walk
+from ..ir.desc import EMPTY
+from .checking import WORD
+from .control_interface import Call, Env
+from .definition import GRAD
+from .selected import SelectedRows
+from .step_scopes import made_by, no_gradient, used_up
+from .tensor_array import Listed, is_array, unstacked
+
+
+@dataclass(frozen=True, eq=False)
+class HostScopes:
+    """each: what gradient blocks read of every iteration. before: what was changed in place, as it was before the loop."""
+
+    each: list[Env]
+    before: Env
+
+
+def holds(value: Any) -> bool:
+    """A condition of one element; waits for it."""
+    return bool(np.asarray(value).reshape(-1)[0])
+
+
+def drive(call: Call, kept: tuple[Sequence[str], Sequence[str]]) -> None:
+    """Run a loop's block as long as its condition holds. kept: names that gradient blocks read of an iteration's end, and of
+    its beginning.
+    """
+    (idx,), (condition,) = call.op.blocks, call.op.input("Condition")
+    names = [*walk.written_outside(call.desc, call.op), WORD]
+    ends, starts = kept
+    each: list[Env] = []
+    values = {n: call.env[n] for n in names if n in call.env}
+    before = {n: call.env[n] for n in ends if n in values}
+    count = 0
+    while holds(values.get(condition, call.env[condition])):
+        inner = {**call.env, **values}
+        call.run_block(idx, inner, iteration=count)
+        if ends or starts:
+            each.append({**{n: inner[n] for n in ends if n in inner}, **{n: values[n] for n in starts if n in values}})
+        values = {n: inner[n] for n in names if n in inner}
+        count += 1
+    call.env.update(values)
+    call.env.update({n: HostScopes(each or [{}] * count, before) for n in call.op.output("StepScopes")})
+
+
+def drive_back(call: Call, scopes: HostScopes) -> None:
+    """Run a loop's gradient block for each iteration, from the last to the first."""
+    op, env = call.op, call.env
+    (idx,) = op.blocks
+    given = dict(zip(op.attrs["original_output_grad"], op.input("Out" + GRAD), strict=True))
+    wanted = {x: outer for x, outer in zip(op.input("X"), op.output("X" + GRAD), strict=True) if outer != EMPTY}
+    handed, constant = _starts(call, given, wanted)
+    made = made_by(call, idx)
+    sums: dict[str, Any] = {}
+    for count in reversed(range(len(scopes.each))):
+        inner = {**env, **scopes.each[count], **constant}
+        for x in wanted:
+            inner.pop(x + GRAD, None)
+        inner.update(handed)
+        call.run_block(idx, inner, iteration=count)
+        parts = {x: inner[x + GRAD] for x in wanted if x + GRAD not in handed and x + GRAD in inner}
+        handed = {n: _handed(call, idx, inner, n, v, n.removesuffix(GRAD) in wanted and n in made) for n, v in handed.items()}
+        sums = _added(sums, parts)
+    for x, outer in wanted.items():
+        env.pop(outer, None)
+        found = handed.get(x + GRAD, sums.get(x))
+        env[outer] = no_gradient(call.read(x)) if found is None else _joined(found)
+    env.update({outer: handed[n] for n, outer in given.items() if n in handed and n.removesuffix(GRAD) not in wanted})
+    env.update(scopes.before)  # the gradient of `increment` takes the step back
+
+
+def _starts(call: Call, given: dict[str, str], wanted: dict[str, str]) -> tuple[Env, Env]:
+    """Gradients as the last iteration finds them: those that iterations hand on, and those that all read."""
+    handed: Env = {}
+    constant: Env = {}
+    for x in wanted:
+        value = call.env.get(x)
+        if is_array(value) or x + GRAD in given:
+            found = call.env.get(given.get(x + GRAD, ""))
+            if found is None:
+                found = Listed((None,) * unstacked(value).length) if is_array(value) else no_gradient(value)
+            handed[x + GRAD] = unstacked(found) if is_array(found) else found
+    for inner, outer in given.items():
+        value = call.env.get(outer)
+        if inner not in handed and value is not None:
+            (constant if is_array(value) else handed)[inner] = value
+    return handed, constant
+
+
+def _handed(call: Call, idx: int, inner: Env, name: str, before: Any, flows: bool) -> Any:
+    """The gradient that an iteration hands to the one before it, which has no part in what this one wrote anew."""
+    value = inner.get(name, before)
+    if flows or is_array(value):
+        return value
+    return used_up(call, idx, {**inner, name: value}, name.removesuffix(GRAD))
+
+
+@jax.jit
+def _sum(sums: dict[str, Any], parts: dict[str, Any]) -> dict[str, Any]:
+    return {n: jax.tree.map(jnp.add, sums[n], parts[n]) for n in sums}
+
+
+def _added(sums: dict[str, Any], parts: dict[str, Any]) -> dict[str, Any]:
+    """Gradients summed over iterations; sparse ones are collected in lists."""
+    sparse = {n: [*sums.get(n, []), v] for n, v in parts.items() if isinstance(v, SelectedRows)}
+    dense = {n: v for n, v in parts.items() if n not in sparse}
+    both = {n: sums[n] for n in dense if n in sums}
+    new = _sum(both, {n: dense[n] for n in both}) if both else {}
+    return {**sums, **dense, **new, **sparse}
+
+
+def _joined(found: Any) -> Any:
+    if not isinstance(found, list):
+        return found
+    rows, values = (jnp.concatenate([getattr(v, what) for v in found]) for what in ("rows", "values"))
+    return SelectedRows(rows, values, found[0].height)

@@ -1,0 +1,49 @@
+"""Steps in which an op objects (lower/checks.py): ranks agree on the word, and the state stays what it was.
+
+The choice between the new state and the old one is made in the step, so that state can be donated all the same; XLA makes
+it a part of the update.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+def first(word: Any, other: Any) -> Any:
+    """The first of two words, if it tells anything, else the other."""
+    return jnp.where(word[0] != 0, word, other)
+
+
+def agreed(word: Any, axis: str | None = None) -> Any:
+    """The word of all ranks, given one or a list, or on a mesh that of this one; None where no op can object."""
+    words = [w for w in (word if isinstance(word, list) else [word]) if not isinstance(w, np.ndarray)]
+    if not words:
+        return None
+    found = words[0]
+    for other in words[1:]:
+        found = first(found, other)
+    if axis is None:
+        return found
+    number = jax.lax.pmax(found[0], axis)
+    least = jnp.iinfo(jnp.int64).min
+    return jnp.stack([number, jax.lax.pmax(jnp.where(found[0] == number, found[1], least), axis)])
+
+
+def unless(word: Any, new: Any, old: Any) -> Any:
+    """The new values, or where the word tells of an objection the old ones; of a dict those that are in both."""
+    if word is None:
+        return new
+    good = word[0] == 0
+    if isinstance(new, Mapping):
+        return {n: v if n not in old or v is old[n] else _choose(good, v, old[n]) for n, v in new.items()}
+    return _choose(good, new, old)
+
+
+def _choose(good: Any, new: Any, old: Any) -> Any:
+    return jax.tree.map(lambda a, b: a if a is b or jnp.shape(a) != jnp.shape(b) else jnp.where(good, a, b), new, old)
+
