@@ -91,10 +91,10 @@ def out_of_bounds(op: OpDesc, definition: OpDef, inputs: Mapping[str, Any]) -> I
     rows = value.rows if isinstance(value, Ragged) else value
     if high <= 0 or isinstance(rows, list) or not jnp.issubdtype(rows.dtype, jnp.integer) or not rows.size:
         return
-    found = known(rows)
-    xp: Any = np if found is not None and not isinstance(value, Ragged) else jnp
-    rows = found if xp is np else rows
-    bad = (rows < 0) | (rows >= high)
+    found = None if isinstance(value, Ragged) else known(rows)
+    xp: Any = jnp if found is None else np
+    rows = rows if found is None else found
+    bad: Any = (rows < 0) | (rows >= high)
     if also is not None:
         bad = bad & (rows != also)
     if isinstance(value, Ragged) and value.padded:
