@@ -17,14 +17,14 @@ import jax.numpy as jnp
 from ..base.dtypes import numpy_dtype
 from ..errors import EnforceNotMet, FeedError, FetchError, MixesRows, UnsupportedError, near
 from ..ir import walk
-from ..ir.desc import EMPTY, OpDesc, ProgramDesc, VarDesc
+from ..ir.desc import OpDesc, ProgramDesc, VarDesc
 from ..ops import channels
 from ..ops.checking import WORD
 from ..ops.concrete import known
 from ..ops.fixed import Fixed
 from ..ops.loop_course import LIMIT
 from ..ops.ragged import Ragged
-from ..ops.registry import GRAD, HINTS, REGISTRY, OpDef, control, lookup, pullback, traits
+from ..ops.registry import GRAD, REGISTRY, OpDef, control, lookup, pullback, traits
 from ..ops.selected import SelectedRows
 from ..ops.traits import Runs
 from ..ops.unmade import UNMADE, fetched, made_anew, unmade
@@ -32,6 +32,7 @@ from . import horizontal, stacks
 from .checks import Objections, begin, looked_at_when_fed, out_of_bounds
 from .control import ControlCall, refuse_remote
 from .env import Context, Env, op_key, read_slots, requested, settle, write_slots
+from .pairing import pair_gradients
 from .rows import is_ragged, treat
 from .selected import is_sparse, treat_sparse
 from .sizes import SizeNeeds, checked, decided, folded
@@ -352,43 +353,3 @@ def _results(op: OpDesc, inputs: dict[str, Any], ctx: Context, gradients: Sequen
     for g in gradients:
         ctx.pullbacks[g.uid] = pull
     return result
-
-
-def pair_gradients(ops: Sequence[OpDesc]) -> dict[int, tuple[OpDesc, ...]]:
-    """Forward op uid -> gradient ops whose versioned inputs prove that they differentiate that very computation."""
-    version: dict[str, int] = {}
-    seen: dict[Any, int] = {}
-    pairs: dict[int, list[OpDesc]] = {}
-    for op in ops:
-        definition = lookup(op.type)
-        if definition.derived:
-            uid = seen.get(_signature(op, lookup(definition.forward or ""), version, None))
-            if uid is not None:
-                pairs.setdefault(uid, []).append(op)
-        before = {name: version.get(name, 0) for name in op.reads}
-        for name in op.writes:
-            version[name] = version.get(name, 0) + 1
-        if definition.grad is not None and not op.blocks and lookup(definition.grad.type).derived:
-            seen[_signature(op, definition, before, version)] = op.uid
-    return {uid: tuple(found) for uid, found in pairs.items()}
-
-
-def _signature(op: OpDesc, forward: Any, before: Mapping[str, int], after: Mapping[str, int] | None) -> Any:
-    """What a gradient op and its forward op must agree on: attributes, and the versioned names of the slots taken.
-
-    For the forward op (`after` given) inputs count with their version before it, outputs with that after it.
-    """
-    outputs = {s.name for s in forward.outputs}
-    taken = []
-    for slot, origin in forward.grad.takes.items():
-        if origin.endswith(GRAD):
-            continue
-        if after is None:
-            names, version = op.inputs.get(slot, ()), before
-        elif origin in outputs:
-            names, version = op.outputs.get(origin, ()), after
-        else:
-            names, version = op.inputs.get(origin, ()), before
-        taken.append((origin, tuple((n, version.get(n, 0)) for n in names if n != EMPTY)))
-    attrs = frozenset((k, v) for k, v in op.attrs.items() if k not in HINTS)
-    return forward.type, frozenset(taken), attrs

@@ -16,7 +16,8 @@ from ..lower.checks import Objections
 from ..lower.control import ControlCall
 from ..lower.cuts import Cuts, Piece
 from ..lower.env import Context, Env
-from ..lower.step import Step, run_op, told
+from ..lower.step import Step, run_op
+from ..lower.told import told
 from ..ops.checking import WORD
 from ..ops.ragged import Ragged, trimmed
 from ..ops.registry import lookup

@@ -13,7 +13,8 @@ from ..ir.desc import OpDesc
 from ..lower.checks import Objections
 from ..lower.cuts import Cuts, Piece
 from ..lower.env import Context, Env, settle
-from ..lower.step import pair_gradients, run_op
+from ..lower.pairing import pair_gradients
+from ..lower.step import run_op
 from ..ops.checking import WORD
 from ..ops.concrete import SMALL
 from ..ops.fixed import Fixed
