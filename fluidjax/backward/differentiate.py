@@ -192,7 +192,8 @@ class Differentiation:
             like = block._var_recursive(draft.reads[0])
         added = [block._find_var_recursive(n) for n in draft.inputs.get("X", ())]
         kinds = [v.desc.kind for v in added if v is not None]
-        kind = kind_of_output(draft.type, draft.attrs, kinds) or like.desc.kind
+        slot = next(s for s, names in draft.outputs.items() if name in names)
+        kind = kind_of_output(draft.type, draft.attrs, kinds, slot) or like.desc.kind
         block.vars[name] = Variable(block, VarDesc(name, like.desc.shape, like.desc.dtype, kind, like.desc.lod_level))
 
     def _append_op(self, block: Block, d: Draft) -> None:

@@ -252,9 +252,8 @@ class Block:
     def _pass_kind(self, desc: OpDesc) -> None:
         """Say which outputs are sparse rows."""
         kinds = [self._var_recursive(n).desc.kind for n in desc.input("X") if n != EMPTY]
-        kind = kind_of_output(desc.type, desc.attrs, kinds)
-        for name in desc.writes:
-            var = self._var_recursive(name)
+        for slot, name in ((s, n) for s, names in desc.outputs.items() for n in names if n != EMPTY):
+            kind, var = kind_of_output(desc.type, desc.attrs, kinds, slot), self._var_recursive(name)
             if kind is not None and var.desc.kind != kind and {kind, var.desc.kind} == {"LOD_TENSOR", SPARSE}:
                 var.change(kind=kind)
 

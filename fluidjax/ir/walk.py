@@ -196,15 +196,13 @@ def uses(
     """Names that `ops` of block 0 read before one of them has written them, with their first reader; and all names written.
 
     What sub-blocks read from outside counts with their op, and so do the names that it carries: those whose old value may
-    be left, by default what the blocks write outside, for they may not run.
+    be left, by default what its blocks write outside, for they may not run.
     """
     first: dict[str, OpDesc] = {}
     written: dict[str, None] = {}
     for op in ops:
-        names: Iterable[str] = op.reads
-        if op.blocks:
-            below = [name for idx in op.blocks for name in exposed(desc, idx)]
-            names = (*op.reads, *below, *carried(desc, op))
+        below = [name for idx in op.blocks for name in exposed(desc, idx)]
+        names = (*op.reads, *below, *carried(desc, op))
         for name in names:
             if name not in written:
                 first.setdefault(name, op)

@@ -15,6 +15,7 @@ from . import (
     callbacks,
     control_flow,
     conv,
+    ctr,
     decode_helpers,
     decoders,
     decoding,
@@ -49,6 +50,7 @@ from .activation import *  # noqa: F403
 from .callbacks import *  # noqa: F403
 from .control_flow import *  # noqa: F403
 from .conv import *  # noqa: F403
+from .ctr import *  # noqa: F403
 from .decode_helpers import *  # noqa: F403
 from .decoders import *  # noqa: F403
 from .decoding import *  # noqa: F403
@@ -80,6 +82,7 @@ __all__ += activation.__all__
 __all__ += callbacks.__all__
 __all__ += control_flow.__all__
 __all__ += conv.__all__
+__all__ += ctr.__all__
 __all__ += decode_helpers.__all__
 __all__ += decoders.__all__
 __all__ += decoding.__all__

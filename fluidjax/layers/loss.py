@@ -11,6 +11,7 @@ from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
 from ._build import FLOATS, HALF, append, one_of, require, typed, variable
 from .missing import HINTS
+from .sampled import hsigmoid, nce, sampled_softmax_with_cross_entropy
 
 IGNORE = -100  # a label that no class has: rows with it cost nothing
 
@@ -331,14 +332,17 @@ __all__ = [
     "cross_entropy",
     "dice_loss",
     "edit_distance",
+    "hsigmoid",
     "huber_loss",
     "kldiv_loss",
     "label_smooth",
     "log_loss",
     "margin_rank_loss",
     "mse_loss",
+    "nce",
     "npair_loss",
     "rank_loss",
+    "sampled_softmax_with_cross_entropy",
     "sigmoid_cross_entropy_with_logits",
     "sigmoid_focal_loss",
     "smooth_l1",

@@ -32,17 +32,12 @@ _GROUPS: tuple[tuple[str, str], ...] = (
         "Categorical MultivariateNormalDiag Normal Uniform",
     ),
     (
-        "samples classes, which is not there; use softmax_with_cross_entropy over all of them",
-        "hsigmoid nce sampled_softmax_with_cross_entropy",
-    ),
-    (
         "reads data inside the program, which is not there; feed it, or use fluid.io.DataLoader",
         "create_py_reader_by_data double_buffer load py_reader read_file",
     ),
     (
         "is not there",
-        "add_position_encoding affine_grid center_loss fsp_matrix grid_sampler hash similarity_focus "
-        "continuous_value_model",
+        "add_position_encoding affine_grid center_loss fsp_matrix grid_sampler similarity_focus",
     ),
 )
 HINTS = {name: hint for hint, names in _GROUPS for name in names.split()}

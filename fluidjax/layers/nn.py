@@ -6,6 +6,7 @@ from ..base.absent import reporter
 from . import (
     activation,
     conv,
+    ctr,
     elementwise,
     index,
     loss,
@@ -23,6 +24,7 @@ from .activation import *  # noqa: F403
 from .callbacks import py_func
 from .control_flow import autoincreased_step_counter
 from .conv import *  # noqa: F403
+from .ctr import *  # noqa: F403
 from .elementwise import *  # noqa: F403
 from .index import *  # noqa: F403
 from .loss import *  # noqa: F403
@@ -48,6 +50,7 @@ __all__ = [
 ]  # fmt: skip
 __all__ += activation.__all__
 __all__ += conv.__all__
+__all__ += ctr.__all__
 __all__ += elementwise.__all__
 __all__ += index.__all__
 __all__ += loss.__all__

@@ -31,6 +31,15 @@ def size_of(slot: str, axis: str | int) -> High:
     return high
 
 
+def below(attr: str, unless: str = "") -> High:
+    """Attribute `attr`; no bound where the op has something in slot `unless`."""
+
+    def high(op: OpDesc, find: Find) -> Found:
+        return (-1 if unless and op.input(unless) else int(op.attrs.get(attr, -1))), None
+
+    return high
+
+
 def tags(op: OpDesc, find: Find) -> Found:
     """Tags of a CRF: as many as Transition has columns."""
     return _size(find(op.input("Transition")[0]), -1), None

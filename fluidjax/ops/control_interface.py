@@ -91,7 +91,7 @@ class ControlOp:
     lower: runs the op within a trace; None for an op that no step runs (trait `runs` says who does). An op of the host
     (``Runs.HOST``) that has it is run where a program goes op by op, and passed over by a compiled step.
     carried: the names whose value before the op may be what is left after it, so that they need one; by default what its
-    blocks write outside, since they may not run.
+    blocks write outside, since they may not run. An output that the op also reads, though no input slot names it, is one too.
     divergence: which names differ between ranks after it; by default each rank is taken to run it alone.
     frees: an input slot whose variables are to be forgotten, so naming them there is no use of them.
     may_raise: running it may raise, so a step with it gives its state away only when it has ended.

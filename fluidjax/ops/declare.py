@@ -8,9 +8,9 @@ Positional parameters are input slots: ``X: Array``, ``X: Array | None`` (option
 ``X: Ragged`` or ``X: Array | Ragged`` (takes sequences as they are; other slots see plain rows), ``X: Array |
 SelectedRows`` (takes sparse rows too; other slots refuse them), ``Xs: list[Array | None]`` (gradients that nothing computed
 are left out).
-Keyword-only parameters are attributes, their annotation is Paddle's attribute type. A ``key`` parameter marks a random
-op. `outs` names the output slots: ``Out``, ``Outs*`` (repeatable: the function returns a list), ``Mask?`` (optional),
-``XShape~`` (Paddle's "intermediate": it exists for the gradient and has none of its own).
+Keyword-only parameters are attributes, their annotation is Paddle's attribute type; those that later.py lists for the op are not
+written by default. A ``key`` parameter marks a random op. `outs` names the output slots: ``Out``, ``Outs*`` (repeatable: the
+function returns a list), ``Mask?`` (optional), ``XShape~`` (Paddle's "intermediate": it exists for the gradient and has none of its own).
 
 `grad` names the forward slots that the gradient op takes besides the gradients of the outputs; the op is then
 differentiated by jax.vjp at exactly those inputs. :func:`grad_of` declares a rule by hand instead, which is needed where
@@ -34,6 +34,7 @@ from .catalog import register
 from .control_interface import ControlOp
 from .definition import GradDef, OpDef, Slot, Unwritten, WriteGrad
 from .derivative import add_grad, plain_graddef, vjp_rule
+from .later import LATER
 from .ragged import Ragged
 from .selected import SelectedRows
 from .traits import Given, Traits
@@ -93,11 +94,12 @@ def op(
 
     def declare(fn: Callable[..., Any]) -> Callable[..., Any]:
         name = kind or fn.__name__
-        inputs, own, random = signature(fn)
+        inputs, all, random = signature(fn)
+        own = {n: a for n, a in all.items() if n not in LATER.get(name, ())}
         definition = register(
             OpDef(
                 name, fn, inputs, parse_slots(outs), {**own, **(attrs or {})}, random, dict(inplace or {}), infer=infer,
-                doc=inspect.getdoc(fn) or "", traits=Traits(**traits),
+                doc=inspect.getdoc(fn) or "", traits=Traits(**traits), later={n: a for n, a in all.items() if n not in own},
             )
         )
         if grad is not None:

@@ -155,6 +155,7 @@ class OpDef:
     doc: str = ""
     traits: Traits = field(default_factory=Traits)
     control: ControlOp = ControlOp()
+    later: Mapping[str, Attr] = field(default_factory=dict)  # attributes of later Paddles that `fn` takes, see later.py
 
     # What follows from these is found when it is first asked for: a program uses few of the op types.
 
@@ -190,14 +191,16 @@ class OpDef:
                 raise UnknownOpError(f"op '{self.type}' needs attribute {name!r}")
             given[name] = value
         for name in LATER.get(self.forward or self.type, {}):
-            if name in attrs:
+            if name in self.later:
+                given[name] = attrs.get(name, self.later[name].default)
+            elif name in attrs:
                 self.check_later(name, attrs[name])
         return given
 
     def check_later(self, name: str, value: Any) -> None:
         """Raises UnsupportedError for a value that makes the op mean what only later Paddles compute."""
         _, same = LATER.get(self.forward or self.type, {}).get(name, ("", ANY))
-        if same is not ANY and value != same:
+        if name not in self.later and same is not ANY and value != same:
             raise UnsupportedError(f"op '{self.type}' with {name} = {value!r} is of a later Paddle, and not there; {same!r} is")
 
     def __call__(

@@ -96,6 +96,7 @@ def add_grad(
             forward=fwd.type,
             derived=derived,
             traits=replace(traits or Traits(), sizes=_sizes(fwd, graddef) if derived else None),
+            later=fwd.later,
             doc=doc or f"The vector-Jacobian product of {fwd.type}.",
         )
     )

@@ -50,7 +50,8 @@ def infer(definition: OpDef, inputs: Specs, attrs: Mapping[str, Any]) -> dict[st
     Raises ShapeError saying what the op was given and what it objected to.
     """
     try:
-        return _infer(definition.type, definition, FrozenMap(inputs), FrozenMap({n: attrs[n] for n in definition.attrs if n in attrs}))
+        known = FrozenMap({n: attrs[n] for n in (*definition.attrs, *definition.later) if n in attrs})
+        return _infer(definition.type, definition, FrozenMap(inputs), known)
     except FluidError:
         raise
     except Exception as exc:  # whatever JAX objects to: its first line says what

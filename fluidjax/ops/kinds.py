@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from .registry import REGISTRY, OpDef, traits
+from .registry import GRAD, REGISTRY, OpDef, traits
 from .selected import KIND
 from .tensor_array import KIND as ARRAY
 from .traits import ByValues, SparseGradient, StaysSparse
@@ -14,11 +14,11 @@ from .traits import ByValues, SparseGradient, StaysSparse
 _DENSE = "LOD_TENSOR"
 
 
-def kind_of_output(kind: str, attrs: Mapping[str, Any], kinds: Sequence[str]) -> str | None:
-    """The VarDesc kind of the output of an op of type `kind`, given those of its inputs in X; None where it has no say."""
+def kind_of_output(kind: str, attrs: Mapping[str, Any], kinds: Sequence[str], slot: str = "Out") -> str | None:
+    """The VarDesc kind of what an op of type `kind` gives in `slot`, given those of its inputs in X; None where it has no say."""
     table = _table_of_gradient(kind)
     if table is not None:
-        return KIND if attrs.get(table.by) else _DENSE
+        return KIND if attrs.get(table.by) and slot == table.table + GRAD else _DENSE
     if not isinstance(traits(kind).sparse, ByValues | StaysSparse):
         return None
     if kinds and all(k == ARRAY for k in kinds):
@@ -29,17 +29,19 @@ def kind_of_output(kind: str, attrs: Mapping[str, Any], kinds: Sequence[str]) ->
 @cache
 def decides_kind(definition: OpDef) -> bool:
     """Whether :func:`kind_of_output` has a say in ops of this type; asked of every op that is appended."""
-    return isinstance(definition.traits.sparse, ByValues | StaysSparse) or is_lookup_grad(definition.type)
+    return isinstance(definition.traits.sparse, ByValues | StaysSparse) or _table_of_gradient(definition.type) is not None
 
 
 def is_lookup(kind: str) -> bool:
-    """Whether ops of this type look up rows of a table, whose gradient may be sparse."""
-    return isinstance(traits(kind).sparse, SparseGradient)
+    """Whether ops of this type look up rows of a table, whose gradient may be sparse, and do nothing else."""
+    found = traits(kind).sparse
+    return isinstance(found, SparseGradient) and found.looks_up
 
 
 def is_lookup_grad(kind: str) -> bool:
     """Whether ops of this type are the gradients of such look-ups."""
-    return _table_of_gradient(kind) is not None
+    found = _table_of_gradient(kind)
+    return found is not None and found.looks_up
 
 
 def _table_of_gradient(kind: str) -> SparseGradient | None:

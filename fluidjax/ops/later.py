@@ -19,6 +19,10 @@ _NCHW: Added = {"data_format": ("STRING", "NCHW")}
 _OUTPUT_PADDING: Added = {"output_padding": ("INTS", ())}
 _CEIL: Added = {"ceil_mode": _FALSE}
 _FLATTEN: Added = {"flatten": _FALSE}
+_ROUND: Added = {"round_type": ("INT", 0)}
+_REGULAR: Added = {
+    **_PRECISION, "regularization_method": ("STRING", ""), "regularization_coeff": ("FLOAT", ANY), "rescale_grad": ("FLOAT", 1.0),
+}
 
 LATER: Mapping[str, Added] = {
     "adadelta": _PRECISION,
@@ -33,9 +37,17 @@ LATER: Mapping[str, Added] = {
     "conv3d_transpose": _OUTPUT_PADDING,
     "cumsum": _FLATTEN,
     "depthwise_conv2d_transpose": _OUTPUT_PADDING,
+    "dgc_momentum": _REGULAR,
+    "fake_channel_wise_dequantize_max_abs": {"quant_axis": ("INT", 0), "x_num_col_dims": ("INT", 1)},
+    "fake_channel_wise_quantize_abs_max": {**_ROUND, "quant_axis": ("INT", 0), "is_test": _FALSE},
+    "fake_quantize_abs_max": _ROUND,
+    "fake_quantize_dequantize_moving_average_abs_max": _ROUND,
+    "fake_quantize_moving_average_abs_max": _ROUND,
+    "fake_quantize_range_abs_max": _ROUND,
     "flip": {"axis": ("INTS", ())},  # it was named dims
     "gather": {"axis": ("INT", 0)},
     "gru": {"is_test": _HINT},
+    "hash": {"ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE": _HINT},
     "kldiv_loss": {"log_target": _FALSE},
     "lamb": {**_PRECISION, "always_adapt": _FALSE},
     "lars_momentum": {**_PRECISION, "epsilon": ("FLOAT", 0.0), "rescale_grad": ("FLOAT", 1.0)},
@@ -47,20 +59,21 @@ LATER: Mapping[str, Added] = {
     "matmul_v2": {f"fused_{what}_{of}": ("INTS", ()) for what in ("reshape", "transpose") for of in ("X", "Y", "Out")},
     "max_pool2d_with_index": _CEIL,
     "max_pool3d_with_index": _CEIL,
-    "momentum": {
-        **_PRECISION, "regularization_method": ("STRING", ""), "regularization_coeff": ("FLOAT", ANY), "rescale_grad": ("FLOAT", 1.0),
-    },
+    "momentum": _REGULAR,
+    "nce": {"is_test": _HINT},
     "norm": {"is_test": _HINT},
     "p_norm": {"asvector": _FALSE},
     "pixel_shuffle": _NCHW,
     "prelu": _NCHW,
     "print": {"print_tensor_layout": _HINT},
+    "rank_attention": {"MaxSize": ("INT", ANY)},
     "rmsprop": _PRECISION,
     "roll": {"axis": ("LONGS", ())},  # it was named dims
     "round": {"decimals": ("INT", 0)},
     "sgd": _PRECISION,
     "softmax_with_cross_entropy": {"use_softmax": ("BOOLEAN", True)},
     "softplus": {"beta": ("FLOAT", 1.0), "threshold": ("FLOAT", 20.0)},  # beyond 20, log(1 + e^x) is x in float32
+    "tdm_sampler": {"layer_offset": ("INTS", ())},  # it was named layer_offset_lod
     "temporal_shift": _NCHW,
     "thresholded_relu": {"value": ("FLOAT", 0.0)},
     "trace": {"axis1": ("INT", -2), "axis2": ("INT", -1)},  # they were named dim1, dim2

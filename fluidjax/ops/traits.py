@@ -144,10 +144,14 @@ class StaysSparse:
 
 @dataclass(frozen=True, slots=True)
 class SparseGradient:
-    """An embedding: the gradient of `table` is sparse where attribute `by` says so."""
+    """The op reads some rows of `table`, whose gradient is sparse where attribute `by` says so.
+
+    looks_up: that is all that it does, so its table may be kept elsewhere (an embedding).
+    """
 
     by: str
     table: str
+    looks_up: bool = True
 
 
 # An op that says nothing takes sparse rows in the slots declared SelectedRows, gives none, and elsewhere refuses them.

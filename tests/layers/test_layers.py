@@ -60,6 +60,11 @@ OTHER_VARS = {
     **{n: {"warpctc_0.tmp_1"} for n in ("warpctc", "warpctc length")},  # no shape
     # float32 when run, int64 declared
     **{f"edit_distance{n}": {f"edit_distance_0.tmp_{i}"} for n, i in (("", 0), (" args", 2), (" length", 0))},
+    "hsigmoid": {"hierarchical_sigmoid_0.tmp_1"},  # no shape
+    "hsigmoid no bias": {"my.tmp_1"},
+    "hsigmoid custom": {"hierarchical_sigmoid_0.tmp_1"},
+    "sampled_softmax": {"sample_logits_0.tmp_6"},  # LOD_TENSOR declared as its dtype
+    "sampled_softmax given": {"sample_logits_0.tmp_4"},
     "sequence_pad": {"sequence_pad_0.tmp_0"},  # [-1, 1, 3], though the length is unknown
 }
 

@@ -78,7 +78,7 @@ def variable(v):
         flags += ["lr=%g" % v.optimize_attr["learning_rate"], "average=%s" % v.do_model_average]
     if v.lod_level:
         flags.append("lod=%d" % v.lod_level)
-    return [NAMES[int(v.dtype)], list(v.shape), flags]
+    return [NAMES.get(int(v.dtype), str(v.dtype)), list(v.shape), flags]  # a layer may take a kind for a dtype
 
 
 def defaults_of(kind):

@@ -95,7 +95,7 @@ REASONS: list[Reason] = [
         "that `clip_by_norm` meets, a batch whose labels are all ignored or weigh nothing. Here zeros stay zeros. "
         "(1.8.5's GPU kernel of `sigmoid_cross_entropy_with_logits` keeps the divisor above 0 too.)",
         (
-            (r"clip_by_norm .*", "Out", paddle_nan),
+            (r"(dgc_)?clip_by_norm .*", "Out", paddle_nan),
             (r"nll_loss .* mean no weight", "X@GRAD", paddle_nan),
             (r"sigmoid_cross_entropy_with_logits .* all ignored", ".*", paddle_nan),
         ),
