@@ -53,7 +53,8 @@ def _checked_nce(Input: Any, Label: Any, Weight: Any, Bias: Any, classes: int, n
 
 
 @op(
-    outs="Cost SampleLogits~ SampleLabels~", rows=row_wise("Input", "Label"), bounds=Bounds("Label", "label", below("num_total_classes")),
+    outs="Cost SampleLogits~ SampleLabels~", rows=row_wise("Input", "Label", "SampleWeight"),
+    bounds=Bounds("Label", "label", below("num_total_classes")),
     sparse=SparseGradient("is_sparse", "Weight", looks_up=False),
 )
 def nce(

@@ -71,8 +71,8 @@ class GivenClasses:
         """Independent classes, int64."""
         one, other = jax.random.split(key)
         k = jax.random.randint(one, shape, 0, self.probs.shape[0], np.int32)
-        alias = self.alias[k]
-        swap = (jax.random.uniform(other, shape, np.float32) > self.alias_probs[k]) & (alias >= 0)
+        alias = jnp.asarray(self.alias)[k]
+        swap = (jax.random.uniform(other, shape, np.float32) > jnp.asarray(self.alias_probs)[k]) & (alias >= 0)
         return jnp.where(swap, alias, k).astype(np.int64)
 
     def probability(self, drawn: Any) -> Any:

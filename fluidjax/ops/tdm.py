@@ -72,7 +72,7 @@ def tdm_sampler(
     layer_offset_lod = layer_offset_lod or layer_offset
     kind = _integers("tdm_sampler", dtype)
     _checked_layers(Travel, Layer, neg_samples_num_list, layer_offset_lod)
-    way, nodes = take(Travel, X.reshape(-1, 1)), Layer.reshape(-1)
+    way, nodes = take(Travel, X.reshape(-1, 1)), jnp.asarray(Layer).reshape(-1)
     outs, labels, masks = [], [], []
     for i, count in enumerate(neg_samples_num_list):
         own = way[:, i : i + 1]
