@@ -22,7 +22,7 @@ THERE = {m for m in RECORDED if m == "paddle" or subject(m.removeprefix("paddle.
 # Modules of 1.8.5 that exist here under the same path, directly and for scripts.
 FLUID = """
 backward clip compiler core data data_feeder dataloader executor framework initializer input io layer_helper
-layer_helper_base layers layers.control_flow layers.device layers.io layers.learning_rate_scheduler layers.loss
+layer_helper_base layers layers.control_flow layers.device layers.distributions layers.io layers.learning_rate_scheduler layers.loss
 layers.metric_op layers.nn layers.ops layers.rnn layers.sequence_lod layers.tensor layers.utils lod_tensor metrics nets
 optimizer parallel_executor param_attr reader regularizer transpiler transpiler.collective
 transpiler.distribute_transpiler transpiler.geo_sgd_transpiler transpiler.memory_optimization_transpiler

@@ -27,11 +27,6 @@ _GROUPS: tuple[tuple[str, str], ...] = (
         "ssd_loss target_assign yolo_box yolov3_loss",
     ),
     (
-        "is a probability distribution, which is not there; use uniform_random or gaussian_random and write the "
-        "density with layers",
-        "Categorical MultivariateNormalDiag Normal Uniform",
-    ),
-    (
         "reads data inside the program, which is not there; feed it, or use fluid.io.DataLoader",
         "create_py_reader_by_data double_buffer load py_reader read_file",
     ),

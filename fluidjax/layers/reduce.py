@@ -17,7 +17,7 @@ def _reduction(
 ) -> Variable:
     variable(input, "input", kind, dtypes)
     dims = [dim] if dim is not None and not isinstance(dim, list | tuple) else dim
-    attrs = {"dim": dims or [0], "keep_dim": keep_dim, "reduce_all": not dims or len(dims) == input.ndim}
+    attrs = {"dim": dims or [0], "keep_dim": keep_dim, "reduce_all": not dims}
     return append(LayerHelper(kind, name=name), {"X": input}, {"Out": input.dtype}, attrs)
 
 

@@ -539,6 +539,34 @@ CELLS = {
     "initial states": "[L.LSTMCell(6).get_initial_states(f(-1, 3), init_value=1.5), L.GRUCell(6, name='g').get_initial_states(i(3, -1), [4, 5], batch_dim_idx=1)]",
 }
 CASES.update(CELLS)
+CASES.update({"reduce_%s every dim" % n: "[L.reduce_%s(%s(3), dim=-1), L.reduce_%s(%s(2, 3), dim=[1, 0])]" % (n, k, n, k)
+              for n, k in (("sum", "f"), ("max", "f"), ("all", "b"))})
+DISTRIBUTIONS = {
+    "sample numbers": "L.Uniform(0., 2.).sample([3])",
+    "sample list seed": "L.Uniform([1., 2.], 3.).sample([5, 3], seed=7)",
+    "sample variables": "L.Uniform(f(-1, 2), f(-1, 2)).sample([5])",
+    "sample float64": "L.Uniform(d(2), d(2)).sample([2])",
+    "log_prob": "L.Uniform(f(-1, 2), f(-1, 2)).log_prob(f(-1, 2))",
+    "log_prob broadcast": "L.Uniform(np.zeros((2, 1), 'int64'), np.ones((1, 3))).log_prob(d(2, 3))",
+    "entropy": "L.Uniform([0., 1.], [2., 3.]).entropy()",
+    "normal sample numbers": "L.Normal(0., 2.).sample([3])",
+    "normal sample list seed": "L.Normal([1., 2.], [3., 4.]).sample([5, 3], seed=7)",
+    "normal sample variables": "L.Normal(f(-1, 2), f(-1, 2)).sample([5])",
+    "normal entropy": "L.Normal([1., 2.], [3., 4.]).entropy()",
+    "normal entropy variables": "L.Normal(f(-1, 2), f(-1, 2)).entropy()",
+    "normal log_prob": "L.Normal(0., 2.).log_prob(f(2))",
+    "normal kl_divergence": "L.Normal(0., 2.).kl_divergence(L.Normal([1., 2.], [3., 4.]))",
+    "categorical entropy": "L.Categorical([1., 2.]).entropy()",
+    "categorical kl_divergence": "L.Categorical(f(-1, 4)).kl_divergence(L.Categorical(f(-1, 4)))",
+    "multivariate entropy": "L.MultivariateNormalDiag([1., 2.], [[1., 0.], [0., 2.]]).entropy()",
+    "multivariate kl_divergence": "L.MultivariateNormalDiag(f(2), f(2, 2)).kl_divergence(L.MultivariateNormalDiag(f(2), f(2, 2)))",
+}
+CASES.update({"distributions " + name: expression for name, expression in DISTRIBUTIONS.items()})
+ERRORS += [
+    "L.Uniform(1, 2.)", "L.Uniform(f(2), 2.)", "L.Uniform([1., 2.], [1., 2., 3.])", "L.Uniform(0., 1.).sample(3)", "L.Uniform(0., 1.).sample((3,))",
+    "L.Uniform(0., 1.).sample([3], seed=1.5)", "L.Uniform(0., 1.).log_prob(1.)", "L.Normal(0., None)", "L.Normal(0., 1.).kl_divergence(3)",
+    "L.Categorical(1.)", "L.Categorical([1.]).kl_divergence(L.Normal(0., 1.))", "L.MultivariateNormalDiag(1., [[1.]])",
+]
 
 
 def switch(fluid, default):
