@@ -16,13 +16,12 @@ from fluidjax.ops.registry import HINTS
 from .nets import build_forward, fresh, resolve
 
 DATA = Path(__file__).parent / "data"
-LATER = {"dynamic_rnn", "ifelse"}  # control flow
 RECORDS = {
     path.stem: json.loads(path.read_text())
     for folder in ("golden", "golden_extra")
     for path in sorted((DATA / folder).glob("*.json"))
 }
-CASES = sorted(n for n, r in RECORDS.items() if n not in LATER and ("net" in r or "builder_source" in r))
+CASES = sorted(n for n, r in RECORDS.items() if ("net" in r or "builder_source" in r))
 ROLES = {"op_role", "op_role_var"}
 # What 1.8.5 does not know while it builds, and we do.
 # dtype of gradients()' shape ops, and of int32 masks and indices

@@ -273,6 +273,9 @@ class Block:
             if name == EMPTY:
                 return None
             desc = self._var_recursive(name).desc
+            if desc.kind == "LOD_RANK_TABLE":  # which has no shape, and none depends on it
+                specs.append(Spec((), "int64"))
+                continue
             if desc.shape is None or desc.dtype is None:
                 return None
             shape = desc.shape if min(desc.shape, default=0) >= -1 else tuple(max(n, -1) for n in desc.shape)

@@ -10,14 +10,24 @@ from ..errors import FluidValueError
 from ..graph.variable import Variable
 from ..initializer import ConstantInitializer
 from ..layer_helper import LayerHelper
-from . import branches, loops, static_rnn
+from . import branches, dynamic_rnn, if_else, loops, rank_tables, static_rnn
 from ._build import FLOATS, INTS, append, typed, variable
 from .branches import *  # noqa: F403
 from .callbacks import Assert as Assert
 from .callbacks import Print as Print
 from .compare import equal, greater_equal, greater_than, less_equal, less_than, not_equal
+from .dynamic_rnn import *  # noqa: F403
+from .if_else import *  # noqa: F403
 from .loops import *  # noqa: F403
 from .missing import HINTS
+from .rank_tables import *  # noqa: F403
+from .rank_tables import array_to_lod_tensor as array_to_lod_tensor
+from .rank_tables import lod_rank_table as lod_rank_table
+from .rank_tables import lod_tensor_to_array as lod_tensor_to_array
+from .rank_tables import max_sequence_len as max_sequence_len
+from .rank_tables import merge_lod_tensor as merge_lod_tensor
+from .rank_tables import shrink_memory as shrink_memory
+from .rank_tables import split_lod_tensor as split_lod_tensor
 from .static_rnn import *  # noqa: F403
 
 
@@ -67,6 +77,9 @@ __all__ = [
     "less_than", "not_equal",
 ]  # fmt: skip
 __all__ += branches.__all__
+__all__ += dynamic_rnn.__all__
+__all__ += if_else.__all__
+__all__ += rank_tables.__all__
 __all__ += static_rnn.__all__
 __all__ += loops.__all__
 

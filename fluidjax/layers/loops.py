@@ -95,7 +95,7 @@ class While:
         variable(cond, "cond", "While")
         if cond.desc.dtype not in BOOL:
             raise FluidTypeError(f"While's cond is a bool variable, but {cond.name!r} is {cond.desc.dtype}; compare first")
-        if math.prod(cond.shape) != 1:
+        if math.prod(cond.desc.shape or ()) != 1:
             raise FluidTypeError(f"While's cond has one element, but {cond.name!r} has the shape {list(cond.shape)}")
         self.cond_var = cond
         self.is_test = is_test

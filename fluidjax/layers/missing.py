@@ -4,11 +4,6 @@ from __future__ import annotations
 
 _GROUPS: tuple[tuple[str, str], ...] = (
     (
-        "is control flow by rows or by the lengths of sequences, which is not there; use cond, While with arrays, StaticRNN, or "
-        "dynamic_lstm and dynamic_gru",
-        "DynamicRNN IfElse reorder_lod_tensor_by_rank",
-    ),
-    (
         "is a sequence layer that is not there",
         "filter_by_instag",
     ),

@@ -12,8 +12,9 @@ from typing import Any
 
 from ..errors import MixesRows
 from ..ops import rows
-from ..ops.ragged import Ragged, rows_of
+from ..ops.ragged import ROWS, Ragged, by_sequence, rows_of
 from ..ops.registry import GRAD, OpDef, lookup
+from ..ops.traits import Sequences
 
 Slots = dict[str, Any]
 
@@ -39,11 +40,17 @@ def treat(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any]) -> Treated
     knows = {s.name for s in definition.inputs if s.ragged}
     padded = {slot for slot, value in inputs.items() if any(r.padded for r in rows.ragged_in(value))}
     if definition.forward is not None:
-        given = {s: v if s in knows else rows_of(v) for s, v in inputs.items()}
+        each = {s for s in each_of(lookup(definition.forward)) if isinstance(v := inputs.get(s), Ragged) and v.each == ROWS}
+        given = {s: v if s in knows - each else rows_of(v) for s, v in inputs.items()}
         return Treated(given, lambda out: _gradients(inputs, out), _padded_gradient(definition, inputs, attrs) if padded else None)
     if any(rows.ragged_in(inputs.get(slot)) for slot in knows):
-        _refuse(definition, padded - knows)
-        return Treated({s: v if s in knows else rows_of(v) for s, v in inputs.items()}, lambda out: out)
+        filled = next((r for s in knows for r in rows.ragged_in(inputs.get(s)) if r.alive is not None and not r.bare), None)
+        each = _each_sequence(definition, inputs, filled) if filled is not None else set()
+        _refuse(definition, padded - knows - each)
+        given = {s: v if s in knows - each else rows_of(v) for s, v in inputs.items()}
+        if filled is None:
+            return Treated(given, lambda out: out)
+        return Treated(given, lambda out: {s: _per_sequence(filled, v) if s in each_of(definition) else v for s, v in out.items()})
     if not padded:
         return Treated(_plain(inputs), lambda out: _shared(definition, inputs, attrs, out))
     rule = rows.row_wise(definition, inputs, attrs)
@@ -53,6 +60,37 @@ def treat(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any]) -> Treated
     if results is None:
         _refuse(definition, padded)
     return Treated(_plain(inputs), lambda out: out, results)
+
+
+def each_of(definition: OpDef) -> tuple[str, ...]:
+    """Slots with a row for each sequence."""
+    found = definition.traits.rows
+    return (found.each if isinstance(found, Sequences) else None) or ()
+
+
+def _each_sequence(definition: OpDef, inputs: Slots, filled: Ragged) -> set[str]:
+    """The input slots that have a row for each sequence of `filled`, of which some are there only to fill the offsets.
+
+    Raises MixesRows where the op must know how many are true.
+    """
+    found = definition.traits.rows
+    if not isinstance(found, Sequences) or found.each is None:
+        raise MixesRows(f"op '{definition.type}' must know how many sequences it is given")
+    slots = {s for s in found.each if inputs.get(s) is not None}
+    for slot in slots:
+        value = inputs[slot]
+        if not (isinstance(value, Ragged) and value.key == filled.each):
+            raise MixesRows(f"op '{definition.type}' takes {slot} with a row for each sequence, and must know how many there are")
+    return slots
+
+
+def _per_sequence(filled: Ragged, value: Any) -> Any:
+    """An output with a row for each sequence; where there is a level above, it says itself how many are true."""
+    if isinstance(value, Ragged) or not value.ndim:
+        return value
+    if len(filled.offsets) > 1:
+        raise MixesRows("what an op makes of each sequence of several levels must know how many sequences there are")
+    return by_sequence(filled, value)
 
 
 def _padded_gradient(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any]) -> Slots | None:
@@ -138,7 +176,7 @@ def _gradients(inputs: Slots, out: Slots) -> Slots:
 
     def put(template: Any, value: Any) -> Any:
         fits = isinstance(template, Ragged) and (template is known or _fits(value, template))
-        return template.with_rows(value, bare=False) if fits else value
+        return template.with_rows(value, bare=template.each == ROWS) if fits else value
 
     shown = {}
     for slot, value in out.items():

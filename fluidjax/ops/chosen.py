@@ -1,7 +1,7 @@
 """Ops that give as many rows as the data say: where_index, unique, unique_with_counts.
 
 Where the data are known while a step is traced, so are the rows. Otherwise the outputs have room for as many rows as there
-may be, and their true number is data (:func:`some_rows`): padded rows that no LoD shows, which ops treat as any padding.
+may be, and their true number is data (``some_rows`` in ragged.py): padded rows that no LoD shows, which ops treat as any padding.
 """
 
 from __future__ import annotations
@@ -17,18 +17,17 @@ from ..base.dtypes import name_of, numpy_dtype
 from ..errors import ShapeError
 from .concrete import known
 from .infer import Spec
-from .ragged import Ragged, filled, rows_of
+from .ragged import Ragged, filled, rows_of, some_rows
 from .registry import Array, op
 from .traits import knows_rows, rows_by
 
 _numbers = itertools.count()
 
 
-def some_rows(count: Any, *rows: Any) -> list[Ragged]:
+def _some(count: Any, *rows: Any) -> list[Ragged]:
     """Values [capacity, ...] of which the first `count` rows are true, the same of all."""
-    offsets = jnp.stack([jnp.zeros((), jnp.int32), count.astype(jnp.int32)])
     key = ("chosen", next(_numbers))
-    return [Ragged(r, (offsets,), (r.shape[0],), key, padded=True, bare=True) for r in rows]
+    return [some_rows(r, count, key) for r in rows]
 
 
 def _where_spec(Condition: Spec) -> Spec:
@@ -45,7 +44,7 @@ def where_index(Condition: Array | Ragged):
     if isinstance(Condition, Ragged):
         true = filled(Condition.with_rows(true), False)
     rows = jnp.stack(jnp.nonzero(true, size=true.size, fill_value=0), axis=1).astype(np.int64)
-    (out,) = some_rows(jnp.sum(true), rows)
+    (out,) = _some(jnp.sum(true), rows)
     return out
 
 
@@ -67,7 +66,7 @@ def _distinct(X: Any, dtype: int) -> tuple[Any, Any, Any]:
     new = (first == at) & ~beyond
     index = (jnp.cumsum(new) - 1)[first]
     count = jnp.zeros(size, kind).at[jnp.where(beyond, size, index)].add(1, mode="drop")
-    out, counts = some_rows(jnp.sum(new), values[jnp.nonzero(new, size=size, fill_value=0)[0]], count)
+    out, counts = _some(jnp.sum(new), values[jnp.nonzero(new, size=size, fill_value=0)[0]], count)
     index = index.astype(kind)
     return out, X.with_rows(index) if isinstance(X, Ragged) else index, counts
 

@@ -23,7 +23,7 @@ def _specs(Inference: Spec, Label: Spec, SeqLength: Spec | None, **_: Any) -> tu
     return *(Spec((1,), "float32"),) * 3, *(Spec((1,), "int64"),) * 3
 
 
-@op(outs=OUTS, infer=_specs, rows=knows_rows(), bounds=FREE)
+@op(outs=OUTS, infer=_specs, rows=knows_rows(each=""), bounds=FREE)
 def chunk_eval(
     Inference: Array | Ragged, Label: Array | Ragged, SeqLength: Array | None, *, num_chunk_types: int, chunk_scheme: str = "IOB",
     excluded_chunk_types: Ints = (),

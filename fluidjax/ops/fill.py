@@ -16,7 +16,7 @@ from ..errors import EnforceNotMet, MixesRows, ShapeError
 from .concrete import SMALL, concrete, integers, known, refuse_huge, shape_spec
 from .draws import HOST
 from .infer import Spec
-from .ragged import Ragged, rows_of
+from .ragged import ROWS, Ragged, rows_of
 from .registry import Array, Floats, Int64, Ints, Longs, op
 from .traits import EAGER, Eager, alike, knows_rows, mixes, row_wise, sizes_from
 
@@ -94,7 +94,7 @@ def batch_shape(
     return tuple(dims)
 
 
-@op(outs="Out", rows=knows_rows(), shape_of=("Input",))
+@op(outs="Out", rows=knows_rows(each="Out"), shape_of=("Input",))
 def fill_constant_batch_size_like(
     Input: Array | Ragged, *, shape: Ints, dtype: int = 5, value: float = 0.0, str_value: str = "",
     input_dim_idx: int = 0, output_dim_idx: int = 0, force_cpu: bool = False,
@@ -104,6 +104,8 @@ def fill_constant_batch_size_like(
     Dimension 0 of an Input with a LoD counts as the number of its sequences (of the last level), here and in its kin.
     """
     kind = numpy_dtype(name_of(dtype))
+    if isinstance(Input, Ragged) and Input.each == ROWS and input_dim_idx == output_dim_idx == 0:
+        return Input.with_rows(jnp.full((Input.capacity, *shape[1:]), scalar(value, str_value, kind), kind))
     dims = batch_shape("fill_constant_batch_size_like", Input, shape, input_dim_idx, output_dim_idx)
     return constant(dims, scalar(value, str_value, kind), kind)
 

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .ragged import Ragged
+from .ragged import ROWS, Ragged, some_rows
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,17 @@ def joined(a: Any, b: Any, key: Hashable) -> Any | None:
     x, y = _as_rows(a), _as_rows(b)
     bare, padded = x.bare or y.bare, x.padded or y.padded or x.capacity != y.capacity
     rows = _type((max(x.capacity, y.capacity), *x.rows.shape[1:]), x.dtype)
-    if not _levels_alike(x, y):
-        return Ragged(rows, (_type((2,), np.int32),), (rows.shape[0],), key, padded, bare) if bare else None
+    if not _levels_alike(x, y) or ROWS in (x.each, y.each):
+        return Ragged(rows, (_type((2,), np.int32),), (rows.shape[0],), key, padded, bare, each=ROWS) if bare else None
     offsets = tuple(_type((max(p.shape[0], q.shape[0]),), np.int32) for p, q in zip(x.offsets, y.offsets, strict=True))
-    return Ragged(rows, offsets, tuple(map(max, x.longest, y.longest)), key, padded, bare, _most(x, y))
+    filled = x.alive is not None or y.alive is not None
+    each, alive = (each_under(key), _type((), np.int32)) if filled else (None, None)
+    return Ragged(rows, offsets, tuple(map(max, x.longest, y.longest)), key, padded, bare, _most(x, y), each, alive)
+
+
+def each_under(key: Hashable) -> Hashable:
+    """The key of values with a row for each sequence of a value with this key."""
+    return Each(("of each", key.key)) if isinstance(key, Each) else ("of each", key)
 
 
 def widened(value: Any, form: Any) -> Any:
@@ -79,7 +86,8 @@ def widened(value: Any, form: Any) -> Any:
     if len(levels) != len(form.offsets) or levels[0].shape != form.offsets[0].shape:
         levels = _counted(x).offsets
     offsets = tuple(_longer(jnp.asarray(level, jnp.int32), want.shape[0]) for level, want in zip(levels, form.offsets, strict=True))
-    return replace(form, rows=rows.astype(form.dtype), offsets=offsets)
+    alive = None if form.alive is None else jnp.asarray(levels[0].shape[0] - 1 if x.alive is None else x.alive, jnp.int32)
+    return replace(form, rows=rows.astype(form.dtype), offsets=offsets, alive=alive)
 
 
 def _most(x: Ragged, y: Ragged) -> tuple[int, ...] | None:
@@ -99,14 +107,13 @@ def _counted(value: Any) -> Ragged:
     """Rows of which only their number is known: one sequence, without a LoD for the program."""
     rows = value.rows if isinstance(value, Ragged) else value
     count = value.count if isinstance(value, Ragged) else jnp.asarray(rows.shape[0], jnp.int32)
-    offsets = jnp.stack([jnp.zeros((), jnp.int32), count])
-    return Ragged(rows, (offsets,), (rows.shape[0],), None, padded=True, bare=True)
+    return some_rows(rows, count, None)
 
 
 def _as_rows(a: Any) -> Ragged:
     if isinstance(a, Ragged):
         return a
-    return Ragged(a, (_type((2,), np.int32),), (a.shape[0],), None, bare=True)
+    return Ragged(a, (_type((2,), np.int32),), (a.shape[0],), None, bare=True, each=ROWS)
 
 
 def _levels_alike(x: Ragged, y: Ragged) -> bool:

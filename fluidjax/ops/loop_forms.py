@@ -15,7 +15,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from .control_interface import Env
-from .forms import Each, joined, key_of, same, types_of, widened
+from .forms import Each, each_under, joined, key_of, same, types_of, widened
 from .ragged import Ragged
 from .tensor_array import Stacked, entry_type, in_form
 
@@ -79,7 +79,9 @@ def _entry(value: Any) -> Any:
 
 
 def _keyed(form: Any, key: Hashable) -> Any:
-    return replace(form, key=key) if isinstance(form, Ragged) else form
+    if not isinstance(form, Ragged):
+        return form
+    return replace(form, key=key, each=form.each if form.alive is None else each_under(key))
 
 
 def _joined(value: Any, like: Any) -> Any | None:

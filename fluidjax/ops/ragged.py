@@ -19,11 +19,13 @@ import numpy as np
 
 from ..errors import EnforceNotMet, MixesRows
 
+ROWS = "rows"
+
 
 @partial(
     jax.tree_util.register_dataclass,
-    data_fields=("rows", "offsets"),
-    meta_fields=("longest", "key", "padded", "bare", "most"),
+    data_fields=("rows", "offsets", "alive"),
+    meta_fields=("longest", "key", "padded", "bare", "most", "each"),
 )
 @dataclass(frozen=True)
 class Ragged:
@@ -34,7 +36,9 @@ class Ragged:
     sequence is longer than. key: whatever is equal for two values with equal offsets, and only for them. padded: capacity
     and longest may be more than there is. bare: the program takes this for a plain array; only its padding is known. most: for
     each level a number that no sequence has more rows than, where that is less than `longest` tells. Of padded values a level
-    below the first may end with empty sequences that are none: the level above says how many there are.
+    below the first may end with empty sequences that are none: the level above says how many there are. alive: how many of the
+    first level are true, where it ends so too. each: the key of values that have a row for each sequence then; ROWS: this is
+    such a value itself, or another array of which only so many rows are true.
     """
 
     rows: Any
@@ -44,6 +48,8 @@ class Ragged:
     padded: bool = False
     bare: bool = False
     most: tuple[int, ...] | None = None
+    each: Hashable = None
+    alive: Any = None
 
     @property
     def capacity(self) -> int:
@@ -71,7 +77,8 @@ class Ragged:
     @property
     def form(self) -> tuple[Any, ...]:
         """All that a compiled step is particular to."""
-        return self.rows.shape, tuple(level.shape[0] for level in self.offsets), self.longest, self.key, self.padded, self.most
+        sizes = tuple(level.shape[0] for level in self.offsets)
+        return self.rows.shape, sizes, self.longest, self.key, self.padded, self.most, self.each, self.alive is None
 
     def rows_in(self, level: int) -> int:
         """How many rows a sequence of a level has at most."""
@@ -88,6 +95,17 @@ class Ragged:
     def with_rows(self, rows: Any, bare: bool | None = None) -> Ragged:
         """Other rows of the same sequences."""
         return replace(self, rows=rows, bare=self.bare if bare is None else bare)
+
+
+def some_rows(rows: Any, count: Any, key: Hashable) -> Ragged:
+    """A plain array of which the first `count` rows are true."""
+    offsets = jnp.stack([jnp.zeros((), jnp.int32), jnp.asarray(count).astype(jnp.int32)])
+    return Ragged(rows, (offsets,), (rows.shape[0],), key, padded=True, bare=True, each=ROWS)
+
+
+def by_sequence(x: Ragged, rows: Any) -> Any:
+    """A row for each sequence of x (one level): a plain array, or one whose rows of filling sequences are padding."""
+    return rows if x.alive is None else some_rows(rows, x.alive, x.each)
 
 
 def segments(offsets: Any, count: int) -> Any:

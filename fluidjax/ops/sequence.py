@@ -32,7 +32,7 @@ def _pooled_level(levels: Mapping[str, int], attrs: Attrs) -> dict[str, int]:
 
 @op(
     outs="Out MaxIndex~", grad="X MaxIndex", when={"MaxIndex": "pooltype=MAX"}, infer=_pool_specs,
-    rows=knows_rows(_pooled_level),
+    rows=knows_rows(_pooled_level, each="Out MaxIndex"),
 )
 def sequence_pool(X: Ragged, *, is_test: bool = False, pad_value: float = 0.0, pooltype: str = "AVERAGE"):
     """Out[n] = the sum, average, sum / sqrt(length), max, last or first of the rows of sequence n; pad_value if it is empty.
@@ -51,7 +51,7 @@ def _above(x: Ragged, out: Any) -> Any:
     """A value for each sequence: ragged itself where there is a level above."""
     if len(x.offsets) == 1:
         return out
-    return Ragged(out, x.offsets[:-1], x.longest[:-1], ("above", x.key), x.padded)
+    return Ragged(out, x.offsets[:-1], x.longest[:-1], ("above", x.key), x.padded, each=x.each, alive=x.alive)
 
 
 def _pooled(x: Ragged, kind: str) -> tuple[Any, Any]:
@@ -94,7 +94,7 @@ def _same_spec(X: Spec, **_: Any) -> Spec:
     return X
 
 
-@op(outs="Out", grad="X Out", infer=_same_spec, rows=knows_rows(Out="X"), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="X Out", infer=_same_spec, rows=knows_rows(Out="X", each=""), channels=CHANNELS_FIRST)
 def sequence_softmax(X: Ragged, *, use_cudnn: bool = False, data_format: str = "AnyLayout"):
     """Out = exp(X) / sum of exp(X) over the sequence. X [rows] or [rows, 1], one LoD level."""
     x = sequences_of("sequence_softmax", "X", X)
@@ -110,7 +110,7 @@ def sequence_softmax(X: Ragged, *, use_cudnn: bool = False, data_format: str = "
     return x.with_rows(copied(x.with_rows(exps / total[sequence])))
 
 
-@op(outs="Y", infer=_same_spec, rows=knows_rows(Y="X"))
+@op(outs="Y", infer=_same_spec, rows=knows_rows(Y="X", each=""))
 def sequence_reverse(X: Ragged):
     """Y = X with the rows of each sequence in reverse order. One LoD level."""
     x = sequences_of("sequence_reverse", "X", X, 1)
@@ -131,7 +131,7 @@ def _expanded_level(levels: Mapping[str, int], attrs: Attrs) -> dict[str, int]:
     return {"Out": levels["X"]}
 
 
-@op(outs="Out", grad="X Y", nograd="Y", infer=_expand_spec, rows=knows_rows(_expanded_level))
+@op(outs="Out", grad="X Y", nograd="Y", infer=_expand_spec, rows=knows_rows(_expanded_level, each="X"))
 def sequence_expand(X: Array | Ragged, Y: Ragged, *, ref_level: int = -1):
     """Out = row n of X, or sequence n where X has a LoD level, as often as sequence n of level ref_level of Y is long.
 
@@ -149,7 +149,7 @@ def sequence_expand(X: Array | Ragged, Y: Ragged, *, ref_level: int = -1):
     rows = _repeated("sequence_expand", X, offsets, count, y.padded and level > 0)
     if last:
         return y.with_rows(rows, bare=True)
-    return Ragged(rows, (offsets,), (y.longest[level],), ("level", level, y.key), y.padded, bare=True)
+    return Ragged(rows, (offsets,), (y.longest[level],), ("level", level, y.key), y.padded, bare=True, each=y.each, alive=y.alive)
 
 
 def _repeated_sequences(x: Ragged, times: Any, count: int, most: int, unsure: bool) -> Ragged:
@@ -188,7 +188,7 @@ def _repeated(op_type: str, X: Any, offsets: Any, count: int, room: bool = False
     return jnp.take(x, jnp.minimum(segments(offsets, count), min(n, x.shape[0]) - 1), axis=0)
 
 
-@op(outs="Out", grad="X Y", nograd="Y", infer=_expand_spec, rows=knows_rows(Out="Y"))
+@op(outs="Out", grad="X Y", nograd="Y", infer=_expand_spec, rows=knows_rows(Out="Y", each="X"))
 def sequence_expand_as(X: Array | Ragged, Y: Ragged):
     """Out = row n of X, as often as sequence n of Y is long, with Y's LoD. X [N, ...]; Y has one LoD level."""
     y = sequences_of("sequence_expand_as", "Y", Y, 1)
@@ -225,7 +225,7 @@ def _pad_specs(X: Spec, PadValue: Spec, *, padded_length: int) -> tuple[Spec, Sp
     return Spec((-1, padded_length if padded_length > 0 else -1, *X.shape[1:]), X.dtype), Spec((-1,), "int64")
 
 
-@op(outs="Out Length", infer=_pad_specs, rows=knows_rows())
+@op(outs="Out Length", infer=_pad_specs, rows=knows_rows(each="Out Length"))
 def sequence_pad(X: Ragged, PadValue: Array, *, padded_length: int = -1):
     """Out[n, t] = row t of sequence n, PadValue behind its end; Length = the lengths. Out [N, padded_length, ...].
 
@@ -264,7 +264,7 @@ def _reset_level(levels: Mapping[str, int], attrs: Attrs) -> dict[str, int]:
     return {"Out": levels["X"] + 1 if attrs["append"] else levels.get("Y", 0) or 1}
 
 
-@op(outs="Out", infer=_reset_spec, rows=knows_rows(_reset_level), sizes=sizes_from("Y"))
+@op(outs="Out", infer=_reset_spec, rows=knows_rows(_reset_level, each=""), sizes=sizes_from("Y"))
 def lod_reset(X: Array | Ragged, Y: Array | Ragged | None, *, target_lod: Ints = (), append: bool = False):
     """Out = X with other offsets: Y's LoD, or the offsets that Y holds, or target_lod; with append as a level below X's own.
 

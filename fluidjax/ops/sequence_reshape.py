@@ -55,7 +55,7 @@ def _enumerate_spec(X: Spec, *, win_size: int, **_: Any) -> Spec:
     return Spec((X.shape[0], win_size), X.dtype)
 
 
-@op(outs="Out", infer=_enumerate_spec, rows=knows_rows(Out="X"))
+@op(outs="Out", infer=_enumerate_spec, rows=knows_rows(Out="X", each=""))
 def sequence_enumerate(X: Ragged, *, win_size: int, pad_value: int = 0):
     """Out[t, j] = X[t + j] as far as the sequence goes, then pad_value; j < win_size. X integers [rows, 1], one LoD level."""
     x = sequences_of("sequence_enumerate", "X", X, 1)

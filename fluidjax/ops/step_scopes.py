@@ -7,7 +7,7 @@ some gradient block reads (one run of the block), or :class:`Scopes`, in which t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,7 +18,7 @@ import numpy as np
 
 from ..errors import NotOneStep
 from ..ir import walk
-from ..ir.desc import EMPTY
+from ..ir.desc import EMPTY, OpDesc
 from .control_interface import Call, Env
 from .definition import GRAD
 from .forms import form_of
@@ -76,6 +76,28 @@ NO_SCOPES = Scopes([], [], None, {}, jax.tree.structure({}), (), 0)
 def scopes_of(form: Form, each: Any, ran: Any, before: Mapping[str, Any], count: int) -> Scopes:
     """What :class:`Scopes` says."""
     return Scopes(each, [v for _, v in form.known], ran, before, form.tree, tuple(at for at, _ in form.known), count)
+
+
+def version(call: Call, name: str) -> tuple[int, str, int]:
+    """A name's value as this op sees it: two equal ones are one value, in one run of the block.
+
+    A gradient block sees what its forward block left.
+    """
+    blocks = call.desc.blocks
+    for idx, block in enumerate(blocks):
+        at = next((i for i, op in enumerate(block.ops) if op.uid == call.op.uid), None)
+        if at is None:
+            continue
+        written = _writes(call, block.ops[:at], name)
+        if block.forward >= 0 and not written:
+            return block.forward, name, _writes(call, blocks[block.forward].ops, name)
+        return idx, name, written
+    return -1, name, call.op.uid
+
+
+def _writes(call: Call, ops: Iterable[OpDesc], name: str) -> int:
+    """How many of these ops write a name."""
+    return sum(name in walk.writes_with_subblocks(call.desc, op) for op in ops)
 
 
 def left_by(call: Call, idx: int, inner: Mapping[str, Any]) -> Env:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import jax
@@ -21,7 +21,7 @@ import numpy as np
 
 from ..errors import EnforceNotMet, NotOneStep
 from .forms import Each, form_of, joined, key_of, same, types_of, widened
-from .ragged import Ragged
+from .ragged import Ragged, like, rows_of
 
 KIND = "LOD_TENSOR_ARRAY"
 
@@ -69,11 +69,24 @@ def is_array(value: Any) -> bool:
     return isinstance(value, Listed | Stacked)
 
 
+def as_gradient(value: Any) -> Any:
+    """A gradient as the gradient of an array has it: rows alone, unless they are sequences."""
+    return value.rows if isinstance(value, Ragged) and value.bare else value
+
+
+def plus(a: Any, b: Any) -> Any:
+    """The sum of two entries; where they have sequences, those of the first."""
+    if isinstance(a, Ragged) or isinstance(b, Ragged):
+        return like(a, rows_of(a) + rows_of(b))
+    return jax.tree.map(jnp.add, a, b)
+
+
 def empty_like(array: TensorArray) -> TensorArray:
-    """An array in which nothing was written, of the same entries."""
+    """A gradient in which nothing was written, of the same entries."""
     if isinstance(array, Listed):
         return Listed((None,) * array.length, array.capacity)
-    return Stacked(jax.tree.map(jnp.zeros_like, array.rows), jnp.zeros(array.capacity, bool))
+    entries = as_gradient(array.rows)
+    return Stacked(like(entries, jax.tree.map(jnp.zeros_like, rows_of(entries))), jnp.zeros(array.capacity, bool))
 
 
 def entry(array: TensorArray, index: Any, mark: Mark = None) -> Any:
@@ -89,9 +102,18 @@ def entry(array: TensorArray, index: Any, mark: Mark = None) -> Any:
     if isinstance(index, int) and (index >= array.capacity or (isinstance(array.written, np.ndarray) and not array.written[index])):
         return None
     found = jax.tree.map(lambda r: jax.lax.dynamic_index_in_dim(r, index, keepdims=False), array.rows)
-    if isinstance(found, Ragged) and isinstance(found.key, Each):
-        return replace(found, key=("entry", found.key.key, _number(index, mark)))
-    return found
+    return numbered(found, lambda: _number(index, mark)) if isinstance(found, Ragged) else found
+
+
+def numbered(found: Ragged, number: Callable[[], Hashable]) -> Ragged:
+    """An entry with keys of its own in place of those of all entries. number: what stands for its number."""
+    keys = {n: entry_key(k, number()) for n, k in (("key", found.key), ("each", found.each)) if isinstance(k, Each)}
+    return replace(found, **keys) if keys else found
+
+
+def entry_key(key: Each, number: Hashable) -> Hashable:
+    """The key of the entry of that number."""
+    return "entry", key.key, number
 
 
 def _number(index: Any, mark: Mark) -> Hashable:
@@ -212,9 +234,9 @@ def added(arrays: list[TensorArray]) -> TensorArray:
     if all(isinstance(a, Listed) for a in arrays):
         return _added_lists([a for a in arrays if isinstance(a, Listed)])
     capacity = max(a.capacity if isinstance(a, Stacked) else a.length for a in arrays)
-    like = next(jax.tree.map(lambda r: r[0], a.rows) for a in arrays if isinstance(a, Stacked))
-    wide = [stacked(a, capacity, like) for a in arrays]
-    rows = jax.tree.map(lambda *v: sum(v[1:], v[0]), *[a.rows for a in wide])
+    one = next(jax.tree.map(lambda r: r[0], a.rows) for a in arrays if isinstance(a, Stacked))
+    wide = [stacked(a, capacity, one) for a in arrays]
+    rows = reduce(plus, [a.rows for a in wide])
     written = wide[0].written
     for a in wide[1:]:
         written = written | a.written
@@ -225,5 +247,5 @@ def _added_lists(arrays: list[Listed]) -> Listed:
     items: list[Any] = []
     for i in range(max(a.length for a in arrays)):
         there = [a.items[i] for a in arrays if i < a.length and a.items[i] is not None]
-        items.append(jax.tree.map(lambda *v: sum(v[1:], v[0]), *there) if there else None)
+        items.append(reduce(plus, there) if there else None)
     return Listed(tuple(items))

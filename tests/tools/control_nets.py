@@ -204,7 +204,9 @@ def initial(name, shape):
 
 
 def fed(fluid, value):
-    """a value as it is fed: an array, or a list of sequences as a LoDTensor"""
+    """a value as it is fed: an array, or a list of sequences as a LoDTensor, or rows with lengths by levels"""
+    if isinstance(value, dict):
+        return fluid.create_lod_tensor(value["rows"], value["lengths"], fluid.CPUPlace())
     if not isinstance(value, list):
         return value
     return fluid.create_lod_tensor(np.concatenate(value), [[len(v) for v in value]], fluid.CPUPlace())

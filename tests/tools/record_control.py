@@ -1,8 +1,8 @@
 """Record what the real Paddle 1.8.5 makes of networks with control flow: programs, losses, gradients, three steps of SGD.
 
-    python3.8 tests/tools/record_control.py
+    python3.8 tests/tools/record_control.py [control | rank]
 
-Writes tests/data/control_1.8.5.json.gz: for each net of control_nets.py the forward program, that of minimize, and for each
+Writes tests/data/control_1.8.5.json.gz: for each net of control_nets.py (or rank_nets.py) the forward program, that of minimize, and for each
 of its feeds, one step after another, the loss, the gradients and the parameters after the step. A net that 1.8.5 cannot
 build or run has the text of what it raised instead.
 """
@@ -19,12 +19,13 @@ import numpy as np  # noqa: E402
 import paddle.fluid as fluid  # noqa: E402
 
 import control_nets  # noqa: E402
+import rank_nets  # noqa: E402
 from record_golden import dump_program, without_all_vars  # noqa: E402
 
-TARGET = os.path.join(HERE, "..", "data", "control_1.8.5.json.gz")
+FROM = {"control": control_nets, "rank": rank_nets}
 
 
-def run(net, found):
+def run(nets, net, found):
     fluid.framework._name_scope = fluid.framework.NameScope()
     main, startup = fluid.Program(), fluid.Program()
     with fluid.unique_name.guard(), fluid.program_guard(main, startup), fluid.scope_guard(fluid.Scope()):
@@ -37,7 +38,7 @@ def run(net, found):
         exe.run(startup)
         for p, _ in pairs:
             fluid.global_scope().find_var(p.name).get_tensor().set(control_nets.initial(p.name, p.shape), fluid.CPUPlace())
-        for feed in control_nets.FEEDS[net.__name__]:
+        for feed in nets.FEEDS[net.__name__]:
             given = {k: control_nets.fed(fluid, v) for k, v in feed.items()}
             values = exe.run(main, feed=given, fetch_list=[loss] + [g for _, g in pairs])
             after = {p.name: np.array(fluid.global_scope().find_var(p.name).get_tensor()).tolist() for p, _ in pairs}
@@ -45,19 +46,19 @@ def run(net, found):
                                    "grads": {p.name: v.tolist() for (p, _), v in zip(pairs, values[1:])}})
 
 
-def main():
-    records = {}
-    for net in control_nets.NETS:
+def main(name="control"):
+    records, nets = {}, FROM[name]
+    for net in nets.NETS:
         found = {"steps": []}
         try:
-            run(net, found)
+            run(nets, net, found)
         except Exception as e:
             found["raised"] = "%s: %s" % (type(e).__name__, str(e)[-400:])
         records[net.__name__] = found
         print("%-24s %d steps %s" % (net.__name__, len(found["steps"]), found.get("raised", "")[:300]), flush=True)
-    with open(TARGET, "wb") as f, gzip.GzipFile("", "wb", 9, f, mtime=0) as z:
+    with open(os.path.join(HERE, "..", "data", name + "_1.8.5.json.gz"), "wb") as f, gzip.GzipFile("", "wb", 9, f, mtime=0) as z:
         z.write(json.dumps(records, sort_keys=True, separators=(",", ":")).encode())
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

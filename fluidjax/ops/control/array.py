@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Hashable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...errors import EnforceNotMet
-from ...ir import walk
 from ...ir.desc import EMPTY, FrozenMap
 from ..checking import VALUE
 from ..concrete import known
@@ -20,13 +19,14 @@ from ..control_interface import Call, ControlOp
 from ..definition import GRAD, GradDef
 from ..infer import Spec
 from ..loop_course import unknown_entry
+from ..ragged import Ragged, like, rows_of
 from ..registry import Attr, Reuse, control_op, grad_reuses
-from ..step_scopes import no_gradient
-from ..tensor_array import Listed, TensorArray, entry, is_array, is_written, put, unstacked
+from ..step_scopes import no_gradient, version
+from ..tensor_array import Listed, Stacked, TensorArray, as_gradient, entry, is_array, is_written, plus, put, unstacked
 from ..traits import Runs
 
 
-def _index(call: Call) -> Any:
+def index_of(call: Call) -> Any:
     """The position: an int where it is known while tracing, else a scalar."""
     (name,) = call.op.input("I")
     value = call.exact(name, call.read(name))
@@ -43,14 +43,9 @@ def _index(call: Call) -> Any:
     return index
 
 
-def _mark(call: Call) -> Hashable:
-    """Stands for the number of the entry: the variable, and how often the op's own block has written it before the op."""
-    (name,) = call.op.input("I")
-    for idx, block in enumerate(call.desc.blocks):
-        before = list(itertools.takewhile(lambda op: op is not call.op, block.ops))
-        if len(before) < len(block.ops):
-            return idx, name, sum(name in walk.writes_with_subblocks(call.desc, op) for op in before)
-    return None
+def mark(call: Call) -> Hashable:
+    """Stands for the number of the entry."""
+    return version(call, call.op.input("I")[0])
 
 
 def _array(call: Call, name: str) -> TensorArray:
@@ -64,24 +59,28 @@ def _array(call: Call, name: str) -> TensorArray:
 def write(call: Call) -> None:
     """Out[I] = X; where Out is a gradient, X is added to it."""
     (x,), (out,) = call.op.input("X"), call.op.output("Out")
-    array, index = _array(call, out), _index(call)
+    array, index = _array(call, out), index_of(call)
     if GRAD in x and x not in call.env:
         return
     value = call.read(x)
-    if GRAD in out and (isinstance(index, int) or not isinstance(array, Listed)):
-        old = entry(array, index, partial(_mark, call))
-        value = value if old is None else jax.tree.map(jnp.add, old, value)
-    call.env[out] = put(array, index, value, partial(_mark, call))
+    if GRAD in out:
+        value = as_gradient(value)
+        old = entry(array, index) if isinstance(index, int) or not isinstance(array, Listed) else None
+        value = value if old is None else plus(old, value)
+        if isinstance(value, Ragged) and isinstance(array, Stacked) and isinstance(array.rows, Ragged):
+            value = replace(value, key=array.rows.key, each=array.rows.each)
+    call.env[out] = put(array, index, value, partial(mark, call))
 
 
 def read(call: Call) -> None:
     """Out = X[I]; of a gradient (X_W is given) what is there, or zeros as X_W, and nothing is left there."""
     op = call.op
-    (x,), (out,), like = op.input("X"), op.output("Out"), op.input("X_W")
-    array, index = _array(call, x), _index(call)
-    found = None if isinstance(array, Listed) and not any(v is not None for v in array.items) else entry(array, index, partial(_mark, call))
-    if like:
-        call.env[out] = no_gradient(call.read(like[0])) if found is None else found
+    (x,), (out,), shape = op.input("X"), op.output("Out"), op.input("X_W")
+    array, index = _array(call, x), index_of(call)
+    found = None if isinstance(array, Listed) and not any(v is not None for v in array.items) else entry(array, index, partial(mark, call))
+    if shape:
+        value = call.read(shape[0])
+        call.env[out] = no_gradient(value) if found is None else like(value, rows_of(found))
         if found is not None:
             call.env[x] = put(array, index, None)
         return

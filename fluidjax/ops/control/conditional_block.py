@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import jax.numpy as jnp
+
 from ...errors import EnforceNotMet
 from ...ir import walk
 from ...ir.desc import EMPTY, BlockRef, OpDesc, ProgramDesc
@@ -12,6 +14,7 @@ from ..checking import WORD
 from ..concrete import known
 from ..control_interface import Call, ControlOp, Env, decided_by
 from ..definition import GradNames, GradOp
+from ..ragged import ROWS, Ragged
 from ..registry import GRAD, Attr, control_op
 from ..step_scopes import Form, bind_gradients, either, left_by, made_by, no_gradient, used_up
 from ..traits import Runs
@@ -33,7 +36,7 @@ def run(call: Call) -> None:
         inner = dict(call.env)
         call.run_block(idx, inner)
         found = {n: inner[n] for n in (*names, WORD) if n in inner}
-        found.update(flags(open_, inner))
+        found.update(flags([n for n in open_ if not _may_be_empty(inner.get(n))], inner))
         for scope in call.op.output("Scope"):
             forms[scope], found[scope] = Form.of(left_by(call, idx, inner))
         return found
@@ -41,6 +44,11 @@ def run(call: Call) -> None:
     call.env.update(marked(call.env, either(call, _holds(call), taken, old)))
     for scope, form in forms.items():
         call.env[scope] = form.joined(call.env[scope])
+
+
+def _may_be_empty(value: Any) -> bool:
+    """Whether a value says itself how many rows it has, so that one of which nothing is made has none."""
+    return isinstance(value, Ragged) and (value.each == ROWS or value.alive is not None)
 
 
 def run_gradient(call: Call) -> None:
@@ -78,7 +86,7 @@ def _holds(call: Call) -> Any:
     """The condition, a bool where it is known while tracing. Raises EnforceNotMet for what is no boolean of one element."""
     op = call.op
     if not op.attrs.get("is_scalar_condition", False):
-        return all(call.exact(n, call.read(n)).size for n in op.input("Input"))
+        return _all_have_elements(call)
     (name,) = op.input("Cond")
     value = call.exact(name, call.read(name))
     if value.dtype != bool or value.size != 1:
@@ -88,6 +96,15 @@ def _holds(call: Call) -> Any:
         )
     found = known(value)
     return value.reshape(()) if found is None else bool(found.reshape(()))
+
+
+def _all_have_elements(call: Call) -> Any:
+    """Whether all inputs that are tensors have elements; only when the step runs where the number of rows is data."""
+    values = [v for n in call.op.input("Input") if isinstance(v := call.read(n), Ragged) or hasattr(v, "size")]
+    if not all(v.rows.size if isinstance(v, Ragged) else v.size for v in values):
+        return False
+    unsure = [v.count > 0 for v in values if isinstance(v, Ragged) and v.padded]
+    return jnp.stack(unsure).all() if unsure else True
 
 
 def carried(desc: ProgramDesc, op: OpDesc) -> Iterable[str]:

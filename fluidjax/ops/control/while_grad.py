@@ -7,6 +7,7 @@ that every iteration writes anew belongs to the last one alone.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -15,10 +16,11 @@ import jax.numpy as jnp
 from ...ir.desc import EMPTY
 from ..control_interface import Call, ControlOp, Env
 from ..host_loop import HostScopes, drive_back
+from ..ragged import Ragged, like, rows_of
 from ..registry import GRAD, Attr, control_op
 from ..selected import SelectedRows
 from ..step_scopes import Scopes, made_by, no_gradient, used_up, zeros
-from ..tensor_array import Listed, empty_like, is_array, stacked
+from ..tensor_array import Listed, as_gradient, empty_like, is_array, stacked
 from ..traits import Runs
 
 
@@ -58,7 +60,10 @@ class Backwards:
         if isinstance(value, Listed):
             value = stacked(value, value.length)
         empty = empty_like(value)
-        return empty if found is None else stacked(found, value.capacity, like=jax.tree.map(lambda r: r[0], value.rows))
+        if found is None:
+            return empty
+        found = stacked(found, value.capacity, like=jax.tree.map(lambda r: r[0], empty.rows))
+        return replace(found, rows=as_gradient(found.rows))
 
     def once(self, handed: Env, left: Any, k: Any) -> tuple[Env, Env]:
         """One iteration: the gradients that it hands on, and its parts of those that are added up."""
@@ -72,8 +77,7 @@ class Backwards:
             flows = name.removesuffix(GRAD) in self.wanted and name in self.made
             if not (flows or is_array(handed[name])):  # the iterations before have no part in what this one wrote anew
                 after[name] = used_up(self.call, self.idx, inner, name.removesuffix(GRAD))
-        after = {n: jax.tree.map(lambda a, b: jnp.asarray(b, a.dtype).reshape(a.shape), handed[n], v) for n, v in after.items()}
-        return after, {n: inner[n] for n in self.summed if n in inner}
+        return {n: _alike(handed[n], v) for n, v in after.items()}, {n: rows_of(inner[n]) for n in self.summed if n in inner}
 
     def run(self) -> None:
         env, count = self.call.env, self.scopes.count
@@ -86,7 +90,8 @@ class Backwards:
             if x + GRAD in handed:
                 env[outer] = handed[x + GRAD]
             else:
-                env[outer] = parts[x + GRAD] if x + GRAD in parts else no_gradient(self.call.read(x))
+                value = self.call.read(x)
+                env[outer] = like(value, parts[x + GRAD]) if x + GRAD in parts else no_gradient(value)
         env.update({outer: handed[n] for n, outer in self.given.items() if n in handed and n.removesuffix(GRAD) not in self.wanted})
         env.update(self.scopes.before)  # the gradient of `increment` takes the step back
 
@@ -113,6 +118,13 @@ class Backwards:
 
         (handed, sums), rows = jax.lax.scan(body, (self.handed_on, sums), (scopes.each, scopes.ran, steps), reverse=True)
         return handed, {**sums, **{n: _flat(v) for n, v in rows.items()}}
+
+
+def _alike(before: Any, after: Any) -> Any:
+    """A gradient after an iteration in the form of the one before."""
+    if isinstance(before, Ragged):
+        after = like(before, rows_of(after))
+    return jax.tree.map(lambda a, b: jnp.asarray(b, a.dtype).reshape(a.shape), before, after)
 
 
 def nothing(types: SelectedRows) -> SelectedRows:

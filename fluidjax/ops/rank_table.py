@@ -1,0 +1,242 @@
+"""Rank tables: what travels in a step in place of a LOD_RANK_TABLE, and how a loop over time takes sequences apart by one.
+
+The sequences of a LoD level stand by falling length, so those that still go on at a time t are the first of them: how many
+they are is data, and behind them the rows of a time step are padding (docs/control-flow.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import EnforceNotMet, MixesRows, UnsupportedError
+from .forms import Each
+from .ragged import ROWS, Ragged, copied, segments, some_rows
+from .tensor_array import Stacked, entry_key
+
+
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=("order", "lengths", "offsets", "alive"),
+    meta_fields=("longest", "capacity", "key", "padded", "each"),
+)
+@dataclass(frozen=True)
+class RankTable:
+    """order: [N] int32, the number of the sequence of each rank; lengths: theirs, falling. The rest is the LoD that it was
+    made of, down to the level of these sequences, as in a Ragged; capacity: entries that the last level has room for.
+    """
+
+    order: Any
+    lengths: Any
+    offsets: tuple[Any, ...]
+    longest: tuple[int, ...]
+    capacity: int
+    key: Hashable
+    padded: bool
+    each: Hashable = None
+    alive: Any = None
+
+    @property
+    def level(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def sequences(self) -> int:
+        return self.order.shape[0]
+
+    @property
+    def active(self) -> Each:
+        """The key of entries of which entry t has a row for each sequence that goes on at time t."""
+        return Each(("active", self.key))
+
+    def going_on(self, step: Any) -> Any:
+        """How many sequences have a row at this time, a scalar."""
+        return jnp.sum(self.lengths > step, dtype=jnp.int32)
+
+    def ranks(self) -> Any:
+        """The rank of each sequence, [N]."""
+        return jnp.zeros_like(self.order).at[self.order].set(jnp.arange(self.sequences, dtype=jnp.int32))
+
+
+def table_of(x: Ragged, level: int) -> RankTable:
+    """The table of a LoD level. Raises EnforceNotMet where x has no such level."""
+    if not 0 <= level < len(x.offsets):
+        raise EnforceNotMet(f"op 'lod_rank_table' takes level {level} of a LoD that has {len(x.offsets)}")
+    lengths = jnp.diff(jnp.asarray(x.offsets[level]))
+    order = jnp.argsort(-lengths, stable=True).astype(jnp.int32)
+    last = level == len(x.offsets) - 1
+    capacity = x.capacity if last else x.offsets[level + 1].shape[0] - 1
+    key = x.key if last else ("levels", level + 1, x.key)
+    each = x.each if last or x.each is None else ("levels", level + 1, x.each)
+    return RankTable(order, lengths[order], x.offsets[: level + 1], x.longest[: level + 1], capacity, key, x.padded, each, x.alive)
+
+
+def _fitting(op: str, x: Any, table: RankTable) -> Ragged:
+    """x, if it has the sequences of the table, as far as can be told."""
+    if not isinstance(x, Ragged) or x.bare or len(x.offsets) <= table.level:
+        has = len(x.offsets) if isinstance(x, Ragged) and not x.bare else 0
+        raise EnforceNotMet(f"input X of op '{op}' has {has} LoD levels, but the rank table is of level {table.level}")
+    key = x.key if len(x.offsets) == table.level + 1 else ("levels", table.level + 1, x.key)
+    if key != table.key and (x.padded or table.padded):
+        raise MixesRows(f"op '{op}' takes X by a rank table of another LoD")
+    if x.offsets[table.level].shape[0] - 1 != table.sequences:
+        raise EnforceNotMet(
+            f"op '{op}' takes an X with the {table.sequences} sequences of the rank table, but it has {x.offsets[table.level].shape[0] - 1}"
+        )
+    if len(x.offsets) > table.level + 2:
+        raise UnsupportedError(f"op '{op}' takes apart two levels of a LoD at most, but X has {len(x.offsets) - table.level} from there on")
+    return x
+
+
+# -- a sequence as its rows, time by time ------------------------------------------------------------------------------------
+
+
+def taken_apart(x: Any, table: RankTable, gradient: bool) -> Stacked:
+    """Entry t: row t of each sequence that has one, by rank; where a LoD level is left, sequence t of each.
+
+    gradient: padded rows are zero; else they are copies of true ones.
+    """
+    x = _fitting("lod_tensor_to_array", x, table)
+    steps = jnp.arange(table.longest[-1], dtype=jnp.int32)[:, None]
+    goes_on = steps < table.lengths  # [steps, N]
+    at = x.offsets[table.level][:-1][table.order] + jnp.minimum(steps, jnp.maximum(table.lengths - 1, 0))
+    counts = jnp.sum(goes_on, 1, dtype=jnp.int32)
+    entries = _rows_at(x, at, goes_on, counts, gradient) if len(x.offsets) == table.level + 1 else _parts_at(x, at, goes_on, counts, gradient)
+    if isinstance(entries, Ragged):
+        entries = replace(entries, **_keys(x, table, entries.bare))
+    written = counts > 0 if table.padded else np.ones(table.longest[-1], bool)
+    return Stacked(entries, written)
+
+
+def _keys(x: Ragged, table: RankTable, bare: bool) -> dict[str, Hashable]:
+    return {"key": table.active, "each": ROWS} if bare else {"key": Each(("parts", x.key, table.key)), "each": table.active}
+
+
+def _rows_at(x: Ragged, at: Any, goes_on: Any, counts: Any, gradient: bool) -> Any:
+    rows = jnp.take(x.rows, at, axis=0, mode="clip") if x.capacity else jnp.zeros((*at.shape, *x.rows.shape[1:]), x.dtype)
+    if gradient:
+        return jnp.where(goes_on.reshape(*at.shape, *(1,) * (rows.ndim - 2)), rows, np.zeros((), x.dtype))
+    return jax.vmap(lambda r, n: some_rows(r, n, ROWS))(rows, counts)
+
+
+def _parts_at(x: Ragged, at: Any, goes_on: Any, counts: Any, gradient: bool) -> Ragged:
+    """The sequences `at` of the level below."""
+    below, count = x.offsets[-1], at.shape[1]
+    room = min(x.capacity, count * x.longest[-1])
+    begin = below[jnp.minimum(at, below.shape[0] - 2)]
+    lengths = jnp.where(goes_on, below[jnp.minimum(at, below.shape[0] - 2) + 1] - begin, 0)
+    offsets = jnp.concatenate([jnp.zeros((at.shape[0], 1), jnp.int32), jnp.cumsum(lengths, 1, dtype=jnp.int32)], 1)
+    row = jnp.arange(room, dtype=jnp.int32)
+
+    def entry(begin: Any, offsets: Any) -> Any:
+        inside = jnp.minimum(row, jnp.maximum(offsets[-1] - 1, 0))  # behind the true rows the last of them
+        sequence = jnp.minimum(jnp.searchsorted(offsets[1:], inside, side="right", method="scan_unrolled"), count - 1)
+        rows = jnp.take(x.rows, begin[sequence] + inside - offsets[sequence], axis=0, mode="clip")
+        return jnp.where((row < offsets[-1]).reshape(-1, *(1,) * (rows.ndim - 1)), rows, 0).astype(x.dtype) if gradient else rows
+
+    return Ragged(jax.vmap(entry)(begin, offsets), (offsets,), x.longest[-1:], ROWS, padded=True, each=ROWS, alive=counts)
+
+
+def put_together(array: Stacked, table: RankTable, gradient: bool, made: Hashable) -> Ragged:
+    """The inverse: rows of the sequences that the table was made of. made: a key for offsets that nobody else has."""
+    entries = array.rows
+    number = jnp.arange(table.capacity, dtype=jnp.int32)
+    offsets, count = table.offsets[-1], table.sequences
+    sequence = jnp.minimum(segments(offsets, table.capacity), max(count - 1, 0))
+    step = jnp.clip(number - offsets[sequence], 0, array.capacity - 1)
+    rank = table.ranks()[sequence]
+    whole = partial(Ragged, alive=table.alive, each=table.each)
+    if isinstance(entries, Ragged) and not entries.bare:
+        return whole(*_joined(entries, table, step, rank), ("made", made), True)
+    rows = entries.rows if isinstance(entries, Ragged) else entries
+    found = whole(rows[step, rank], table.offsets, table.longest, table.key, table.padded)
+    if gradient:
+        kept = found.kept().reshape(-1, *(1,) * (found.rows.ndim - 1))
+        return found.with_rows(jnp.where(kept, found.rows, np.zeros((), found.dtype)))
+    return found.with_rows(copied(found))
+
+
+def _joined(entries: Ragged, table: RankTable, step: Any, rank: Any) -> tuple[Any, tuple[Any, ...], tuple[int, ...]]:
+    """Rows, offsets and longest sequences of entries that are sequences themselves."""
+    (below,) = entries.offsets  # [steps, N + 1]
+    kept = jnp.arange(table.capacity, dtype=jnp.int32) < table.offsets[-1][-1]
+    begin = below[step, rank]
+    lengths = jnp.where(kept, below[step, rank + 1] - begin, 0)
+    offsets = jnp.concatenate([jnp.zeros((1,), jnp.int32), jnp.cumsum(lengths, dtype=jnp.int32)])
+    room = min(entries.rows.shape[0] * entries.rows.shape[1], table.capacity * entries.longest[-1])
+    inside = jnp.minimum(jnp.arange(room, dtype=jnp.int32), jnp.maximum(offsets[-1] - 1, 0))
+    part = jnp.minimum(jnp.searchsorted(offsets[1:], inside, side="right", method="scan_unrolled"), table.capacity - 1)
+    rows = entries.rows[step[part], jnp.clip(begin[part] + inside - offsets[part], 0, entries.rows.shape[1] - 1)]
+    return rows, (*table.offsets, offsets), (*table.longest, entries.longest[-1])
+
+
+# -- the order of ranks ------------------------------------------------------------------------------------------------------
+
+
+def shrunk(x: Any, table: RankTable, step: Any, token: Hashable) -> Ragged:
+    """The rows, or the sequences, of x (by rank) that go on at this time; what stands behind them is like the first."""
+    count, key = table.going_on(step), entry_key(table.active, token)
+    if isinstance(x, Ragged) and not x.bare:
+        if x.offsets[0].shape[0] - 1 != table.sequences:
+            raise _other_number("shrink_rnn_memory", x.offsets[0].shape[0] - 1, table)
+        end, offsets = count, []
+        for level in x.offsets:
+            end = level[end]
+            offsets.append(jnp.minimum(level, end))
+        cut = Ragged(x.rows, tuple(offsets), x.longest, ("shrunk", x.key, table.key, token), True, each=key, alive=count)
+        return cut.with_rows(copied(cut))
+    rows = jnp.asarray(x.rows if isinstance(x, Ragged) else x)
+    if rows.shape[0] != table.sequences:
+        raise _other_number("shrink_rnn_memory", rows.shape[0], table)
+    keeps = jnp.arange(table.sequences, dtype=jnp.int32) < count
+    return some_rows(jnp.where(keeps.reshape(-1, *(1,) * (rows.ndim - 1)), rows, rows[:1]), count, key)
+
+
+def _other_number(op: str, has: int, table: RankTable) -> Exception:
+    if table.alive is not None:
+        return MixesRows(f"op '{op}' takes an X with a row for each sequence of the rank table")
+    return EnforceNotMet(f"op '{op}' takes an X with a row for each of the {table.sequences} sequences of the rank table, but it has {has}")
+
+
+def by_rank(x: Any, table: RankTable) -> Any:
+    """The rows of x, or its sequences of the first level, in the order of ranks."""
+    if not isinstance(x, Ragged) or x.bare:
+        rows = x.rows if isinstance(x, Ragged) else jnp.asarray(x)
+        if rows.shape[0] != table.sequences or (isinstance(x, Ragged) and x.each != ROWS):
+            raise _other_number("reorder_lod_tensor_by_rank", rows.shape[0], table)
+        return x.with_rows(rows[table.order]) if isinstance(x, Ragged) else rows[table.order]
+    return _permuted(x, table.order, ("by rank", x.key, table.key))
+
+
+def by_number(x: Any, table: RankTable) -> Any:
+    """The inverse of by_rank, of a gradient: rows or sequences in their own order again."""
+    ranks = table.ranks()
+    if not isinstance(x, Ragged) or x.bare:
+        return x.with_rows(x.rows[ranks]) if isinstance(x, Ragged) else jnp.asarray(x)[ranks]
+    return _permuted(x, ranks, x.key[1] if isinstance(x.key, tuple) and x.key[:1] == ("by rank",) else ("by number", x.key, table.key))
+
+
+def _permuted(x: Ragged, order: Any, key: Hashable) -> Ragged:
+    """Sequence n of the first level is sequence order[n] of x."""
+    if x.offsets[0].shape[0] - 1 != order.shape[0]:
+        raise EnforceNotMet(
+            f"op 'reorder_lod_tensor_by_rank' takes an X with the {order.shape[0]} sequences of the rank table, but it has "
+            f"{x.offsets[0].shape[0] - 1}"
+        )
+    source, offsets = order, []
+    for level in x.offsets:
+        lengths = (level[1:] - level[:-1])[source]
+        new = jnp.concatenate([jnp.zeros((1,), jnp.int32), jnp.cumsum(lengths, dtype=jnp.int32)])
+        room = x.capacity if len(offsets) == len(x.offsets) - 1 else x.offsets[len(offsets) + 1].shape[0] - 1
+        number = jnp.arange(room, dtype=jnp.int32)
+        holder = jnp.minimum(segments(new, room), max(lengths.shape[0] - 1, 0))
+        moved = level[source][holder] + number - new[holder] if lengths.shape[0] else number
+        source = jnp.where(number < new[-1], moved, number)  # padding stays: copies are copies, and zeros are zeros
+        offsets.append(new)
+    return replace(x, rows=jnp.take(x.rows, source, axis=0, mode="clip"), offsets=tuple(offsets), key=key)
