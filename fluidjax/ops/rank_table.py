@@ -107,7 +107,8 @@ def taken_apart(x: Any, table: RankTable, gradient: bool) -> Stacked:
     goes_on = steps < table.lengths  # [steps, N]
     at = x.offsets[table.level][:-1][table.order] + jnp.minimum(steps, jnp.maximum(table.lengths - 1, 0))
     counts = jnp.sum(goes_on, 1, dtype=jnp.int32)
-    entries = _rows_at(x, at, goes_on, counts, gradient) if len(x.offsets) == table.level + 1 else _parts_at(x, at, goes_on, counts, gradient)
+    take = _rows_at if len(x.offsets) == table.level + 1 else _parts_at
+    entries = take(x, at, goes_on, counts, gradient)
     if isinstance(entries, Ragged):
         entries = replace(entries, **_keys(x, table, entries.bare))
     written = counts > 0 if table.padded else np.ones(table.longest[-1], bool)

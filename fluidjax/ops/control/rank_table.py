@@ -103,9 +103,8 @@ def _refuse_other_entries(call: Call, entries: Any, table: RankTable) -> None:
 
 def shrink(call: Call) -> None:
     """Out = the first rows of X (by rank), or sequences, as many as go on at time I."""
-    op = call.op
-    index = index_of(call)
-    call.env[op.output("Out")[0]] = shrunk(call.read(op.input("X")[0]), _table(call), index, index if isinstance(index, int) else mark(call))
+    (x,), (out,), index = call.op.input("X"), call.op.output("Out"), index_of(call)
+    call.env[out] = shrunk(call.read(x), _table(call), index, index if isinstance(index, int) else mark(call))
 
 
 def unshrink(call: Call) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import replace
+from collections.abc import Callable, Hashable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -14,7 +12,7 @@ from ...errors import EnforceNotMet, MixesRows, UnsupportedError
 from ..control_interface import Call, ControlOp
 from ..definition import GRAD
 from ..infer import Spec
-from ..ragged import ROWS, Ragged, by_sequence, copied, like, rows_of, segments, some_rows
+from ..ragged import Ragged, copied, rows_of, segments, some_rows
 from ..registry import Attr, Reuse, control_op, grad_reuses
 from ..step_scopes import no_gradient, version
 from ..traits import Runs
@@ -115,7 +113,7 @@ def merge(call: Call) -> None:
             return
         raise EnforceNotMet(f"op '{op.type}' merges {op.input('InTrue')[0]!r} and {op.input('InFalse')[0]!r}, which have no value")
     if any(isinstance(v, Ragged) and not v.bare for v in given):
-        call.env[out] = _merged_sequences(call, given, sides, places)
+        call.env[out] = _merged_sequences(call, given, mask, sides, places)
         return
     rows = [_plain(call, slot, v) for slot, v in zip(("InTrue", "InFalse"), given, strict=True)]
     merged = _chosen(sides[0], [None if r is None else r[p] for r, p in zip(rows, places, strict=True)])
@@ -139,29 +137,34 @@ def _chosen(holds: Any, values: list[Any]) -> Any:
     """values[0] where a row holds, else values[1]; a missing one is zero."""
     true, false = (jnp.zeros_like(next(o for o in values if o is not None)) if v is None else v for v in values)
     if true.shape != false.shape or true.dtype != false.dtype:
-        raise EnforceNotMet(f"op 'merge_lod_tensor' merges rows of {true.dtype} {list(true.shape[1:])} and {false.dtype} {list(false.shape[1:])}")
+        kinds = " and ".join(f"{v.dtype} {list(v.shape[1:])}" for v in (true, false))
+        raise EnforceNotMet(f"op 'merge_lod_tensor' merges rows of {kinds}")
     return jnp.where(holds.reshape(-1, *(1,) * (true.ndim - 1)), true, false)
 
 
-def _merged_sequences(call: Call, given: list[Any], sides: Any, places: list[Any]) -> Ragged:
+def _merged_sequences(call: Call, given: list[Any], mask: Any, sides: Any, places: list[Any]) -> Ragged:
     there = [v for v in given if v is not None]
-    if not all(isinstance(v, Ragged) and len(v.offsets) == 1 and v.sequences == places[0].shape[0] for v in there):
+    count = places[0].shape[0]
+    if not all(isinstance(v, Ragged) and len(v.offsets) == 1 and v.sequences == count for v in there):
         raise EnforceNotMet(f"op '{call.op.type}' merges sequences of one LoD level on both sides")
-    lengths = _chosen(sides[0], [None if v is None else jnp.where(s, v.lengths[p], 0) for v, s, p in zip(given, sides, places, strict=True)])
+
+    def chosen(holds: Any, take: Callable[[Ragged, Any], Any], at: Any = slice(None)) -> Any:
+        return _chosen(holds, [None if v is None else take(v, p[at]) for v, p in zip(given, places, strict=True)])
+
+    lengths = jnp.where(sides[0] | sides[1], chosen(sides[0], lambda v, p: v.lengths[p]), 0)
     offsets = jnp.concatenate([jnp.zeros((1,), jnp.int32), jnp.cumsum(lengths, dtype=jnp.int32)])
-    source, keys = call.read(call.op.input("X")[0]), {v.key[-1] if _tuple(v.key)[0] == "part" else v for v in there}
-    one = len(keys) == 1  # both sides are parts of one value, and so is what they make
-    room = there[0].capacity if one else sum(v.capacity for v in there)
-    holder = jnp.minimum(segments(offsets, room), places[0].shape[0] - 1)
+    keys = {v.key[-1] if _tuple(v.key)[0] == "part" else v for v in there}
+    whole = len(keys) == 1  # both sides are parts of one value, and so is what they make
+    room = there[0].capacity if whole else sum(v.capacity for v in there)
+    holder = jnp.minimum(segments(offsets, room), count - 1)
     inside = jnp.arange(room, dtype=jnp.int32) - offsets[holder]
-    at = [None if v is None else jnp.take(v.rows, v.offsets[0][p][holder] + inside, axis=0, mode="clip") for v, p in zip(given, places, strict=True)]
-    rows = _chosen(sides[0][holder], at)
-    longest = (max(v.longest[0] for v in there),)
-    key: Any = next(iter(keys)) if one else ("merged", call.op.uid)
-    alive = mask.count if isinstance(mask := call.read(call.op.input("Mask")[0]), Ragged) else None
-    found = Ragged(rows, (offsets,), longest, key, True, each=getattr(mask, "key", None), alive=alive)
-    if isinstance(source, Ragged) and not source.bare and source.capacity == found.capacity and source.key == key:
-        found = replace(source, rows=rows)
+    rows = chosen(sides[0][holder], lambda v, p: jnp.take(v.rows, v.offsets[0][p] + inside, axis=0, mode="clip"), holder)
+    counted = {"each": mask.key, "alive": mask.count} if isinstance(mask, Ragged) else {}
+    key = next(iter(keys)) if whole else ("merged", call.op.uid)
+    found = Ragged(rows, (offsets,), (max(v.longest[0] for v in there),), key, True, **counted)
+    source = call.read(call.op.input("X")[0])
+    if isinstance(source, Ragged) and not source.bare and (source.capacity, source.key) == (room, key):
+        found = source.with_rows(rows)
     return found.with_rows(_behind(found, GRAD in call.op.output("Out")[0]))
 
 
