@@ -93,7 +93,11 @@ def test_three_steps_equal_paddles(name: str) -> None:
 
 def test_the_documents_example(capsys: pytest.CaptureFixture[str]) -> None:
     """w is 1.1 and x 1, so the slope of x * w^4 is 4 * 1.1^3."""
-    (code,) = examples("control-flow.md", "# Control flow")
+    code, *others = examples("control-flow.md", "# Control flow")
+    for other in others:
+        with fresh(), fluid.scope_guard(fluid.Scope()):
+            exec(other, {})
+    capsys.readouterr()
     with fresh(), fluid.scope_guard(fluid.Scope()):
         exec(code, {})
     values = [float(v) for v in capsys.readouterr().out.strip(" []\n").split()]

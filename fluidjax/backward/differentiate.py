@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from .. import unique_name
 from ..base.roles import OP_ROLE, OP_ROLE_VAR, OpRole
+from ..errors import UnsupportedError
 from ..graph.block import Block
 from ..graph.operator import Operator
 from ..graph.program import Program
@@ -27,6 +28,11 @@ from .summing import add_up
 
 _ADDED = {"sum", "fill_zeros_like", "shape", "fill_constant"}  # ops of a differentiation that are no op's gradient
 Found = dict[str, Variable]  # a variable's name -> its gradient
+
+
+def gradients_of(block: Block) -> Block | None:
+    """The gradient block of a case in which minimize or append_backward was called."""
+    return next((b for b in block.program.blocks if b.forward_block_idx == block.idx), None)
 
 
 @dataclass(frozen=True)
@@ -59,10 +65,12 @@ class Differentiation:
     gradients (`seeds`) reach, and must not overwrite the gradients of earlier calls.
     """
 
-    def __init__(self, program: Program) -> None:
-        program.update_info(grad_calls=program.info.grad_calls + 1)
+    def __init__(self, program: Program, within: bool = False) -> None:
+        """within: a case is differentiated, whose gradients have a block of their own; it does not count as a call, as in 1.8.5."""
+        self._counts = not within
+        program.update_info(grad_calls=program.info.grad_calls + self._counts)
         self.program = program
-        self.order = program.info.grad_calls
+        self.order = 1 if within else program.info.grad_calls
         self.grad_to_var: dict[str, str] = {}
         self.inside: dict[int, Inside] = {}  # gradient blocks by their numbers
 
@@ -75,9 +83,19 @@ class Differentiation:
         except BaseException:
             del program.blocks[count:]
             program.current_block_idx = current
-            program.update_info(grad_calls=program.info.grad_calls - 1)
+            program.update_info(grad_calls=program.info.grad_calls - self._counts)
             program.touch()
             raise
+
+    def gradient_block(self, current: Block) -> Block:
+        """Where the gradient ops of a call go that is made while ops go to `current`: a block of the case's own, made now."""
+        if not current.idx:
+            return current
+        if gradients_of(current) is not None:
+            raise UnsupportedError("a case is differentiated once: call minimize or append_backward in it for the sum of its losses")
+        block = self.program._create_block(current.parent_idx)
+        block.forward_block_idx = current.idx
+        return block
 
     def drafts(self, block: Block, path: Sequence[OpDesc], no_grad: set[str], seeds: Set[str] | None) -> list[Draft]:
         """The gradient ops of a path, backwards. Adds to `no_grad`, the gradients that are not wanted.

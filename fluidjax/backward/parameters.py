@@ -13,7 +13,7 @@ from ..graph.program import Program
 from ..graph.variable import Parameter, Variable
 from .differentiate import Differentiation
 from .draft import Draft, grad_name
-from .path import op_path, refuse_shared, stopped, unused
+from .path import around, op_path, refuse_shared, stopped, unused
 
 
 def append_backward(
@@ -27,7 +27,9 @@ def append_backward(
 
     loss: a variable of shape [1]. parameter_list: parameters (or names) wanted; default all trainable ones.
     no_grad_set: variables to treat as constants. callbacks: called as ``callback(block, context)`` for each gradient op.
-    Ops that hold blocks are differentiated by blocks of their own. Returns (parameter, gradient) pairs in parameter order.
+    Ops that hold blocks are differentiated by blocks of their own. Within a case (of cond, switch_case, Switch) the ops go to a
+    gradient block, which runs where the case does, after it; gradients flow through the ops of the case, or of a block around it
+    that computes the loss. Returns (parameter, gradient) pairs in parameter order.
 
     Raises FluidTypeError for arguments of the wrong type; FluidValueError if there are parameters but no gradient
     reaches any of them; UnsupportedError for checkpoints, and for an op on the path whose gradient is not there yet.
@@ -36,20 +38,30 @@ def append_backward(
     names = _parameter_names(program, parameter_list)
     op = _loss_op(loss)
     op._set_attr(OP_ROLE, int(OpRole.Forward | OpRole.Loss))
-    block = program.global_block()
-    no_grad = stopped(program, no_grad_set)
-    path = op_path(block, {loss.name}, set(), no_grad)
-    no_grad |= unused(block, path, {loss.name}, no_grad)
-    start = len(block.ops)
-    call = Differentiation(program)
+    current = program.current_block()
+    call = Differentiation(program, within=current.idx != 0)
+    seeds = None if current.idx else {grad_name(loss.name)}
+    found: list[Draft] = []
+    unwanted: set[str] = set()
+    reached: set[str] = set()
     with call.undone_on_error():
-        drafts = call.drafts(block, path, {grad_name(n) for n in no_grad}, {grad_name(loss.name)})
-    grads = call.append(block, [_loss_gradient(loss, op.desc.loc), *drafts], {})
+        block = call.gradient_block(current)
+        for forward in around(current):
+            no_grad = stopped(program, no_grad_set, forward)
+            path = op_path(forward, {loss.name}, set(), no_grad)
+            no_grad |= unused(forward, path, {loss.name}, no_grad)
+            found += call.drafts(forward, path, {grad_name(n) for n in no_grad}, seeds)
+            unwanted |= no_grad
+            reached.update(n for o in path for n in o.reads)
+    start = len(block.ops)
+    grads = call.append(block, [_loss_gradient(loss, op.desc.loc), *found], {})
+    program.current_block_idx = current.idx
     if callbacks:
         _call_back(callbacks, call, block, start + 1)
-    pairs = [(block.vars[p], grads[p]) for p in names if p in grads and grads[p].block is block]
+    params = program.global_block().vars
+    pairs = [(params[p], grads[p]) for p in names if p in grads and grads[p].block is block]
     if names and not pairs and not no_grad_set:
-        raise FluidValueError(_no_path(block, loss, names, no_grad, {n for o in path for n in o.reads}))
+        raise FluidValueError(_no_path(program.global_block(), loss, names, unwanted, reached))
     _mark_pairs(block, pairs, start)
     return pairs  # type: ignore[return-value]
 
@@ -74,8 +86,6 @@ def _checked(loss: Any, callbacks: Any, checkpoints: Any) -> Program:
         raise FluidTypeError("append_backward's callbacks are a list of functions")
     program = loss.block.program
     refuse_shared(program)
-    if program.current_block_idx != 0:
-        raise UnsupportedError("append_backward inside a control-flow block is not supported; call it outside")
     return program
 
 

@@ -14,9 +14,17 @@ from .draft import forward_name, grad_name
 from .rules import has_grad
 
 
-def stopped(program: Program, no_grad_set: Iterable[Any] | None) -> set[str]:
-    """Names that get no gradient: stop_gradient variables and the caller's."""
-    names = {v.name for v in program.global_block().vars.values() if v.stop_gradient}
+def around(block: Block) -> list[Block]:
+    """The block, and those around it, from the inside out."""
+    found = [block]
+    while (parent := found[-1].parent) is not None:
+        found.append(parent)
+    return found
+
+
+def stopped(program: Program, no_grad_set: Iterable[Any] | None, block: Block | None = None) -> set[str]:
+    """Names that get no gradient: stop_gradient variables of a block (default: the first) and the caller's."""
+    names = {v.name for v in (block or program.global_block()).vars.values() if v.stop_gradient}
     for v in no_grad_set or ():
         if not isinstance(v, Variable | str):
             raise FluidTypeError(f"no_grad_set takes variables or their names, not {type(v).__name__}")

@@ -177,11 +177,12 @@ def for_test(desc: ProgramDesc) -> ProgramDesc:
 
     As in Fluid 1.8, backward, optimize and learning-rate ops go only from a program that has a loss gradient (an op of
     role Backward|Loss, which minimize and append_backward leave); then unused variables go as well, parameters too.
-    Unlike there, a variable that only a sub-block uses stays, the block of a removed op goes, and so do ops that send what
-    backward made or receive what an update did (roles RPC and Dist of a trainer's program; a Geo-SGD trainer's has none).
+    Unlike there, a loss gradient within a block (minimize in a case) counts too, a variable that only a sub-block uses stays,
+    the block of a removed op goes, and so do ops that send what backward made or receive what an update did (roles RPC and
+    Dist of a trainer's program; a Geo-SGD trainer's has none).
     """
     result = map_ops(desc, _testing)
-    if not any(role(op) == BACKWARD | LOSS for op in desc.blocks[0].ops):
+    if not any(role(op) == BACKWARD | LOSS for block in desc.blocks for op in block.ops):
         return result
     result = keep_ops(result, lambda _, op: op.type != "send" and not role(op) & (BACKWARD | OPTIMIZE | LRSCHED | RPC | DIST))
     return drop_dead_vars(result, keep_persistable=False, keep_data=False)

@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from ..backward.differentiate import GRAD, gradients_of
 from ..base.dtypes import VarType
 from ..base.loc import located
+from ..base.roles import OP_ROLE, OpRole
 from ..errors import FluidTypeError, FluidValueError
 from ..graph.block import Block
+from ..graph.operator import Operator
 from ..graph.variable import Variable
-from ..ir.desc import EMPTY
+from ..ir.desc import EMPTY, BlockRef, FrozenMap, OpDesc, VarDesc
 from ..layer_helper import LayerHelper
 from ._build import BOOL, typed, variable
 from .compare import equal
@@ -59,7 +62,7 @@ class ConditionalBlock:
         """Append the conditional_block op: what the block reads from outside, and what it writes there."""
         reads, writes = captured(inside)
         scope = outside.create_var(type=VarType.STEP_SCOPES)
-        outside.append_op(
+        op = outside.append_op(
             type="conditional_block",
             inputs={
                 "Cond": self.inputs,
@@ -71,6 +74,27 @@ class ConditionalBlock:
             },
             attrs={"sub_block": inside, "is_scalar_condition": self.is_scalar_condition},
         )
+        self._complete_gradient(op, inside, outside)
+
+    def _complete_gradient(self, op: Operator, inside: Block, outside: Block) -> None:
+        """Append the op that runs the gradient block, if minimize or append_backward has made one within."""
+        block = gradients_of(inside)
+        if block is None:
+            return
+        reads, _ = captured(block)
+        inputs, outs = declared(reads, outside), op.desc.output("Out")
+        for name in inputs:
+            if block._find_var_recursive(name + GRAD) is None:
+                like = outside._var_recursive(name).desc
+                block.vars[name + GRAD] = Variable(block, VarDesc(name + GRAD, like.shape, like.dtype))
+        out_grads = [n + GRAD for n in outs]
+        given = {"Cond": op.desc.input("Cond"), "Input": inputs, "Out": outs, "Out" + GRAD: out_grads, "Scope": op.desc.output("Scope")}
+        attrs = {"sub_block": BlockRef(block.idx), "is_scalar_condition": self.is_scalar_condition, OP_ROLE: int(OpRole.Backward)}
+        ins = FrozenMap({slot: tuple(names) for slot, names in given.items()})
+        outs_ = FrozenMap({"Input" + GRAD: tuple(n + GRAD for n in inputs)})
+        desc = OpDesc(outside.program.next_uid(), "conditional_block_grad", ins, outs_, FrozenMap(attrs), op.desc.loc)
+        outside.ops.append(Operator(outside, desc))  # as it stands: gradients of which nobody asks are declared nowhere
+        outside.program.touch()
 
 
 class ConditionalBlockGuard:

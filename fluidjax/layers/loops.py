@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..backward.differentiate import gradients_of
 from ..base.dtypes import VarType
 from ..base.loc import located, user_line
 from ..errors import FluidTypeError, FluidValueError
@@ -105,6 +106,8 @@ class While:
         return WhileGuard(self)
 
     def _complete(self, inside: Block, outside: Block) -> None:
+        if gradients_of(inside) is not None:
+            raise FluidValueError("minimize and append_backward within a While would train nothing; call them outside, or in a case")
         reads, writes = _captured(inside, self.cond_var.name)
         if not _writes(inside, self.cond_var.name):
             warnings.warn(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from .. import unique_name
 from ..backward import append_backward
+from ..backward.differentiate import gradients_of
 from ..base.dtypes import VarType
 from ..clip import GradientClipBase, append_gradient_clip_ops, error_clip_callback
 from ..errors import FluidTypeError, FluidValueError, OneTableError
@@ -228,7 +230,7 @@ class Optimizer:
 
     def _create_optimization_pass(self, parameters_and_grads: Sequence[Pair]) -> list[Operator]:
         """Create the state and append the update ops; all ops that were appended."""
-        block = default_main_program().global_block()
+        block = default_main_program().current_block()
         start = len(block.ops)
         self._create_accumulators(block, [p for p, _ in parameters_and_grads if p.trainable])
         self._create_global_learning_rate()
@@ -276,7 +278,10 @@ class Optimizer:
         Second half of minimize. Pairs are taken in order of parameter name; those without a gradient are not updated.
         Returns the ops of the update.
         """
-        pairs: Sequence[Pair] = sorted(params_grads, key=lambda pair: pair[0].name)
+        with _in_gradient_block(default_main_program()):
+            return self._applied(sorted(params_grads, key=lambda pair: pair[0].name))
+
+    def _applied(self, pairs: Sequence[Pair]) -> list[Operator]:
         pairs, table_op = self._update_distributed_table(pairs)
         pairs = append_gradient_clip_ops(pairs) if self._grad_clip is None else self._grad_clip(pairs)
         pairs = append_regularization_ops(pairs, self.regularization)
@@ -319,7 +324,7 @@ class Optimizer:
         parameter_list: Sequence[Any] | None = None,
         no_grad_set: Iterable[Any] | None = None,
     ) -> tuple[list[Operator], list[tuple[Parameter, Variable]]]:
-        """Append everything that one training step does after the loss.
+        """Append everything that one training step does after the loss; within a case of cond or Switch, to its gradient block.
 
         loss: a Variable of shape [1]. startup_program: where state is initialised. parameter_list: Parameters or names
         to update (default: the optimizer's own list, else all trainable ones). no_grad_set: Variables or names to treat
@@ -330,6 +335,26 @@ class Optimizer:
             loss, startup_program=startup_program, parameter_list=chosen, no_grad_set=no_grad_set
         )
         return self.apply_optimize(loss, startup_program, params_grads), params_grads
+
+
+@contextlib.contextmanager
+def _in_gradient_block(program: Program) -> Iterator[None]:
+    """Within a case, ops go to its gradient block. Raises FluidValueError where there is none."""
+    current = program.current_block()
+    if not current.idx:
+        yield
+        return
+    block = gradients_of(current)
+    if block is None:
+        raise FluidValueError(
+            "the updates of a case (of cond, switch_case, Switch) stand in its gradient block, and this block has none; call minimize, "
+            "or append_backward, in it first"
+        )
+    program.current_block_idx = block.idx
+    try:
+        yield
+    finally:
+        program.current_block_idx = current.idx
 
 
 def _refuse_namesake(loss: Variable, guarded: Program) -> None:

@@ -37,8 +37,8 @@ class Prepared:
     def can_be(compiled: Compiled, scope: Scope) -> bool:
         """Whether all that a further call does is to call: it creates nothing, waits for nothing, and takes arrays alone."""
         more = compiled.creates or compiled.may_raise or compiled.eager or compiled.fixed or compiled.fed_bounds
-        more = more or compiled.objections.numbers or compiled.limited or compiled.cutting is not None
-        return not more and compiled.tiers is None and compiled.where.count == 1 and compiled.in_force(scope)
+        looks = bool(compiled.objections.numbers or compiled.limited) or compiled.cutting is not None
+        return not (more or looks) and compiled.tiers is None and compiled.where.count == 1 and compiled.in_force(scope)
 
     def remember(self, feed: Mapping[str, Any], taken: int) -> None:
         """Told of a feed with which the step was called, when the program had taken so many steps."""

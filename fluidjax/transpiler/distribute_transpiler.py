@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ..dist.inner_updates import refuse_inner_updates
 from ..dist.jobs.waiting import wait_for
 from ..dist.pserver_plan import PserverPlan
 from ..errors import FluidTypeError
@@ -91,6 +92,7 @@ class DistributeTranspiler:
         programs = Programs(
             _program(program, default_main_program(), "program"), _program(startup_program, default_startup_program(), "startup_program")
         )
+        refuse_inner_updates(programs.main.desc, "DistributeTranspiler")
         config = self.config
         geo = self._geo or bool(config.geo_sgd_mode)
         if config.mode == "nccl2" and not geo:

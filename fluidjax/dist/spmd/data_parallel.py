@@ -11,6 +11,7 @@ from ...ir.desc import FrozenMap, OpDesc, ProgramDesc
 from ...ops.build import OpBuilder
 from ...ops.statistics import fixed_statistics
 from ...passes.base import Note, Params, Pass, Rewrite, did
+from ..inner_updates import refuse_inner_updates
 from .summing import summed
 
 COEFF_NUM_DEVICE, ONE, CUSTOMIZED = "CoeffNumDevice", "One", "Customized"
@@ -35,6 +36,7 @@ class DataParallel(Pass):
     sync_batch_norm: bool = False
 
     def rewrite(self, desc: ProgramDesc, params: Params, keep: frozenset[str]) -> Rewrite:
+        refuse_inner_updates(desc, "data parallelism")
         made = OpBuilder.after(desc)
         notes: list[Note] = []
         ops: list[OpDesc] = []

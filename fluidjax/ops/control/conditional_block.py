@@ -65,6 +65,9 @@ def run_gradient(call: Call) -> None:
     anew = {name: outer for name, outer in pairs if name not in op.input("Input") and outer in call.env}
     old.update({name + GRAD: call.env[outer] for name, outer in anew.items()})
 
+    updated = _updated(call.desc, op)
+    old.update({n: call.read(n) for n in updated})
+    old.update({n: call.env[n] for n in [WORD] if n in call.env})
     made = made_by(call, idx)
     unread = {n for n in op.input("Input") if n in op.input("Out") and n + GRAD not in made and n + GRAD in old}
 
@@ -73,13 +76,20 @@ def run_gradient(call: Call) -> None:
         bind_gradients(call, inner, "Out")
         call.run_block(idx, inner)
         used = {n + GRAD: used_up(call, idx, inner, n) for n in (*anew, *unread)}
-        return {**{n: inner[n] for n in names if n in inner}, **used}
+        return {**{n: inner[n] for n in (*names, *updated, WORD) if n in inner}, **used}
 
     found = either(call, _holds(call), taken, old)
+    call.env.update({n: found[n] for n in (*updated, WORD) if n in found})
     call.env.update({outer: found[name + GRAD] for name, outer in anew.items()})
     for name, outer in zip(op.input("Input"), op.output("Input" + GRAD), strict=True):
         if outer != EMPTY:
             call.env[outer] = found[name + GRAD] if name + GRAD in found else no_gradient(call.read(name))
+
+
+def _updated(desc: ProgramDesc, op: OpDesc) -> list[str]:
+    """What a gradient block writes of the state: where minimize was called in the case, it holds the updates."""
+    kept = walk.persistables(desc)
+    return [n for n in walk.written_outside(desc, op) if n in kept]
 
 
 def _holds(call: Call) -> Any:
@@ -147,7 +157,7 @@ control_op(
     forward="conditional_block",
     doc="The gradients of Input that sub_block, the gradient block, computes if Cond holds.",
     runs=Runs.STEP,
-    control=ControlOp(lower=run_gradient, carried=lambda desc, op: ()),
+    control=ControlOp(lower=run_gradient, divergence=decided_by("Cond"), carried=_updated),
 )
 control_op(
     "conditional_block_infer",
