@@ -17,6 +17,7 @@ from fluidjax import layers
 from fluidjax.errors import FluidValueError
 from fluidjax.lower.layout import layout_of
 from fluidjax.lower.step import Step
+from fluidjax.runtime.placement import OneDevice
 
 from .nets import fresh
 
@@ -185,6 +186,38 @@ def test_only_the_fed_image_is_turned(build: Any) -> None:
     assert turns(build, training=True, channels_last=True) <= 1
     if build is resnet:
         assert turns(build, training=True, channels_last=False) > 10
+
+
+def test_a_filter_that_is_only_read_is_held_as_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And nobody sees it: values, fetches, the scope, writes to it, and another program that trains it."""
+    with fresh(2) as (main, startup):
+        x = fluid.data("x", [None, 4, 5, 5])
+        h = layers.conv2d(x, 8, 3, padding=1, groups=4, param_attr=fluid.ParamAttr(name="w"), bias_attr=False)
+        out = layers.reduce_sum(h, dim=[2, 3])
+        test = main.clone(for_test=True)
+        fluid.optimizer.SGD(0.1).minimize(layers.mean(out))
+    feed = {"x": np.random.default_rng(0).standard_normal((2, 4, 5, 5), dtype=np.float32)}
+
+    def course(held: bool) -> list[Any]:
+        if not held:
+            monkeypatch.setattr(OneDevice, "reorders", False)
+        exe, scope = fluid.Executor(), fluid.Scope()
+        exe.run(startup, scope=scope)
+        seen: list[Any] = []
+        for change in (None, "set", "train"):
+            if change == "set":
+                scope.var("w").set(np.arange(72, dtype=np.float32).reshape(8, 1, 3, 3))
+            if change == "train":
+                exe.run(main, feed=feed, scope=scope)
+            seen += [*exe.run(test, feed=feed, fetch_list=[out, "w"], scope=scope), scope.get("w")]
+            (compiled,) = exe.compiled_steps(test)
+            assert compiled.layouts[1].turned == ({"w": (2, 3, 1, 0)} if held else {})
+            (array,) = compiled.bind(scope).constant
+            assert array.shape == ((3, 3, 1, 8) if held else (8, 1, 3, 3))
+        return seen
+
+    for held, plain in zip(course(True), course(False), strict=True):
+        np.testing.assert_array_equal(held, plain)
 
 
 def step_of(data_format: str) -> Step:

@@ -6,9 +6,9 @@ XLA chooses the layout of every value by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax
 
@@ -17,7 +17,7 @@ from ..errors import FluidValueError
 from ..ir import walk
 from ..ir.desc import OpDesc, ProgramDesc
 from ..ops import channels
-from ..ops.registry import REGISTRY
+from ..ops.registry import REGISTRY, traits
 
 if TYPE_CHECKING:
     from .step import Step
@@ -74,3 +74,24 @@ def laid_out(step: Step, platform: str) -> Step:
 def _gains(op: OpDesc) -> bool:
     definition = REGISTRY.get(op.type)
     return definition is not None and channels.begins(definition) and not channels.already(definition, op.attrs)
+
+
+def turned(step: Step) -> dict[str, tuple[int, ...]]:
+    """Variables that a step reads faster with their axes in another order, and the order: all of their readers say it (trait `turned`)."""
+    found: dict[str, set[tuple[int, ...] | None]] = {}
+    for op in step.ops:
+        shapes = {slot: _shape(step.desc, names) for slot, names in op.inputs.items()}
+        for slot, names in op.inputs.items():
+            for name in names:
+                found.setdefault(name, set()).add(_order(op, slot, shapes))
+    return {name: axes for name, orders in found.items() if len(orders) == 1 and (axes := orders.pop()) is not None}
+
+
+def _order(op: OpDesc, slot: str, shapes: Mapping[str, Any]) -> tuple[int, ...] | None:
+    trait = traits(op.type).turned
+    return trait.axes if trait is not None and slot == trait.slot and trait.when(op.attrs, shapes) else None
+
+
+def _shape(desc: ProgramDesc, names: Sequence[str]) -> tuple[int, ...] | None:
+    var = desc.find_var(names[0]) if names else None
+    return None if var is None else var.shape

@@ -6,17 +6,18 @@ Filters are [out channels, in channels / groups, ...] whatever the data format; 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from ..errors import ShapeError
-from .convolution import filter_gradient, input_gradient, output
+from .convolution import MOST_TAPS, filter_gradient, input_gradient, output
 from .convolution_geometry import Geometry
 from .registry import Array, Ints, grad_of, op
-from .traits import by_format, row_wise
+from .traits import Turned, by_format, row_wise
 from .window import Pads, channel_last, paddings_of, spatial_axes, window_count
 
 GRADIENTS = ("Input@GRAD", "Filter@GRAD")
@@ -65,10 +66,17 @@ def _with_extras(out: jax.Array, bias: Array | None, residual: Array | None, dat
     return out if residual is None else out + residual
 
 
+def _of_taps(attrs: Mapping[str, Any], shapes: Mapping[str, Any]) -> bool:
+    """Whether a filter [O, 1, h, w] is read cell by cell, all channels of a cell at once (way "taps")."""
+    w = shapes["Filter"]
+    return attrs.get("groups", 1) > 1 and w is not None and len(w) == 4 and w[1] == 1 < math.prod(w[2:]) <= MOST_TAPS
+
+
 def _declare_conv2d(kind: str) -> None:
     @op(
         kind, outs="Output", rows=row_wise("Input", "ResidualData"),
         channels=by_format("data_format", "Input ResidualData", "Output", begins=True),
+        turned=Turned("Filter", (2, 3, 1, 0), when=_of_taps),
     )
     def conv2d(
         Input: Array, Filter: Array, Bias: Array | None, ResidualData: Array | None, *, strides: Ints = (1, 1),

@@ -236,6 +236,18 @@ def knows_channels(over: str) -> KnowsChannels:
     return KnowsChannels(tuple(over.split()))
 
 
+# -- turned: an input that is read faster with its axes in another order (lower/layout.py) ------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """On a CPU the value in `slot` is read faster with its axes in the order `axes`, if `when` holds; so it is held between steps."""
+
+    slot: str
+    axes: tuple[int, ...]
+    when: When
+
+
 # -- ranks: how the values that several ranks compute with one program are related (lower/divergence.py) ---------------------
 
 
@@ -423,6 +435,7 @@ class Traits:
     rows: Rows | None = None
     sparse: Sparse | None = None
     channels: Channels | None = None
+    turned: Turned | None = None
     ranks: Ranks = Ranks()
     runs: Runs = Runs.STEP
     bounds: Bounds | None = None
@@ -446,6 +459,7 @@ class Given(TypedDict, total=False):
     rows: Rows
     sparse: Sparse | None
     channels: Channels
+    turned: Turned
     ranks: Ranks
     runs: Runs
     bounds: Bounds

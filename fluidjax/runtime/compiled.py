@@ -16,7 +16,7 @@ from ..errors import EnforceNotMet, FeedError, FetchError, near
 from ..ir.desc import ProgramDesc
 from ..lower.checks import Objections, begin
 from ..lower.divergence import divergent
-from ..lower.layout import laid_out
+from ..lower.layout import laid_out, turned
 from ..lower.lockstep import AXIS, lockstep
 from ..lower.read_only import is_read_only
 from ..lower.sizes import first_use
@@ -191,7 +191,8 @@ class Compiled:
         self.shapes, mutable = shapes, {n: shapes[n] for n in self.written if n in shapes}
         constant = {n: v for n, v in shapes.items() if n not in mutable}
         busy = products_seconds(self.step, LEAST_BATCH) if self.effort.packs else math.inf
-        self.layouts = made = plan(mutable, self.own, busy), plan(constant, self.own, busy)
+        orders = turned(self.step) if self.where.reorders else {}
+        self.layouts = made = plan(mutable, self.own, busy), plan(constant, self.own, busy, orders)
         return made
 
     def lower(self, state: Mapping[str, jax.ShapeDtypeStruct], feed: Mapping[str, jax.ShapeDtypeStruct]) -> jax.stages.Lowered:

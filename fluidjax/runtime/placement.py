@@ -49,6 +49,11 @@ class OneDevice:
     count = 1
     together = False  # whether several ranks run at once
 
+    @property
+    def reorders(self) -> bool:
+        """Whether it matters to a step, and to nobody else, in which order an array's axes lie."""
+        return self.count == 1 and self.device.platform == "cpu"
+
     def sharding(self, spec: PartitionSpec) -> SingleDeviceSharding:
         """Where an array of the state is."""
         return SingleDeviceSharding(self.device)
@@ -100,6 +105,7 @@ class Mesh:
     devices: tuple[Any, ...]
     begins: Callable[[], None] = field(default=lambda: None, compare=False)  # called before what needs every process
     together = True
+    reorders = False
     _steps: Iterator[int] = field(default_factory=itertools.count, compare=False)
 
     @property

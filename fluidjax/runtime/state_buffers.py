@@ -8,7 +8,7 @@ in force, the storage of the scope's variables is Buffered: it points here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -25,6 +25,7 @@ SMALL = 8192  # elements: an array up to this size may be packed
 WORTHWHILE = 16  # packing fewer arrays than this gains nothing
 CALL_SECONDS = 1.4e-6  # what an array that travels by itself adds to a call (measured, CPU)
 BYTES_A_SECOND = 10e9  # a step reads and writes its large state at about this speed, or does more
+Axes = tuple[int, ...]
 NOTICED = 0.05  # share of the step's time below which the cost of the calls does not matter
 
 
@@ -65,12 +66,14 @@ class Pack:
 @dataclass(frozen=True)
 class StateLayout:
     """How state travels: packs, then single arrays by name. Those of which every rank has its own (`owned` names the
-    single ones) have a leading dimension of ranks.
+    single ones) have a leading dimension of ranks. turned: single ones, none of them owned, that travel with their axes in
+    another order.
     """
 
     packs: tuple[Pack, ...]
     singles: tuple[str, ...]
     owned: frozenset[str] = frozenset()
+    turned: Mapping[str, Axes] = field(default_factory=dict)
 
     @property
     def own(self) -> list[bool]:
@@ -80,29 +83,40 @@ class StateLayout:
     def types(self, values: Mapping[str, jax.ShapeDtypeStruct]) -> list[jax.ShapeDtypeStruct]:
         """The types of the travelling arrays of one rank."""
         packs = [jax.ShapeDtypeStruct((p.size,), values[p.names[0]].dtype) for p in self.packs]
-        return packs + [values[n] for n in self.singles]
+        singles = ((values[n], self.turned.get(n)) for n in self.singles)
+        return packs + [v if axes is None else jax.ShapeDtypeStruct([v.shape[a] for a in axes], v.dtype) for v, axes in singles]
 
     def unpack(self, arrays: Sequence[Any], row: int = 0) -> dict[str, Any]:
         """Name -> array of one rank, inside the compiled step."""
         arrays = [a[row] if own else a for a, own in zip(arrays, self.own, strict=True)]
-        values = dict(zip(self.singles, arrays[len(self.packs) :], strict=True))
+        values = {n: self.back(n, a) for n, a in zip(self.singles, arrays[len(self.packs) :], strict=True)}
         for pack, flat in zip(self.packs, arrays, strict=False):
             values.update(pack.cut(flat))
         return values
 
     def pack(self, values: Mapping[str, Any]) -> list[Any]:
         """The travelling arrays of one rank, inside the compiled step."""
-        arrays = [p.join(values) for p in self.packs] + [values[n] for n in self.singles]
+        arrays = [p.join(values) for p in self.packs] + [self.out(n, values[n]) for n in self.singles]
         return [a[None] if own else a for a, own in zip(arrays, self.own, strict=True)]
+
+    def out(self, name: str, value: Any) -> Any:
+        """A single array as it travels."""
+        return value.transpose(self.turned[name]) if name in self.turned else value
+
+    def back(self, name: str, array: Any) -> Any:
+        """A single array as the program has it."""
+        return array.transpose(np.argsort(self.turned[name])) if name in self.turned else array
 
     def stack(self, ranks: Sequence[Sequence[Any]]) -> list[Any]:
         """The travelling arrays of all ranks, from those of each."""
         return [jnp.concatenate(each) if own else each[0] for each, own in zip(zip(*ranks, strict=True), self.own, strict=True)]
 
 
-def plan(values: Mapping[str, Any], owned: frozenset[str] = frozenset(), busy: float = 0.0) -> StateLayout:
+def plan(
+    values: Mapping[str, Any], owned: frozenset[str] = frozenset(), busy: float = 0.0, turned: Mapping[str, Axes] = MappingProxyType({})
+) -> StateLayout:
     """A layout for arrays of these shapes and dtypes. owned: names of which every rank has its own value. busy: seconds that
-    a step takes in any case.
+    a step takes in any case. turned: the axes of those that travel in another order.
 
     Packed arrays take longer to compile (every use has its own offset), so they are packed only where the calls would
     otherwise be noticed beside the large arrays that the step moves and what else it does.
@@ -110,7 +124,7 @@ def plan(values: Mapping[str, Any], owned: frozenset[str] = frozenset(), busy: f
     by_dtype: dict[tuple[Any, bool], list[str]] = {}
     moved = 0
     for name, v in values.items():
-        if v.size <= SMALL:
+        if v.size <= SMALL and name not in turned:
             by_dtype.setdefault((np.dtype(v.dtype), name in owned), []).append(name)
         else:
             moved += 2 * v.size * np.dtype(v.dtype).itemsize
@@ -119,7 +133,8 @@ def plan(values: Mapping[str, Any], owned: frozenset[str] = frozenset(), busy: f
     if small * CALL_SECONDS > NOTICED * (moved / BYTES_A_SECOND + busy):
         made = [_pack(names, values, own) for (_, own), names in by_dtype.items() if len(names) >= WORTHWHILE]
     packed = {n for p in made for n in p.names}
-    return StateLayout(tuple(made), tuple(n for n in values if n not in packed), owned.intersection(values) - packed)
+    singles = tuple(n for n in values if n not in packed)
+    return StateLayout(tuple(made), singles, owned.intersection(values) - packed, {n: turned[n] for n in singles if n in turned})
 
 
 def _pack(names: Sequence[str], values: Mapping[str, Any], own: bool) -> Pack:
@@ -183,7 +198,7 @@ class StateBuffers:
         if self.layouts[g].own[i]:
             array = first_row(array)
         if pack is None:
-            return array
+            return self.layouts[g].back(name, array)
         k = pack.names.index(name)
         return np.array(_columns(np.asarray(array), pack, name)).reshape(pack.shapes[k])
 
@@ -215,7 +230,7 @@ class StateBuffers:
             return self._write_parts(self.sharded[name], value)
         g, i, pack = self._at[name]
         old, own = self.arrays[g][i], self.layouts[g].own[i]
-        shape = old.shape[own:] if pack is None else pack.shapes[pack.names.index(name)]
+        shape = self.layouts[g].back(name, old).shape[own:] if pack is None else pack.shapes[pack.names.index(name)]
         if tuple(np.shape(value)) != tuple(shape) or np.asarray(value).dtype != old.dtype:
             return False
         self._put(name, value)
@@ -235,7 +250,7 @@ class StateBuffers:
         g, i, pack = self._at[name]
         old, own = self.arrays[g][i], self.layouts[g].own[i]
         if pack is None:
-            new = self.where.put(value.reshape(old.shape) if isinstance(value, PerRank) else value, own)
+            new = self.where.put(value.reshape(old.shape) if isinstance(value, PerRank) else self.layouts[g].out(name, value), own)
         else:
             flat = self._own_rows(old) if own else np.array(old)
             _columns(flat, pack, name)[...] = value if isinstance(value, PerRank) else np.ravel(value)
@@ -271,7 +286,7 @@ class StateBuffers:
         values: dict[str, Any] = {}
         apart = self._apart()
         for layout, arrays in zip(self.layouts, self.arrays, strict=True):
-            values.update(zip(layout.singles, arrays[len(layout.packs) :], strict=True))
+            values.update({n: layout.back(n, a) for n, a in zip(layout.singles, arrays[len(layout.packs) :], strict=True)})
             values.update({n: self._own_rows(values[n]) for n in layout.owned if n not in apart})
             for pack, flat in zip(layout.packs, arrays, strict=False):
                 values.update(pack.cut_rows(self._own_rows(flat)) if pack.own else pack.cut(np.array(flat)))
@@ -361,7 +376,7 @@ def all_rows(array: Any) -> PerRank:
 
 def _arrays(layout: StateLayout, values: Mapping[str, Any], where: Placement) -> list[Any]:
     flat = [_joined(pack, values, where.count) for pack in layout.packs]
-    return where.put_all([*flat, *(values[n] for n in layout.singles)], layout.own)
+    return where.put_all([*flat, *(layout.out(n, values[n]) for n in layout.singles)], layout.own)
 
 
 def _joined(pack: Pack, values: Mapping[str, Any], count: int) -> Any:
