@@ -211,7 +211,7 @@ def test_a_filter_that_is_only_read_is_held_as_it_is_read(monkeypatch: pytest.Mo
                 exe.run(main, feed=feed, scope=scope)
             seen += [*exe.run(test, feed=feed, fetch_list=[out, "w"], scope=scope), scope.get("w")]
             (compiled,) = exe.compiled_steps(test)
-            assert compiled.layouts[1].turned == ({"w": (2, 3, 1, 0)} if held else {})
+            assert compiled.layouts is not None and compiled.layouts[1].turned == ({"w": (2, 3, 1, 0)} if held else {})
             (array,) = compiled.bind(scope).constant
             assert array.shape == ((3, 3, 1, 8) if held else (8, 1, 3, 3))
         return seen
