@@ -45,6 +45,7 @@ from .ops.threefry import known_key
 from .runtime.feeding import NARROWED, FeedRule, explained, narrowed, ranges, rule_for, unknown_feed
 from .runtime.placement import owned
 from .runtime.scope import Scope, global_scope
+from .runtime.state_shapes import zeros
 from .saved.values import collect, compare, descs, is_persistable, listed, put
 
 State = dict[str, Any]
@@ -79,7 +80,8 @@ def step_fn(
     main: default the default main program. fetch_list: variables or names whose values are returned, in order.
     literal: gradient ops run their forward op anew, as their definition says, instead of sharing its pullback.
 
-    The returned state has every entry of the given one, replaced where the program writes it. Building the function raises
+    The returned state has every entry of the given one, replaced where the program writes it; accumulators that no startup
+    program sets are among them, and begin at zero where the given one lacks them. Building the function raises
     FluidTypeError for a fetch_list that is no list and FetchError for a target that the program does not have. Calling it
     raises EnforceNotMet for a variable that the state lacks, and FeedError for a feed that is missing, unknown or of another
     shape, dtype or range than Executor.run would take (but 32 bits that JAX made of 64 are taken).
@@ -93,7 +95,8 @@ def step_fn(
     check = _FeedCheck(compiled)
 
     def step(state: Mapping[str, Any], feed: Mapping[str, Any], key: jax.Array | None = None) -> tuple[State, list[Any]]:
-        missing = [n for n in compiled.reads if n not in state]
+        absent = {n: zeros(compiled, n) for n in compiled.reads if n not in state}
+        missing = [n for n, value in absent.items() if value is None]
         if missing:
             raise EnforceNotMet(
                 f"variable {missing[0]!r} is not initialised: the state that the step is given lacks {listed(missing)}; take the "
@@ -102,7 +105,7 @@ def step_fn(
             )
         values = check(feed)
         try:
-            return compiled(state, values, key)
+            return compiled({**state, **absent}, values, key)
         except MixesRows as error:
             for choice in compiled.sizes.choices:
                 note(error, choice.told_under_jit())

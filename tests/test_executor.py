@@ -647,10 +647,14 @@ def test_an_accumulator_that_nothing_sets_begins_at_zero(scope):
         total = main.global_block().create_var(name="total", shape=[2], dtype="float32", persistable=True)
         layers.sums([total, x], out=total)
         fetched = layers.scale(total, 2.0)
-    exe = fluid.Executor()
+    exe, step, state = fluid.Executor(), fluid.step_fn(main, [fetched]), {}
     for expected in ([2.0, 4.0], [4.0, 8.0]):
-        np.testing.assert_array_equal(exe.run(main, feed={"x": np.array([1, 2], np.float32)}, fetch_list=[fetched])[0], expected)
+        feed = {"x": np.array([1, 2], np.float32)}
+        np.testing.assert_array_equal(exe.run(main, feed=feed, fetch_list=[fetched])[0], expected)
+        state, (value,) = step(state, feed)
+        np.testing.assert_array_equal(value, expected)
     np.testing.assert_array_equal(scope.get("total"), [2, 4])
+    np.testing.assert_array_equal(state["total"], [2, 4])
 
 
 def test_other_state_must_be_set(scope):
@@ -661,5 +665,8 @@ def test_other_state_must_be_set(scope):
             total = main.global_block().create_var(name="total", shape=shape, dtype="float32", persistable=True)
             fetched = layers.scale(total, 2.0) if early else total
             layers.sums([total, x], out=total)
+        feed = {"x": np.ones(2, np.float32)}
         with pytest.raises(EnforceNotMet, match="'total' is not initialised"):
-            fluid.Executor().run(main, feed={"x": np.ones(2, np.float32)}, fetch_list=[fetched])
+            fluid.Executor().run(main, feed=feed, fetch_list=[fetched])
+        with pytest.raises(EnforceNotMet, match="'total' is not initialised"):
+            fluid.step_fn(main, [fetched])({}, feed)
