@@ -1,8 +1,8 @@
 """Max and average pools.
 
-A window of up to _MAX_TAPS cells is unrolled: the pool is then a chain of maximum or add over strided slices, which
-XLA fuses into one loop, and max's gradient a gather from the windows that hold a cell. That is 2 to 3 times faster than
-XLA's reduce_window, the gradient 8 to 25 times faster than its select_and_scatter. Larger windows fall back on those.
+A window of up to MOST_TAPS cells is unrolled: the pool is then a chain of maximum or add over strided slices, which
+XLA fuses into one loop, and max's gradient a look-up in the windows that hold a cell (pool_gradient.py). That is 2 to 3 times
+faster than XLA's reduce_window, the gradient 8 to 50 times faster than its select_and_scatter. Larger windows fall back on those.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ import numpy as np
 from jax import lax
 
 from ..errors import ShapeError
+from .pool_gradient import MOST_TAPS, tiling_max_grad, unrolled_max_grad
 from .registry import Array, Ints, grad_of, op
 from .traits import by_format, row_wise
 from .window import Windows, channel_last, gathered, spatial_axes, uneven, windows_of
-
-_MAX_TAPS = 49
 
 
 def _least(x: Array) -> float:
@@ -37,7 +36,7 @@ def _greater(so_far: jax.Array, x: jax.Array) -> jax.Array:
 
 
 def _max(x: Array, win: Windows) -> jax.Array:
-    if math.prod(win.sizes) <= _MAX_TAPS:
+    if math.prod(win.sizes) <= MOST_TAPS:
         least = jnp.asarray(_least(x), x.dtype)
         return reduce(_greater, win.taps(x, -np.inf), least)
     if win.tiling:
@@ -79,78 +78,11 @@ def _average(x: Array, win: Windows, exclusive: bool) -> jax.Array:
 
 def _max_grad(x: Array, out: Array, d_out: Array, win: Windows) -> jax.Array:
     """The gradient goes to the first maximum of each window, as in Paddle."""
-    if math.prod(win.sizes) <= _MAX_TAPS:
-        return _unrolled_max_grad(x, out, d_out, win)
+    if math.prod(win.sizes) <= MOST_TAPS:
+        return unrolled_max_grad(x, out, d_out, win)
     if win.tiling:
-        return _tiling_max_grad(x, out, d_out, win)
+        return tiling_max_grad(x, out, d_out, win)
     return jax.vjp(lambda x: _reduce_window(x, win, _least(x), -jnp.inf, lax.max), x)[1](d_out)[0]
-
-
-def _unrolled_max_grad(x: Array, out: Array, d_out: Array, win: Windows) -> jax.Array:
-    """Cells whose offsets agree modulo the strides meet the same cells of a window: one array for each residue.
-
-    The arrays, each a sum over those cells of windows, are then interleaved to the input's shape.
-    """
-    # enough blocks of `stride` cells for the windows and for the input
-    blocks = [-(-max(e, b + n) // s) for e, b, n, s in zip(win.ends, win.before, win.cells, win.strides, strict=True)]
-    shape = list(x.shape)
-    for a, m in zip(win.axes, blocks, strict=True):
-        shape[a] = m
-    parts: dict[tuple[int, ...], Any] = {}
-    taken = None
-    for tap, values in zip(np.ndindex(*win.sizes), win.taps(x, -np.inf), strict=True):
-        here = values == out
-        term = jnp.where(here if taken is None else here & ~taken, d_out, 0)
-        taken = here if taken is None else here | taken
-        pads = [(0, 0, 0)] * x.ndim
-        for a, t, s, m, o in zip(win.axes, tap, win.strides, blocks, win.outs, strict=True):
-            pads[a] = (t // s, m - o - t // s, 0)
-        if any(map(any, pads)):
-            term = lax.pad(term, jnp.zeros((), x.dtype), pads)
-        residue = tuple(t % s for t, s in zip(tap, win.strides, strict=True))
-        parts[residue] = parts[residue] + term if residue in parts else term
-    every = [parts[r] if r in parts else jnp.zeros(shape, x.dtype) for r in np.ndindex(*win.strides)]
-    spread = (_interleave_at_once if win.sizes == win.strides else _interleave)(every, win, shape)
-    cut = [slice(None)] * x.ndim
-    for a, b, n in zip(win.axes, win.before, win.cells, strict=True):
-        cut[a] = slice(b, b + n)
-    return spread[tuple(cut)]
-
-
-def _interleave(parts: list[jax.Array], win: Windows, shape: list[int]) -> jax.Array:
-    """Cell (m * stride + r) of every axis from cell m of the part of residue r, each of shape `shape`."""
-    shape = list(shape)
-    for axis, s in zip(reversed(win.axes), reversed(win.strides), strict=True):  # the last varies fastest in `parts`
-        shape[axis] *= s
-        groups = [parts[n : n + s] for n in range(0, len(parts), s)]
-        parts = [g[0] if s == 1 else jnp.stack(g, axis + 1).reshape(shape) for g in groups]
-    return parts[0]
-
-
-def _interleave_at_once(parts: list[jax.Array], win: Windows, shape: list[int]) -> jax.Array:
-    """The same with a single transpose: faster where each part is one term, slower where it is a sum."""
-    whole, order, lead = list(shape), [], len(win.axes)
-    for axis in range(len(shape)):
-        order.append(lead + axis)
-        if axis in win.axes:
-            order.append(win.axes.index(axis))
-            whole[axis] *= win.strides[win.axes.index(axis)]
-    return jnp.stack(parts).reshape(*win.strides, *shape).transpose(order).reshape(whole)
-
-
-def _tiling_max_grad(x: Array, out: Array, d_out: Array, win: Windows) -> jax.Array:
-    cells, inner = win.blocks(x)
-    where = jnp.zeros((), jnp.int32)
-    for axis, k in zip(inner, win.sizes, strict=True):
-        where = where * k + lax.broadcasted_iota(jnp.int32, cells.shape, axis)
-    found = jnp.where(cells == jnp.expand_dims(out, inner), where, np.iinfo(np.int32).max)
-    first = jnp.min(found, inner, keepdims=True)
-    grad = jnp.where(where == first, jnp.expand_dims(d_out, inner), 0)
-    pads = [(0, 0, 0)] * x.ndim
-    shape = list(x.shape)
-    for a, e, n in zip(win.axes, win.ends, win.cells, strict=True):
-        shape[a], pads[a] = e, (0, n - e, 0)
-    return lax.pad(grad.reshape(shape), jnp.zeros((), x.dtype), pads)
 
 
 def _uneven_average(x: Array, ksize: Sequence[int], data_format: str) -> jax.Array:

@@ -17,18 +17,21 @@ from typing import Any
 import numpy as np
 
 from ..base.flags import flag
+from ..lower.step import Step
 from .background import in_background
 from .building import argument_types, building, feed_types, tracing
 from .compiled import Compiled
-from .effort import OPTIMISED, QUICK
+from .effort import OPTIMISED, QUICK, QUICK_WITH_FAST_LOOPS, Effort
 from .kind import Kind
 from .placement import Mesh, Placement, per_rank
-from .work import batch_of, seconds
+from .work import LEAST_BATCH, batch_of, seconds, slow_loops_seconds
 
 _logger = logging.getLogger(__name__)
 
 MANY_OPS = 40  # a program with fewer is compiled as it should be soon enough
 COMPILE_SECONDS = 0.03  # about what XLA takes for an op
+LOOP_SECONDS = 0.007  # and what fast loops add to the quick executable
+MOST_OPS = 600  # of a program that waits so much longer for its first step
 FEWEST, MOST = 4, 500  # quick steps
 BEGIN = 3  # steps after which the optimised executables are begun: who takes fewer never pays for them
 SHARED_BATCH = 32  # for programs of several processes, whose feeds differ
@@ -39,7 +42,15 @@ def in_tiers(compiled: Compiled) -> Compiled:
     asked = int(flag("FLAGS_quick_steps"))
     if compiled.where.device.platform != "cpu" or compiled.initialises or compiled.may_raise or asked == 0:
         return compiled
-    return Tiers(compiled.again(QUICK), asked).quick if asked > 0 or len(compiled.step.ops) >= MANY_OPS else compiled
+    if asked < 0 and len(compiled.step.ops) < MANY_OPS:
+        return compiled
+    return Tiers(compiled.again(quick_effort(compiled.step)), asked).quick
+
+
+def quick_effort(step: Step) -> Effort:
+    """How the quick executable is compiled: with fast loops where even the fewest quick steps gain more by them than they cost."""
+    gained = FEWEST * slow_loops_seconds(step, LEAST_BATCH)
+    return QUICK_WITH_FAST_LOOPS if len(step.ops) <= MOST_OPS and gained > LOOP_SECONDS * len(step.ops) else QUICK
 
 
 class Tiers:

@@ -13,6 +13,8 @@ from ..lower.step import Step
 FLOPS_A_SECOND = 30e9  # of convolutions and products, on a core or two
 OP_SECONDS = 30e-6  # an op besides its products
 LEAST_BATCH = 8  # samples that a step surely has where its time matters
+SLOW_ELEMENT = 4e-9  # seconds that a loop without vectors takes longer for an element that it writes
+SLOW_TAP = 20e-9  # and a pool for each cell of a window
 
 
 def seconds(step: Step, batch: int) -> float:
@@ -30,6 +32,25 @@ def products(step: Step) -> float:
     vars = step.desc.blocks[0].vars
     forward = sum(_flops(op, vars) for op in step.ops)
     return forward * (3 if any(op.type.endswith("_grad") for op in step.ops) else 1)
+
+
+def slow_loops_seconds(step: Step, batch: int) -> float:
+    """By how much a step takes longer whose loops over elements are compiled without vectors; convolutions and products have none."""
+    vars = step.desc.blocks[0].vars
+    return sum(_slow_loop(op, vars, batch) for op in step.ops)
+
+
+def _slow_loop(op: OpDesc, vars: Mapping[str, VarDesc], batch: int) -> float:
+    if _flops(op, vars) or op.type.startswith(("conv", "mul_grad", "matmul_grad", "reshape")):
+        return 0
+    found = (vars.get(name) for names in op.outputs.values() for name in names)
+    elements = sum(math.prod(batch if d < 0 else d for d in v.shape or ()) for v in found if v is not None and v.kind == "LOD_TENSOR")
+    if not op.type.startswith("pool"):
+        return elements * SLOW_ELEMENT
+    whole = op.attrs.get("global_pooling") or op.attrs.get("adaptive")
+    grad = op.type.endswith("_grad")
+    window = 1 if whole else math.prod(op.attrs["ksize"]) / (math.prod(op.attrs["strides"]) if grad else 1)
+    return elements * window * (SLOW_TAP if grad else SLOW_ELEMENT)
 
 
 def batch_of(feed: Any) -> int:

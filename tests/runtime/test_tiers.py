@@ -20,7 +20,7 @@ from fluidjax.lower.step import Step
 from fluidjax.runtime import tiers, work
 from fluidjax.runtime.building import feed_types
 from fluidjax.runtime.compiled import Compiled
-from fluidjax.runtime.effort import OPTIMISED, QUICK
+from fluidjax.runtime.effort import OPTIMISED, QUICK, QUICK_WITH_FAST_LOOPS
 from fluidjax.runtime.placement import OneDevice
 from fluidjax.runtime.recompiles import Recompiles
 from fluidjax.runtime.tiers import Tiers
@@ -271,6 +271,35 @@ def test_a_report_is_a_sentence(caplog: pytest.LogCaptureFixture) -> None:
         assert f"compiled a step ({made})" in caplog.messages
         assert made.seconds == made.trace + made.lower + made.compile
     assert f"after 1 steps, the step that fetches {one.loss.name} runs optimised" in caplog.messages
+
+
+def pooled(sides: int, parameters: int) -> Step:
+    """A training step with a pool and a parameter; its slow loops are counted in the test below."""
+    with fresh() as (main, _):
+        image = fluid.data("image", [None, 3, sides, sides])
+        weight = layers.create_parameter([parameters], "float32")
+        pool = layers.pool2d(image * layers.reduce_sum(weight), 3, "max", 2)
+        fluid.optimizer.SGD(0.1).minimize(layers.mean(pool))
+    return Step(main.desc, ())
+
+
+def test_the_quick_executable_has_fast_loops_where_they_pay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the elements that loops write, windows of pools counted, and by the number of ops; not for programs of too many."""
+    found = [work.slow_loops_seconds(pooled(sides, parameters), batch) for sides, parameters, batch in ((9, 5, 1), (9, 5, 3), (9, 7, 1))]
+    image, windows = 3 * 81, 3 * 16  # image * sum, the gradient of the mean; the pool, and its gradient: windows of nine cells
+    a_sample = (image + windows + windows * 9) * work.SLOW_ELEMENT + image * 9 / 4 * work.SLOW_TAP
+    assert found[1] - found[0] == pytest.approx(2 * a_sample)
+    assert found[2] - found[0] == pytest.approx(2 * 2 * work.SLOW_ELEMENT)  # the gradient and the new value
+    small, large, heavy = pooled(9, 5), pooled(500, 5), pooled(9, 10**8)
+    assert [tiers.quick_effort(each) for each in (small, large, heavy)] == [QUICK, QUICK_WITH_FAST_LOOPS, QUICK_WITH_FAST_LOOPS]
+    monkeypatch.setattr(tiers, "MOST_OPS", len(large.ops) - 1)
+    assert tiers.quick_effort(large) is QUICK and QUICK.name == QUICK_WITH_FAST_LOOPS.name
+
+
+def test_a_run_on_fast_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "LOOP_SECONDS", 0)
+    one = Training(2).run(3)
+    assert one.exe.compiled_steps(one.main)[0].tiers is None and one.efforts == [FIRST] * 2 + [PLAIN] and one.near(Training(0).run(3))
 
 
 def test_the_longer_a_step_the_fewer_are_quick() -> None:
