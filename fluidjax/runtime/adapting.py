@@ -10,7 +10,6 @@ from ..ir import walk
 from ..ir.desc import OpDesc
 from ..lower.sizes import SizeNeeds
 from ..ops.loop_course import counters
-from .bucketing import form_of
 from .compiled import Compiled
 from .cut import CutStep
 
@@ -25,15 +24,15 @@ def adapted(compiled: Compiled, values: Any, why: NotOneStep) -> bool:
 
 
 def remembered(compiled: Compiled, values: Any, reason: MixesRows) -> bool:
-    """Have such feeds run on exact sizes. False if they do already, and no feed says the sizes."""
+    """Have such feeds be padded less. False if they are not padded at all, and no feed says the sizes."""
     if isinstance(values, tuple):
         return any([remembered(compiled, one, reason) for one in values])
-    form = form_of(values)
-    if not form or form in compiled.exact_forms:
+    exact = compiled.padding.less(values)
+    if exact is None:
         return _choose(compiled, reason)
-    compiled.exact_forms.add(form)
-    place = "".join(f" ({n})" for n in getattr(reason, "__notes__", ()) if n.startswith("in op: "))
-    compiled.recompiles.mixes = f"; ragged feeds run on exact sizes, because {reason}{place}"
+    if exact:
+        place = "".join(f" ({n})" for n in getattr(reason, "__notes__", ()) if n.startswith("in op: "))
+        compiled.recompiles.mixes = f"; ragged feeds run on exact sizes, because {reason}{place}"
     return True
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ..errors import FluidValueError
 from ..lod_tensor import Lod, LoDTensor, fault
 from ..ops.fixed import Fixed
 from ..ops.loop_course import limit
-from ..ops.ragged import Ragged
+from ..ops.ragged import ROWS, Ragged
 
 SMALLEST = 8
 
@@ -28,17 +29,43 @@ def bucket(n: int) -> int:
     return between if size > SMALLEST and n <= between else size
 
 
-def bucketed(feed: Mapping[str, Any], exact: bool = False) -> dict[str, Any]:
+def bucketed(feed: Mapping[str, Any], exact: bool = False, fill: Collection[str] | None = None) -> dict[str, Any]:
     """A feed for ``step_fn``: LoDTensors with sequences become Ragged, anything else stays.
 
     Rows and the longest sequence of each level are padded up to a bucket, by copies of the last row, so that varied batches make few
-    shapes; with exact they are not. Equal LoDs get equal keys, numbered by first appearance. Raises FluidValueError for a LoD that does
+    shapes; with exact they are not. fill: the number of sequences is padded too, by empty ones, and so are those arrays of these
+    names that have as many rows. Equal LoDs get equal keys, numbered by first appearance. Raises FluidValueError for a LoD that does
     not fit its rows.
     """
     keys: dict[Lod, int] = {}
-    return {
-        name: _ragged(name, value, keys, exact) if isinstance(value, LoDTensor) and value.offsets else value for name, value in feed.items()
-    }
+    ragged = {n: _ragged(n, v, keys, exact) for n, v in feed.items() if isinstance(v, LoDTensor) and v.offsets}
+    if fill is None or exact:
+        return {**feed, **ragged}
+    counts = {count: i for i, count in enumerate(dict.fromkeys(r.offsets[0].shape[0] - 1 for r in ragged.values()))}
+    found = {n: _filled(r, counts) for n, r in ragged.items()}
+    beside = {n: v for n, v in feed.items() if n in fill and isinstance(v, np.ndarray) and v.ndim and v.shape[0] in counts}
+    return {**feed, **found, **{n: _rows(v, _each(counts, v.shape[0])) for n, v in beside.items()}}
+
+
+def _each(counts: Mapping[int, int], count: int) -> Hashable:
+    """The key of values with a row for each of so many sequences."""
+    return "batch", counts[count]
+
+
+def _filled(value: Ragged, counts: Mapping[int, int]) -> Ragged:
+    """With empty sequences behind the last, up to a bucket."""
+    count = value.offsets[0].shape[0] - 1
+    offsets = tuple(np.pad(level, (0, bucket(level.shape[0] - 1) - level.shape[0] + 1), mode="edge") for level in value.offsets)
+    return replace(value, offsets=offsets, each=_each(counts, count), alive=np.int32(count))
+
+
+def _rows(array: np.ndarray, key: Hashable) -> Ragged:
+    """An array with copies of its last row behind it, up to a bucket."""
+    count = array.shape[0]
+    size = bucket(count)
+    last = array[-1:] if count else np.zeros((1, *array.shape[1:]), array.dtype)
+    rows = np.concatenate([array, np.broadcast_to(last, (size - count, *array.shape[1:]))])
+    return Ragged(rows, (np.array([0, count], np.int32),), (size,), key, padded=True, bare=True, each=ROWS)
 
 
 def _ragged(name: str, tensor: LoDTensor, keys: dict[Lod, int], exact: bool) -> Ragged:
@@ -104,7 +131,8 @@ def _true_levels(value: Ragged) -> Lod:
     found: list[tuple[int, ...]] = []
     for level in value.offsets:
         array = np.asarray(level)
-        found.append(tuple((array[: found[-1][-1] + 1] if found else array).tolist()))
+        count = found[-1][-1] if found else array.shape[0] - 1 if value.alive is None else int(value.alive)
+        found.append(tuple(array[: count + 1].tolist()))
     return tuple(found)
 
 

@@ -25,7 +25,7 @@ from ..lower.uncompiled import is_eager
 from ..ops import ring
 from ..ops.fixed import Fixed
 from ..ops.ragged import Ragged
-from .bucketing import bucketed, form_of, limits
+from .bucketing import limits
 from .compilations import Compilation
 from .compile_cache import CACHE, label, named
 from .effort import MEMORY_OPTIMIZED, OPTIMISED, Effort
@@ -34,6 +34,7 @@ from .fetching import of_rank
 from .kind import Kind
 from .nan_check import Finite
 from .objecting import agreed, first, unless
+from .padding import Padding
 from .placement import OWN, REPLICATED, STACKED, Mesh, OneDevice, PerRank, Placement, per_rank
 from .raising import may_raise
 from .recompiles import Recompiles
@@ -72,7 +73,7 @@ class Compiled:
         self.initialises = self.creates and not self.step.reads and not self.rules
         self.random, self.may_raise = self.step.random, may_raise(self.step)
         self.eager = type(where) is OneDevice and not sharded and is_eager(self.step)  # it runs op by op, and is never compiled
-        self.exact_forms: set[Any] = set()  # forms of ragged feeds that some op must see without padding
+        self.padding = Padding(frozenset(n for n, v in self.step.feeds.items() if not v.lod_level and (v.shape or (0,))[0] < 0))
         self.limited: set[str] = set()  # feeds that bound loops: a step is compiled for each of their buckets
         self.cutting: Any = None  # CutStep: the step in segments, where it cannot be one function
         self._looks = isinstance(where, OneDevice) and where.count == 1 and is_read_only(self.step)
@@ -149,9 +150,7 @@ class Compiled:
             return tuple(map(self.packed, values))
         if self.fixed:  # some of which may have been found after these values were checked
             values = {n: fixed(v) if n in self.fixed and not isinstance(v, Fixed) else v for n, v in values.items()}
-        values = limits(self.limited, values)
-        form = form_of(values)
-        return bucketed(values, exact=form in self.exact_forms) if form else values
+        return self.padding.packed(limits(self.limited, values))
 
     def take_sizes(self) -> None:
         """Which feeds decide sizes: a step is compiled for each of their values."""

@@ -32,10 +32,10 @@ class Recompiles:
         for name, value in feed.items():
             if isinstance(value, Fixed):
                 self._specialised(name, value)
-        traits = [(trait, isinstance(v, Ragged) and v.padded) for n, v in sorted(feed.items()) for trait in _traits(n, v)]
+        traits = [(trait, _few(v, trait)) for n, v in sorted(feed.items()) for trait in _traits(n, v)]
         values = tuple(v for v in feed.values() if isinstance(v, Fixed))
         self.seen[(*(trait for trait, _ in traits), *values)] = None
-        self._counted[tuple(trait for trait, padded in traits if not padded or trait[0].startswith(_SEQUENCES))] = None
+        self._counted[tuple(trait for trait, few in traits if not few)] = None
         limit = flag("FLAGS_recompile_warning")
         if len(self._counted) > limit and not self.warned:
             self.warned = True
@@ -74,6 +74,11 @@ class Recompiles:
 
 _LENGTHS = "the longest sequence of "
 _SEQUENCES = "the number of sequences of "
+
+
+def _few(value: Any, trait: tuple[Any, ...]) -> bool:
+    """Whether a trait of a feed goes up to a bucket."""
+    return isinstance(value, Ragged) and value.padded and not (trait[0].startswith(_SEQUENCES) and value.alive is None and not value.bare)
 
 
 def _traits(name: str, value: Any) -> list[tuple[str, tuple[Any, ...], str]]:

@@ -1,0 +1,53 @@
+"""How much of ragged feeds is padded: rows and lengths always, the number of sequences once it varies, nothing where an op needs it so.
+
+A number of sequences is a batch size, which mostly stays what it is, and padding it costs time. So the first two of a program are
+taken as they are (the second may be the rest of an epoch); from the third on they go up to a bucket too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..lod_tensor import LoDTensor
+from .bucketing import bucketed, form_of
+
+AS_THEY_ARE = 2  # numbers of sequences
+
+
+class Padding:
+    """What is known of the ragged feeds of one program, by their forms (which of them have which LoD in common)."""
+
+    def __init__(self, batches: frozenset[str]) -> None:
+        """batches: feeds without a LoD whose first dimension may be of any size."""
+        self.batches = batches
+        self._exact: set[Any] = set()  # forms of which some op must see no padding
+        self._counted: set[Any] = set()  # forms of which some op must know how many sequences there are
+        self._counts: dict[Any, dict[tuple[int, ...], None]] = {}
+
+    def packed(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The values with LoDTensors as a step takes them."""
+        form = form_of(values)
+        if not form:
+            return values
+        if form in self._exact:
+            return bucketed(values, exact=True)
+        fill = None if form in self._counted or not self._vary(form, values) else self.batches
+        return bucketed(values, fill=fill)
+
+    def _vary(self, form: Any, values: Mapping[str, Any]) -> bool:
+        counts = self._counts.setdefault(form, {})
+        if len(counts) <= AS_THEY_ARE:
+            counts[tuple(len(v.offsets[0]) for v in values.values() if isinstance(v, LoDTensor))] = None
+        return len(counts) > AS_THEY_ARE
+
+    def less(self, values: Mapping[str, Any]) -> bool | None:
+        """Pad such feeds less, since an op refused what it was given. True: nothing is padded now; None: nothing was."""
+        form = form_of(values)
+        if not form or form in self._exact:
+            return None
+        if form not in self._counted and len(self._counts.get(form, ())) > AS_THEY_ARE:
+            self._counted.add(form)
+            return False
+        self._exact.add(form)
+        return True
