@@ -1,5 +1,5 @@
 """``python -m benchmarks [steady] [overhead] [building] [startup] [first] [fusing] [passes] [memory] [parallel]
-[embedding] [transpile] [beside] [convolutions]``: print the table of figures."""
+[embedding] [transpile] [beside] [convolutions] [ragged]``: print the table of figures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,20 @@ import jax
 
 import fluidjax as fluid
 
-from . import beside, building, convolutions, embedding, fusing, memory, overhead, parallel, passes, startup, transpile
+from . import (
+    beside,
+    building,
+    convolutions,
+    embedding,
+    fusing,
+    memory,
+    overhead,
+    parallel,
+    passes,
+    ragged,
+    startup,
+    transpile,
+)
 from .cases import CASES, Ours, Theirs
 from .timing import interleaved
 
@@ -81,7 +94,7 @@ PARTS = {
     "steady": steady, "overhead": calls, "building": programs, "startup": startup.table, "first": first,
     "fusing": fusing.table, "passes": passes.table, "memory": memory.table,
     "parallel": parallel.table, "embedding": embedding.table, "transpile": transpile.table,
-    "beside": beside.table, "convolutions": convolutions.table,
+    "beside": beside.table, "convolutions": convolutions.table, "ragged": ragged.table,
 }  # fmt: skip
 TIERED = {"first", "startup", "beside"}  # what is timed here includes first steps
 

@@ -23,7 +23,7 @@ SERVE = Path(__file__).parent / "peers" / "serve.py"
 PEERS = Path(os.environ.get("FLUIDJAX_PEERS") or ROOT / ".peers")
 PYTHONS = {
     "fluidjax": Path(sys.executable), "flax": Path(sys.executable), "paddle": PEERS / "paddle/bin/python",
-    "torch": PEERS / "torch/bin/python", "onnxruntime": PEERS / "torch/bin/python",
+    "torch": PEERS / "torch/bin/python", "onnxruntime": PEERS / "torch/bin/python", "scan": Path(sys.executable),
 }  # fmt: skip
 TRAINING = ("fluidjax", "flax", "paddle", "torch")
 FIRST = ("2 layers", "LeNet", "ResNet-32")

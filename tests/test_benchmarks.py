@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import math
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -10,7 +12,9 @@ import pytest
 
 import fluidjax as fluid
 from benchmarks import cases, data, flax_models, fluid_models, parallel
+from benchmarks.peers import ragged_nets
 from benchmarks.peers.nets import CASES
+from benchmarks.peers.ragged_nets import RAGGED
 
 FLAX = {
     "fit-a-line": flax_models.FitALine, "2 layers": flax_models.TwoLayers, "LeNet": flax_models.LeNet,
@@ -41,3 +45,14 @@ def test_a_spread_step_computes_what_the_hand_written_one_is_to(kind):
         spread.scope.var(name).set(np.asarray(alone.scope.find_var(name).get_tensor()))
     np.testing.assert_allclose(np.mean(np.asarray(spread.run())), np.asarray(alone.run()).item(), rtol=1e-5)
     assert np.isfinite(np.asarray(parallel.hand_written(case, 2)())).all()
+
+
+@pytest.mark.parametrize("name", RAGGED)
+def test_a_net_on_sentences_is_the_same_on_both_sides(name, monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(ragged_nets.__file__).parent))
+    scan_side = importlib.import_module("scan_side")
+    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
+        RAGGED[name][0](fluid)
+        ours = sum(math.prod(p.shape) for p in fluid.default_main_program().all_parameters() if p.trainable)
+    model = {"roles": scan_side.Roles, "sentiment": scan_side.Sentiment, "translation": scan_side.Translation}[name]
+    assert ours == sum(v.size for v in jax.tree.leaves(model(lambda *shape: np.broadcast_to(np.float32(0), shape)).weights))

@@ -4,6 +4,7 @@ import importlib
 
 import numpy as np
 from nets import CASES
+from ragged_nets import RAGGED, fed
 
 _module = []
 
@@ -18,6 +19,8 @@ def load(side):
 
 
 def make(case):
+    if case.split()[0] in RAGGED:
+        return _on_sentences(case)
     return _predicting(case) if case.endswith((", 1", ", 8")) else _training(case)
 
 
@@ -43,6 +46,29 @@ def _training(case):
     def steps(count):
         for _ in range(count):
             (found,) = exe.run(program, feed=feed, fetch_list=[loss], scope=scope, return_numpy=False)
+        return float(np.array(found).ravel()[0])
+
+    return steps
+
+
+def _on_sentences(case):
+    """``NET COUNT``: steps on so many batches in turn."""
+    fluid = _module[0]
+    name, count = case.split()
+    net, batches, rate = RAGGED[name]
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup):
+        loss = net(fluid)
+        fluid.optimizer.SGD(rate).minimize(loss)
+    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    with fluid.scope_guard(scope):
+        exe.run(startup)
+    feeds, taken = [fed(fluid, batch) for batch in batches(int(count))], [0]
+
+    def steps(number):
+        for _ in range(number):
+            (found,) = exe.run(main, feed=feeds[taken[0] % len(feeds)], fetch_list=[loss], scope=scope, return_numpy=False)
+            taken[0] += 1
         return float(np.array(found).ravel()[0])
 
     return steps

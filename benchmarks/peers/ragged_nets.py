@@ -1,5 +1,7 @@
 """Nets on sentences of many lengths, for fluidjax and for Paddle 1.8.5 alike, and their batches: the book's, at any width."""
 
+import functools
+
 import numpy as np
 
 WORDS, VERBS, TAGS = 5000, 300, 59
@@ -9,15 +11,19 @@ def _parameter(fluid, name, **more):
     return fluid.ParamAttr(name=name, **more)
 
 
+def _fc(fluid):
+    return functools.partial(fluid.layers.fc, bias_attr=False)
+
+
 def roles(fluid, width=512, depth=8):
     """Semantic role labelling: alternating LSTMs and a CRF."""
-    layers = fluid.layers
+    layers, fc = fluid.layers, _fc(fluid)
     names = ["word", "n2", "n1", "c0", "p1", "p2", "verb", "mark", "target"]
     word, n2, n1, c0, p1, p2, verb, mark, target = [fluid.data(n, [None, 1], "int64", lod_level=1) for n in names]
     shared = _parameter(fluid, "emb", trainable=False)
     looked = [layers.embedding(v, [WORDS, 32], param_attr=shared) for v in (word, n2, n1, c0, p1, p2)]
     looked += [layers.embedding(verb, [VERBS, 32]), layers.embedding(mark, [2, 5])]
-    mixed = layers.sums([layers.fc(e, width, act="tanh") for e in looked])
+    mixed = layers.sums([fc(e, width, act="tanh") for e in looked])
 
     def lstm(x, reverse):
         return layers.dynamic_lstm(
@@ -26,46 +32,46 @@ def roles(fluid, width=512, depth=8):
 
     found = lstm(mixed, False)
     for i in range(1, depth):
-        mixed = layers.sums([layers.fc(mixed, width, act="tanh"), layers.fc(found, width, act="tanh")])
+        mixed = layers.sums([fc(mixed, width, act="tanh"), fc(found, width, act="tanh")])
         found = lstm(mixed, i % 2 == 1)
-    scores = layers.sums([layers.fc(mixed, TAGS, act="tanh"), layers.fc(found, TAGS, act="tanh")])
+    scores = layers.sums([fc(mixed, TAGS, act="tanh"), fc(found, TAGS, act="tanh")])
     return layers.mean(layers.linear_chain_crf(scores, target, _parameter(fluid, "crfw", learning_rate=1e-3)))
 
 
 def sentiment(fluid, width=512, depth=3):
     """Stacked LSTMs in turning directions, and a class for each sentence."""
-    layers = fluid.layers
+    layers, fc = fluid.layers, _fc(fluid)
     word, label = fluid.data("word", [None, 1], "int64", lod_level=1), fluid.data("label", [None, 1], "int64")
-    inputs = [layers.fc(layers.embedding(word, [WORDS, 128]), width)]
+    inputs = [fc(layers.embedding(word, [WORDS, 128]), width)]
     inputs.append(layers.dynamic_lstm(inputs[0], width)[0])
     for i in range(2, depth + 1):
-        mixed = layers.fc(inputs, width)
+        mixed = fc(inputs, width)
         inputs = [mixed, layers.dynamic_lstm(mixed, width, is_reverse=i % 2 == 0)[0]]
-    classes = layers.fc([layers.sequence_pool(v, "max") for v in inputs], 2, act="softmax")
+    classes = fc([layers.sequence_pool(v, "max") for v in inputs], 2, act="softmax")
     return layers.mean(layers.cross_entropy(classes, label))
 
 
 def translation(fluid, width=128):
     """An encoder of both directions, and a decoder that attends to it, in a DynamicRNN."""
-    layers = fluid.layers
+    layers, fc = fluid.layers, _fc(fluid)
     source, target, following = [fluid.data(n, [None, 1], "int64", lod_level=1) for n in ("source", "target", "next")]
     x = layers.embedding(source, [WORDS, width])
-    both = [layers.dynamic_gru(layers.fc(x, 3 * width), width, is_reverse=back) for back in (False, True)]
+    both = [layers.dynamic_gru(fc(x, 3 * width), width, is_reverse=back) for back in (False, True)]
     encoded = layers.concat(both, axis=1)
-    keys = layers.fc(encoded, width, bias_attr=False)
-    begin = layers.fc(layers.sequence_first_step(both[1]), width, act="tanh")
+    keys = fc(encoded, width)
+    begin = fc(layers.sequence_first_step(both[1]), width, act="tanh")
     words = layers.embedding(target, [WORDS, width])
     rnn = layers.DynamicRNN()
     with rnn.block():
         word, memory, key = rnn.step_input(words), rnn.static_input(encoded), rnn.static_input(keys)
         state = rnn.memory(init=begin, need_reorder=True)
-        query = layers.sequence_expand(layers.fc(state, width, bias_attr=False), key)
-        weights = layers.sequence_softmax(layers.fc(layers.tanh(layers.elementwise_add(key, query)), 1, bias_attr=False))
+        query = layers.sequence_expand(fc(state, width), key)
+        weights = layers.sequence_softmax(fc(layers.tanh(layers.elementwise_add(key, query)), 1))
         context = layers.sequence_pool(layers.elementwise_mul(memory, layers.reshape(weights, [-1]), axis=0), "sum")
-        after, _, _ = layers.gru_unit(layers.fc([word, context], 3 * width), state, 3 * width)
+        after, _, _ = layers.gru_unit(fc([word, context], 3 * width), state, 3 * width)
         rnn.update_memory(state, after)
         rnn.output(after)
-    predicted = layers.fc(rnn(), WORDS, act="softmax")
+    predicted = fc(rnn(), WORDS, act="softmax")
     return layers.mean(layers.cross_entropy(predicted, following))
 
 

@@ -13,7 +13,8 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-SIDES = {"fluidjax": "fluid_side", "paddle": "fluid_side", "flax": "flax_side", "torch": "torch_side", "onnxruntime": "onnx_side"}
+SIDES = {"fluidjax": "fluid_side", "paddle": "fluid_side", "flax": "flax_side", "torch": "torch_side", "onnxruntime": "onnx_side",
+         "scan": "scan_side"}
 
 
 def timed(run):

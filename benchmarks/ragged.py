@@ -1,0 +1,49 @@
+"""Training on sentences of many lengths: how many programs, and a later step beside Paddle 1.8.5 and a masked scan by hand.
+
+Each side is a process of its own (peers/serve.py), in turns; a step goes to the next of a few batches, so every side has met all
+of their sizes when it is timed.
+"""
+
+from __future__ import annotations
+
+import statistics
+
+import fluidjax as fluid
+
+from . import beside
+from .peers.ragged_nets import RAGGED, fed
+
+BATCHES, SMALL, VARIED = 4, 32, 60
+NETS = {"roles": "semantic role labelling, width 512", "sentiment": "stacked LSTM sentiment, batch 32",
+        "translation": "attention, DynamicRNN, batch 16"}  # fmt: skip
+
+
+def compilations(name: str, width: int, count: int) -> int:
+    """How many programs `count` batches take."""
+    net, batches, rate = RAGGED[name]
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        loss = net(fluid, width)
+        fluid.optimizer.SGD(rate).minimize(loss)
+    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    exe.run(startup, scope=scope)
+    for batch in batches(count):
+        exe.run(main, feed=fed(fluid, batch), fetch_list=[loss], scope=scope)
+    return len(exe.compilations(main))
+
+
+def table() -> None:
+    """Programs, then steps."""
+    print(f"\nPrograms for {VARIED} batches of 10 to 20 sentences of 5 to 60 words: semantic role labelling, width {SMALL}")
+    print(f"  {compilations('roles', SMALL, VARIED)}", flush=True)
+    print("\nLater steps on sentences: CPU ms a step, one core, medians of turns; in brackets fluidjax over it")
+    sides = beside.there(("fluidjax", "paddle", "scan"))
+    print(f"{'net':<40}" + "".join(f"{s:>20}" for s in sides))
+    for name, title in NETS.items():
+        times = beside.measured(f"{name} {BATCHES}", sides)
+        ours = times[sides[0]]
+        shown = [f"{statistics.median(ours) * 1e3:.1f}"]
+        for side in sides[1:]:
+            ratio = statistics.median(a / b for a, b in zip(ours, times[side], strict=True))
+            shown.append(f"{statistics.median(times[side]) * 1e3:.1f} ({ratio:.2f})")
+        print(f"{title:<40}" + "".join(f"{text:>20}" for text in shown), flush=True)
