@@ -46,7 +46,6 @@ MODULES: dict[str, str] = {
     "fluid.multiprocess_utils": "it is a tool of Paddle's own sources",
     "fluid.wrapped_decorator": "it is a tool of Paddle's own sources; contextlib has contextmanager",
     "fluid.layers.collective": "collective layers are not there; use fluid.transpiler.collective or data parallelism",
-    "fluid.layers.detection": "object detection is not there",
     "fluid.layers.layer_function_generator": "it is a tool of Paddle's own sources",
     "fluid.layers.math_op_patch": "variables have their operators from the start",
     "fluid.dataloader.batch_sampler": "data sets with indices are not there; use DataLoader.from_generator",

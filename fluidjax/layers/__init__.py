@@ -19,6 +19,7 @@ from . import (
     decode_helpers,
     decoders,
     decoding,
+    detection,
     distributions,
     elementwise,
     index,
@@ -55,6 +56,7 @@ from .ctr import *  # noqa: F403
 from .decode_helpers import *  # noqa: F403
 from .decoders import *  # noqa: F403
 from .decoding import *  # noqa: F403
+from .detection import *  # noqa: F403
 from .distributions import *  # noqa: F403
 from .elementwise import *  # noqa: F403
 from .index import *  # noqa: F403
@@ -88,6 +90,7 @@ __all__ += ctr.__all__
 __all__ += decode_helpers.__all__
 __all__ += decoders.__all__
 __all__ += decoding.__all__
+__all__ += detection.__all__
 __all__ += distributions.__all__
 __all__ += elementwise.__all__
 __all__ += index.__all__

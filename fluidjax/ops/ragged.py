@@ -25,7 +25,7 @@ ROWS = "rows"
 @partial(
     jax.tree_util.register_dataclass,
     data_fields=("rows", "offsets", "alive"),
-    meta_fields=("longest", "key", "padded", "bare", "most", "each"),
+    meta_fields=("longest", "key", "padded", "bare", "most", "each", "nothing"),
 )
 @dataclass(frozen=True)
 class Ragged:
@@ -38,7 +38,8 @@ class Ragged:
     each level a number that no sequence has more rows than, where that is less than `longest` tells. Of padded values a level
     below the first may end with empty sequences that are none: the level above says how many there are. alive: how many of the
     first level are true, where it ends so too. each: the key of values that have a row for each sequence then; ROWS: this is
-    such a value itself, or another array of which only so many rows are true.
+    such a value itself, or another array of which only so many rows are true. nothing: a number that is fetched where there is no
+    row at all, as [[nothing]] in one sequence; ops see no row.
     """
 
     rows: Any
@@ -50,6 +51,7 @@ class Ragged:
     most: tuple[int, ...] | None = None
     each: Hashable = None
     alive: Any = None
+    nothing: float | None = None
 
     @property
     def capacity(self) -> int:
@@ -94,7 +96,7 @@ class Ragged:
 
     def with_rows(self, rows: Any, bare: bool | None = None) -> Ragged:
         """Other rows of the same sequences."""
-        return replace(self, rows=rows, bare=self.bare if bare is None else bare)
+        return replace(self, rows=rows, bare=self.bare if bare is None else bare, nothing=None)
 
 
 def some_rows(rows: Any, count: Any, key: Hashable) -> Ragged:

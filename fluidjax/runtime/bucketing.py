@@ -128,6 +128,8 @@ class StepTensor(LoDTensor):
 
 def _true_levels(value: Ragged) -> Lod:
     """The offsets of sequences that there are: each level says how many the next has."""
+    if _shows_nothing(value):
+        return ((0, 1),)
     found: list[tuple[int, ...]] = []
     for level in value.offsets:
         array = np.asarray(level)
@@ -136,8 +138,15 @@ def _true_levels(value: Ragged) -> Lod:
     return tuple(found)
 
 
+def _shows_nothing(value: Ragged) -> bool:
+    """Whether a number is shown in the place of no rows."""
+    return value.nothing is not None and not int(value.count)
+
+
 def true_rows(value: Ragged) -> np.ndarray:
     """The rows without padding, on the host, a copy."""
+    if _shows_nothing(value):
+        return np.full((1, 1), value.nothing, value.dtype)
     return np.array(value.rows)[: int(value.count)].copy()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +18,7 @@ from fluidjax.lower.rows import is_ragged, treat
 from fluidjax.ops.channels import ChannelsLast, call
 from fluidjax.ops.ragged import Ragged, like, rows_of
 from fluidjax.ops.registry import GRAD, OpDef, Reuse, canonical, lookup
-from fluidjax.runtime.bucketing import bucketed
+from fluidjax.runtime.bucketing import bucketed, true_rows
 
 from .sample import Sample
 from .together import Together, attempt, given
@@ -36,7 +36,7 @@ def tree(change: Callable[[Any], Any], slots: Mapping[str, Any]) -> dict[str, An
 
     def changed(value: Any) -> Any:
         if isinstance(value, Ragged):
-            return value.with_rows(change(value.rows))
+            return replace(value, rows=change(value.rows))
         if isinstance(value, ChannelsLast):
             return ChannelsLast(change(value.held))
         if isinstance(value, list | tuple):
@@ -136,7 +136,7 @@ def shown(value: Any) -> Any:
     """The rows as they are fetched: true ones alone."""
     if isinstance(value, list):
         return [shown(v) for v in value]
-    return value.rows[: int(value.count)] if isinstance(value, Ragged) and value.padded else rows_of(value)
+    return true_rows(value) if isinstance(value, Ragged) and value.padded else rows_of(value)
 
 
 class Batch:

@@ -17,26 +17,33 @@ from ..traits import CHANNELS_FIRST, Attrs, Shapes, knows_rows, row_wise
 CODES = ("encode_center_size", "decode_center_size")
 
 
-def _centred(boxes: Any, more: int) -> tuple[Any, Any]:
+def centred(boxes: Any, more: int) -> tuple[Any, Any]:
     """Centres and sizes [..., 2]; more: 1 where the last pixel belongs to a box."""
     sizes = boxes[..., 2:4] - boxes[..., :2] + more
     return boxes[..., :2] + sizes / 2, sizes
 
 
-def _cornered(centres: Any, sizes: Any, more: int) -> Any:
+def cornered(centres: Any, sizes: Any, more: int) -> Any:
     return jnp.concatenate([centres - sizes / 2, centres + sizes / 2 - more], -1)
 
 
-def _coder_spec(PriorBox: Spec, PriorBoxVar: Spec | None, TargetBox: Spec, *, code_type: str, axis: int, variance: Sequence[float], **_: Any) -> Spec:
+def _fit(a: Sequence[int], b: Sequence[int]) -> bool:
+    """Whether two shapes may be one, -1 being any size."""
+    return len(a) == len(b) and all(m == n or min(m, n) < 0 for m, n in zip(a, b, strict=True))
+
+
+def _coder_spec(
+    PriorBox: Spec, PriorBoxVar: Spec | None, TargetBox: Spec, *, code_type: str, axis: int, variance: Sequence[float], **_: Any
+) -> Spec:  # fmt: skip
     if code_type not in CODES:
         raise FluidValueError(f"op 'box_coder' has the code_type {' or '.join(CODES)}, not {code_type!r}")
     if axis not in (0, 1):
         raise FluidValueError(f"op 'box_coder' takes priors along axis 0 or 1, not {axis}")
     if PriorBox.ndim != 2 or PriorBox.shape[1] not in (4, -1):
         raise ShapeError(f"op 'box_coder' takes PriorBox [priors, 4], not {list(PriorBox.shape)}")
-    if variance and len(variance) != 4 or variance and PriorBoxVar is not None:
+    if (variance and len(variance) != 4) or (variance and PriorBoxVar is not None):
         raise FluidValueError(f"op 'box_coder' takes four numbers as variance, or PriorBoxVar, not both; variance is {list(variance)}")
-    if PriorBoxVar is not None and (PriorBoxVar.ndim != 2 or any(a != b for a, b in zip(PriorBoxVar.shape, PriorBox.shape, strict=True) if min(a, b) >= 0)):
+    if PriorBoxVar is not None and not _fit(PriorBoxVar.shape, PriorBox.shape):
         raise ShapeError(f"op 'box_coder' takes PriorBoxVar of PriorBox's shape {list(PriorBox.shape)}, not {list(PriorBoxVar.shape)}")
     if code_type == CODES[0]:
         if TargetBox.ndim != 2 or TargetBox.shape[1] not in (4, -1):
@@ -73,16 +80,16 @@ def box_coder(
     box_normalized: false where the last pixel belongs to a box, which makes sides one longer.
     """
     more = 0 if box_normalized else 1
-    centres, sizes = _centred(PriorBox, more)
+    centres, sizes = centred(PriorBox, more)
     if code_type == CODES[0]:
-        target, extent = _centred(TargetBox[:, None, :], more)
+        target, extent = centred(TargetBox[:, None, :], more)
         if more:  # centres of targets are halfway between their corners
             target = (TargetBox[:, None, 2:] + TargetBox[:, None, :2]) / 2
         code = jnp.concatenate([(target - centres) / sizes, jnp.log(jnp.abs(extent / sizes))], -1)
         return code / _spread(PriorBoxVar, variance, code.dtype, 0)
     place = (None, slice(None)) if axis == 0 else (slice(None), None)
     code = TargetBox * _spread(PriorBoxVar, variance, TargetBox.dtype, axis)
-    return _cornered(code[..., :2] * sizes[place] + centres[place], jnp.exp(code[..., 2:]) * sizes[place], more)
+    return cornered(code[..., :2] * sizes[place] + centres[place], jnp.exp(code[..., 2:]) * sizes[place], more)
 
 
 def _spread(given: Any, numbers: Sequence[float], dtype: Any, axis: int) -> Any:
@@ -92,14 +99,22 @@ def _spread(given: Any, numbers: Sequence[float], dtype: Any, axis: int) -> Any:
     return np.asarray(numbers, dtype) if numbers else np.ones((), dtype)
 
 
-@op(outs="Output", infer=lambda Input, ImInfo: _clip_spec(Input, ImInfo), rows=knows_rows(Output="Input"), channels=CHANNELS_FIRST)
+def _clip_spec(Input: Spec, ImInfo: Spec) -> Spec:
+    if Input.ndim < 2 or Input.shape[-1] not in (4, -1):
+        raise ShapeError(f"op 'box_clip' takes Input [..., 4], not {list(Input.shape)}")
+    if ImInfo.ndim != 2 or ImInfo.shape[1] not in (3, -1):
+        raise ShapeError(f"op 'box_clip' takes ImInfo [N, 3], not {list(ImInfo.shape)}")
+    return Input
+
+
+@op(outs="Output", infer=_clip_spec, rows=knows_rows(Output="Input"), channels=CHANNELS_FIRST)
 def box_clip(Input: Ragged | Array, ImInfo: Array):
     """Output = the boxes (x1, y1, x2, y2) of Input [..., 4] cut to their image: 0 to round(size / scale) - 1.
 
     ImInfo [N, 3]: height, width, scale of each image. Input: one LoD level, a sequence an image, or none for one image.
     """
     info, rows = rows_of(ImInfo), rows_of(Input)
-    ends = jnp.stack([_whole(info[:, a] / info[:, 2]) - 1 for a in (1, 0, 1, 0)], -1)
+    ends = jnp.stack([whole(info[:, a] / info[:, 2]) - 1 for a in (1, 0, 1, 0)], -1)
     if isinstance(Input, Ragged) and not Input.bare:
         if len(Input.offsets) != 1 or info.shape[0] != Input.sequences:
             raise EnforceNotMet(
@@ -114,17 +129,9 @@ def box_clip(Input: Ragged | Array, ImInfo: Array):
     return Input.with_rows(cut) if isinstance(Input, Ragged) else cut
 
 
-def _whole(x: Any) -> Any:
+def whole(x: Any) -> Any:
     """The nearest whole number, halves away from 0."""
     return jnp.where(x < 0, -jnp.floor(0.5 - x), jnp.floor(x + 0.5))
-
-
-def _clip_spec(Input: Spec, ImInfo: Spec) -> Spec:
-    if Input.ndim < 2 or Input.shape[-1] not in (4, -1):
-        raise ShapeError(f"op 'box_clip' takes Input [..., 4], not {list(Input.shape)}")
-    if ImInfo.ndim != 2 or ImInfo.shape[1] not in (3, -1):
-        raise ShapeError(f"op 'box_clip' takes ImInfo [N, 3], not {list(ImInfo.shape)}")
-    return Input
 
 
 def _assign_spec(PriorBox: Spec, PriorBoxVar: Spec | None, TargetBox: Spec, BoxScore: Spec, **_: Any) -> tuple[Spec, Spec]:
@@ -151,7 +158,7 @@ def box_decoder_and_assign(PriorBox: Array, PriorBoxVar: Array | None, TargetBox
     centres = (PriorBox[:, :2] + sizes / 2)[:, None]
     extent = codes[..., 2:]
     extent = jnp.exp(jnp.where(box_clip < extent, np.asarray(box_clip, extent.dtype), extent)) * sizes[:, None]
-    boxes = _cornered(codes[..., :2] * sizes[:, None] + centres, extent, 1)
+    boxes = cornered(codes[..., :2] * sizes[:, None] + centres, extent, 1)
     scores = BoxScore.astype(np.float32)
     scores = jnp.where((scores > -1) & (jnp.arange(classes) > 0), scores, -jnp.inf)
     best = jnp.argmax(scores, 1)

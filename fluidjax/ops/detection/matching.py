@@ -13,7 +13,7 @@ from ...errors import EnforceNotMet, FluidValueError, ShapeError
 from ..infer import Spec
 from ..ragged import Ragged, bounded, mask, rows_of, sequences_of, view
 from ..registry import Array, op
-from ..traits import CHANNELS_FIRST, knows_rows, mixes, rows_by
+from ..traits import knows_rows, mixes, rows_by
 
 NONE = -1  # a prior that no box matches
 LEAST = 1e-6  # distances below count as none
@@ -59,7 +59,7 @@ def bipartite_match(DistMat: Ragged | Array, *, match_type: str = MATCHES[0], di
 
 def _greedy(cells: Any, alive: Any, count: Any) -> tuple[Any, Any]:
     """Matches of one image: the row of each column, and its value. cells [rows, columns]."""
-    rows, columns = cells.shape
+    columns = cells.shape[1]
     allowed = alive[:, None] & jnp.where(count < MANY, cells >= LEAST, cells > 0)
     left = jnp.where(allowed, cells, -1)
 
@@ -81,7 +81,8 @@ def _greedy(cells: Any, alive: Any, count: Any) -> tuple[Any, Any]:
 
 def _assign_spec(X: Spec, MatchIndices: Spec, NegIndices: Spec | None, **_: Any) -> tuple[Spec, Spec]:
     if X.ndim != 3 or MatchIndices.ndim != 2:
-        raise ShapeError(f"op 'target_assign' takes X [boxes, P, K] and MatchIndices [N, M], not {list(X.shape)} and {list(MatchIndices.shape)}")
+        shapes = f"{list(X.shape)} and {list(MatchIndices.shape)}"
+        raise ShapeError(f"op 'target_assign' takes X [boxes, P, K] and MatchIndices [N, M], not {shapes}")
     if NegIndices is not None and NegIndices.ndim != 2:
         raise ShapeError(f"op 'target_assign' takes NegIndices [rows, 1], not {list(NegIndices.shape)}")
     return Spec((*MatchIndices.shape, X.shape[2]), X.dtype), Spec((*MatchIndices.shape, 1), "float32")

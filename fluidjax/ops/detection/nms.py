@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ...errors import EnforceNotMet, FluidValueError, ShapeError
+from ...errors import FluidValueError, ShapeError
 from ..infer import Spec
-from ..ragged import Ragged, bounded, rows_of, segments, sequences_of
+from ..ragged import Ragged, bounded, mask, rows_of, sequences_of, view
 from ..registry import Array, op
 from ..traits import CHANNELS_FIRST, Attrs, knows_rows, rows_by
 from .similarity import overlap
@@ -32,7 +30,7 @@ def _checked(op_type: str, boxes: Any, scores: Any) -> None:
     if min(boxes.shape[1], last) >= 0 and boxes.shape[1] != last:
         raise ShapeError(f"op '{op_type}' takes a score for each box of a class, {shapes}")
     if boxes.shape[2] in POLYGONS and len(scores.shape) == 3:
-        raise ShapeError(f"op '{op_type}' takes boxes of 4 numbers; overlaps of polygons ({boxes.shape[2]} numbers) are not there")
+        raise ShapeError(f"op '{op_type}' takes boxes of 4 numbers; overlaps of polygons are not there, {shapes}")
     if boxes.shape[2] not in (4, -1):
         raise ShapeError(f"op '{op_type}' takes boxes of 4 numbers, {shapes}")
 
@@ -44,11 +42,10 @@ def check_limits(op_type: str, **limits: int) -> None:
             raise FluidValueError(f"op '{op_type}' takes {name} from 0, or -1 for all, not {value}")
 
 
-def _spec(op_type: str, BBoxes: Spec, Scores: Spec, attrs: Attrs) -> Spec:
-    _checked(op_type, BBoxes, Scores)
+def _spec(op_type: str, boxes: Spec, scores: Spec, attrs: Attrs) -> Spec:
+    _checked(op_type, boxes, scores)
     check_limits(op_type, nms_top_k=attrs["nms_top_k"], keep_top_k=attrs["keep_top_k"])
-    rows = BBoxes.shape[1] if Scores.ndim == 3 else -1
-    return Spec((-1, BBoxes.shape[2] + 2 if BBoxes.shape[2] > 0 else -1), BBoxes.dtype) if rows < 0 else Spec((rows, BBoxes.shape[2] + 2), BBoxes.dtype)
+    return Spec((-1, 6), boxes.dtype)
 
 
 def _nms_spec(BBoxes: Spec, Scores: Spec, **attrs: Any) -> Spec:
@@ -57,3 +54,119 @@ def _nms_spec(BBoxes: Spec, Scores: Spec, **attrs: Any) -> Spec:
 
 def _nms2_spec(BBoxes: Spec, Scores: Spec, **attrs: Any) -> tuple[Spec, Spec]:
     return _spec("multiclass_nms2", BBoxes, Scores, attrs), Spec((-1, 1), "int32")
+
+
+def _levels(levels: Any, attrs: Attrs) -> dict[str, int]:
+    return {"Out": max(levels.get("BBoxes", 0), 1)}
+
+
+def _levels2(levels: Any, attrs: Attrs) -> dict[str, int]:
+    return {**_levels(levels, attrs), "Index": 0}
+
+
+@op(outs="Out", infer=_nms_spec, rows=knows_rows(_levels), chosen=CHOSEN, channels=CHANNELS_FIRST)
+def multiclass_nms(
+    BBoxes: Array | Ragged, Scores: Array | Ragged, *, background_label: int = 0, score_threshold: float, nms_top_k: int,
+    nms_threshold: float = 0.3, nms_eta: float = 1.0, keep_top_k: int, normalized: bool = True,
+):  # fmt: skip
+    """Out [rows, 6] = (label, score, x1, y1, x2, y2) of the boxes that are kept, a sequence an image; [[-1]] where there is none.
+
+    BBoxes [N, M, 4] and Scores [N, C, M]; or [M, C, 4] and [M, C] with one LoD level, a sequence an image. Of each class but
+    background_label the nms_top_k boxes with the largest scores above score_threshold are taken in that order, of equal scores the first
+    box; one that overlaps a kept one by more than nms_threshold is dropped. nms_eta below 1 multiplies thresholds above 0.5 after
+    every kept one. Of an image the keep_top_k best stay (-1: all). Rows go by label, then by score (with a LoD by box).
+    normalized: false where the last pixel belongs to a box.
+    """
+    attrs = {"threshold": nms_threshold, "eta": nms_eta, "normalized": normalized}
+    found = _run("multiclass_nms", BBoxes, Scores, background_label, score_threshold, nms_top_k, keep_top_k, attrs)
+    return replace(found[0], nothing=-1.0)
+
+
+@op(outs="Out Index~", infer=_nms2_spec, rows=knows_rows(_levels2), chosen=CHOSEN, channels=CHANNELS_FIRST)
+def multiclass_nms2(
+    BBoxes: Array | Ragged, Scores: Array | Ragged, *, background_label: int = 0, score_threshold: float, nms_top_k: int,
+    nms_threshold: float = 0.3, nms_eta: float = 1.0, keep_top_k: int, normalized: bool = True,
+):  # fmt: skip
+    """As multiclass_nms, with no rows where there is no box. Index [rows, 1] int32: the row of the box in BBoxes [N * M, 4].
+
+    With a LoD: its row in BBoxes [M * C, 4].
+    """
+    attrs = {"threshold": nms_threshold, "eta": nms_eta, "normalized": normalized}
+    return _run("multiclass_nms2", BBoxes, Scores, background_label, score_threshold, nms_top_k, keep_top_k, attrs)
+
+
+def _run(
+    op_type: str, boxes: Any, scores: Any, background: int, low: float, top: int, most: int, attrs: Attrs
+) -> tuple[Ragged, Ragged]:  # fmt: skip
+    """Out and Index."""
+    _checked(op_type, rows_of(boxes), rows_of(scores))
+    check_limits(op_type, nms_top_k=top, keep_top_k=most)
+    by_lod = rows_of(scores).ndim == 2
+    cells, scores, first = _by_images(op_type, boxes, scores) if by_lod else _as_images(rows_of(boxes), rows_of(scores))
+    classes = scores.shape[1]
+    labels = np.array([c for c in range(classes) if c != background], np.int32)
+    scores, cells = scores[:, labels], cells[:, labels] if by_lod else cells
+    places, count = kept(cells, scores, low, top, most, attrs)
+    if by_lod:  # rows go by box
+        there = jnp.arange(places.shape[2], dtype=jnp.int32) < count[..., None]
+        places = lax.sort(jnp.where(there, places, np.iinfo(np.int32).max), dimension=2)
+        places = jnp.where(there, places, 0)
+    index = first[:, None, None] + (places * classes + labels[:, None] if by_lod else places)
+    return _rows(cells, scores, places, _most_of_image(scores, places, count, most), labels, index, most)
+
+
+def detections(boxes: Any, scores: Any, labels: Any, low: float, top: int, most: int, attrs: Attrs) -> tuple[Ragged, Ragged]:
+    """Out of the classes `labels`, and places in M. boxes [N, C or 1, M, 4], scores [N, C, M]."""
+    places, count = kept(boxes, scores, low, top, most, attrs)
+    return _rows(boxes, scores, places, _most_of_image(scores, places, count, most), labels, places, most)
+
+
+def _as_images(boxes: Any, scores: Any) -> tuple[Any, Any, Any]:
+    """Boxes [N, 1, M, 4], scores [N, C, M], and the row of each image's first box."""
+    return boxes[:, None], scores, jnp.arange(scores.shape[0], dtype=jnp.int32) * scores.shape[2]
+
+
+def _by_images(op_type: str, boxes: Any, scores: Any) -> tuple[Any, Any, Any]:
+    """The same of sequences: boxes [N, C, longest, 4]; cells behind the end have scores that nothing takes."""
+    x = sequences_of(op_type, "BBoxes", boxes)
+    cells = view(x.with_rows(rows_of(scores)))
+    cells = jnp.where(mask(x)[..., None], cells, -jnp.inf)
+    return jnp.swapaxes(view(x), 1, 2), jnp.swapaxes(cells, 1, 2), x.offsets[-1][:-1] * cells.shape[2]
+
+
+def kept(boxes: Any, scores: Any, low: float, top: int, most: int, attrs: Attrs) -> tuple[Any, Any]:
+    """Places in M of the boxes that each class keeps, [N, C, kept], and how many. boxes [N, C or 1, M, 4], scores [N, C, M]."""
+    n, classes, width = scores.shape
+    places, there = best(scores.reshape(n * classes, width), low, top)
+    room = places.shape[1] if most < 0 else min(places.shape[1], most)
+    lanes = jnp.broadcast_to(boxes, (n, classes, *boxes.shape[2:])).reshape(n * classes, *boxes.shape[2:])
+    lanes = jnp.take_along_axis(lanes, places[..., None], 1)
+    more = 0 if attrs["normalized"] else 1
+    at, count = each(lanes, there, lambda a, b: overlap(b, a, more), attrs["threshold"], attrs["eta"], room)
+    return jnp.take_along_axis(places, at, 1).reshape(n, classes, room), count.reshape(n, classes)
+
+
+def _most_of_image(scores: Any, places: Any, count: Any, most: int) -> Any:
+    """Which of the kept ones [N, C, kept] are among the best `most` of their image."""
+    n, classes, room = places.shape
+    there = jnp.arange(room, dtype=jnp.int32) < count[..., None]
+    if most < 0 or classes * room <= most:
+        return there
+    found = jnp.take_along_axis(scores, places, 2)
+    top, alive = best(jnp.where(there, found, -jnp.inf).reshape(n, classes * room), -np.inf, most)
+    image = jnp.arange(n, dtype=jnp.int32)[:, None]
+    return jnp.zeros((n, classes * room), bool).at[image, top].set(alive).reshape(there.shape)
+
+
+def _rows(cells: Any, scores: Any, places: Any, chosen: Any, labels: Any, index: Any, most: int) -> tuple[Ragged, Ragged]:
+    """The chosen ones of all images as rows."""
+    n, classes, room = places.shape
+    longest = classes * room if most < 0 else min(most, classes * room)
+    offsets = jnp.concatenate([jnp.zeros((1,), jnp.int32), jnp.cumsum(chosen.sum((1, 2)), dtype=jnp.int32)])
+    image, kind, place = jnp.unravel_index(jnp.nonzero(chosen.reshape(-1), size=n * longest, fill_value=0)[0], chosen.shape)
+    at = places[image, kind, place]
+    label = jnp.asarray(labels)[kind].astype(scores.dtype)
+    box = cells[image, kind if cells.shape[1] > 1 else 0, at]
+    rows = jnp.concatenate([label[:, None], scores[image, kind, at][:, None], box.astype(scores.dtype)], 1)
+    out = bounded(rows, offsets, longest)
+    return out, out.with_rows(index[image, kind, place].astype(jnp.int32)[:, None])

@@ -11,7 +11,7 @@ from ..traits import CHANNELS_FIRST, row_wise
 
 
 def _spec(Input: Spec) -> Spec:
-    if Input.ndim != 4 or Input.shape[1] % 2 and Input.shape[1] > 0:
+    if Input.ndim != 4 or (Input.shape[1] % 2 and Input.shape[1] > 0):
         raise ShapeError(f"op 'polygon_box_transform' takes Input [N, an even number, H, W], not {list(Input.shape)}")
     return Input
 

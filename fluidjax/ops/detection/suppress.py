@@ -23,9 +23,8 @@ def best(scores: Any, threshold: float, most: int) -> tuple[Any, Any]:
     keys = scores.astype(jnp.float32)
     keys = jnp.where(keys == 0, np.float32(0), keys)  # zeros of both signs are equal
     keys = jnp.where(scores > np.asarray(threshold, np.float32).astype(scores.dtype), keys, -jnp.inf)
-    found, places = lax.top_k(keys, count)
-    there = jnp.arange(count, dtype=jnp.int32) < (keys > -jnp.inf).sum(-1, keepdims=True)
-    del found
+    _, places = lax.top_k(keys, count)
+    there = jnp.arange(count, dtype=jnp.int32) < (keys > -jnp.inf).sum(-1, keepdims=True, dtype=jnp.int32)
     return places, there
 
 

@@ -1,0 +1,75 @@
+"""locality_aware_nms: neighbouring boxes that overlap are merged first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ...errors import ShapeError
+from ..infer import Spec
+from ..registry import Array, op
+from ..traits import CHANNELS_FIRST, Attrs, knows_rows
+from .nms import CHOSEN, POLYGONS, check_limits, detections
+from .similarity import overlap
+
+
+def _spec(BBoxes: Spec, Scores: Spec, *, nms_top_k: int, keep_top_k: int, **_: Any) -> Spec:
+    shapes = f"not {list(BBoxes.shape)} and {list(Scores.shape)}"
+    if BBoxes.ndim != 3 or Scores.ndim != 3 or Scores.shape[1] not in (1, -1):
+        raise ShapeError(f"op 'locality_aware_nms' takes BBoxes [N, M, 4] and Scores of one class, [N, 1, M], {shapes}")
+    if min(BBoxes.shape[1], Scores.shape[2]) >= 0 and BBoxes.shape[1] != Scores.shape[2]:
+        raise ShapeError(f"op 'locality_aware_nms' takes a score for each box, {shapes}")
+    if BBoxes.shape[2] in POLYGONS:
+        raise ShapeError(f"op 'locality_aware_nms' takes boxes of 4 numbers; overlaps of polygons are not there, {shapes}")
+    if BBoxes.shape[2] not in (4, -1):
+        raise ShapeError(f"op 'locality_aware_nms' takes boxes of 4 numbers, {shapes}")
+    check_limits("locality_aware_nms", nms_top_k=nms_top_k, keep_top_k=keep_top_k)
+    return Spec((-1, 6), BBoxes.dtype)
+
+
+def _levels(levels: Any, attrs: Attrs) -> dict[str, int]:
+    return {"Out": 0}
+
+
+def _merged(boxes: Any, scores: Any, threshold: Any, more: int) -> tuple[Any, Any, Any]:
+    """Boxes [M, 4] and scores [M] where each run of boxes that overlap is one, at its first; and which are the first ones."""
+    count = scores.shape[0]
+
+    def step(run: tuple[Any, ...], given: tuple[Any, ...]) -> tuple[Any, Any]:
+        box, score, first = run
+        here, weight, at = given
+        joins = (first >= 0) & (overlap(here, box, more) > threshold)
+        mean = (here * weight + box * score) / (weight + score)
+        run = jnp.where(joins, mean, here), jnp.where(joins, score + weight, weight), jnp.where(joins, first, at)
+        return run, (*run, joins)
+
+    start = jnp.zeros((4,), boxes.dtype), jnp.zeros((), scores.dtype), jnp.full((), -1, jnp.int32)
+    _, (box, score, first, joins) = lax.scan(step, start, (boxes, scores, jnp.arange(count, dtype=jnp.int32)))
+    ends = jnp.concatenate([~joins[1:], jnp.ones((min(count, 1),), bool)])
+    at = jnp.where(ends, first, count)
+    return boxes.at[at].set(box, mode="drop"), scores.at[at].set(score, mode="drop"), ~joins
+
+
+@op(outs="Out", infer=_spec, rows=knows_rows(_levels), chosen=CHOSEN, channels=CHANNELS_FIRST)
+def locality_aware_nms(
+    BBoxes: Array, Scores: Array, *, background_label: int = -1, score_threshold: float, nms_top_k: int, nms_threshold: float = 0.3,
+    nms_eta: float = 1.0, keep_top_k: int, normalized: bool = True,
+):  # fmt: skip
+    """Out [rows, 6] = as multiclass_nms, of BBoxes [N, M, 4] and Scores [N, 1, M] after boxes in a row that overlap were merged.
+
+    In order, a box that overlaps the one before it (merged so far) by more than nms_threshold is merged with it: the mean of both,
+    weighted by their scores, which add up. [[-1]] where there is no box.
+    """
+    more = 0 if normalized else 1
+    threshold = np.asarray(nms_threshold, np.float32).astype(BBoxes.dtype)
+    boxes, scores, first = jax.vmap(lambda b, s: _merged(b, s, threshold, more))(BBoxes, Scores[:, 0])
+    labels = np.array([c for c in (0,) if c != background_label], np.int32)
+    attrs = {"threshold": nms_threshold, "eta": nms_eta, "normalized": normalized}
+    scores = jnp.where(first, scores, -jnp.inf)[:, None][:, labels]
+    out, _ = detections(boxes[:, None], scores, labels, score_threshold, nms_top_k, keep_top_k, attrs)
+    return replace(out, nothing=-1.0)
