@@ -677,3 +677,32 @@ def dtype_variants(name):
         return []
     found = [m for m in re.finditer(r"\b(f|d|i|i32|b|h)\((?=[-0-9])", expression)]
     return [(k, expression[: m.start()] + "%s(" + expression[m.end():]) for k, m in enumerate(found)]
+
+DETECTION = {
+    "prior_box": "L.prior_box(f(-1, 8, 4, 5), f(-1, 3, 40, 50), [10.], [20.], [2.], flip=True, steps=[8., 9.])",
+    "prior_box plain": "L.prior_box(f(-1, 8, 4, 5), f(-1, 3, 40, 50), 10., name='p')",
+    "density_prior_box": "L.density_prior_box(f(-1, 8, 4, 5), f(-1, 3, 40, 50), [2, 1], [8., 4.], [1.], clip=True)",
+    "density_prior_box flat": "L.density_prior_box(f(-1, 8, 4, 5), f(-1, 3, 40, 50), [2], [8.], [1.], flatten_to_2d=True, name='d')",
+    "anchor_generator": "L.anchor_generator(f(-1, 8, 4, 5), [32., 64.], 1., stride=[16., 16.])",
+    "iou_similarity": "L.iou_similarity(f(-1, 4), f(7, 4), box_normalized=False)",
+    "box_coder": "L.box_coder(f(7, 4), f(7, 4), f(-1, 4))",
+    "box_coder list": "L.box_coder(f(7, 4), [.1, .1, .2, .2], f(-1, 7, 4), 'decode_center_size', False, 'c', 0)",
+    "polygon_box_transform": "L.polygon_box_transform(f(-1, 8, 4, 5))",
+    "yolo_box": "L.yolo_box(f(-1, 14, 4, 4), i32(-1, 2), [10, 13, 16, 30], 2, 0.1, 32)",
+    "yolov3_loss": "L.yolov3_loss(f(-1, 14, 4, 4), f(-1, 6, 4), i32(-1, 6), [10, 13, 16, 30, 33, 23], [1, 2], 2, 0.7, 32, f(-1, 6), False)",
+    "box_clip": "L.box_clip(s(-1, 4), f(-1, 3))",
+    "box_decoder_and_assign": "L.box_decoder_and_assign(f(-1, 4), f(4,), f(-1, 12), f(-1, 3), 4.)",
+    "bipartite_match": "L.bipartite_match(f(-1, 7), 'per_prediction', 0.4)",
+    "bipartite_match plain": "L.bipartite_match(f(-1, 7), name='m')",
+    "target_assign": "L.target_assign(s(-1, 1, 4), i32(-1, 7), mismatch_value=3)",
+    "ssd_loss": "L.ssd_loss(f(-1, 7, 4), f(-1, 7, 3), s(-1, 4), si(-1, 1), f(7, 4), f(7, 4))",
+    "multi_box_head": "L.multi_box_head([f(-1, 8, 4, 4), f(-1, 8, 2, 2), f(-1, 8, 1, 1)], f(-1, 3, 32, 32), 32, 3, [[2.], [2., 3.], [2.]], 20, 90)",
+    "multi_box_head one": "L.multi_box_head([f(-1, 8, 4, 4)], f(-1, 3, 32, 32), 32, 3, [[2.]], min_sizes=[8.], max_sizes=[16.], steps=[8.])",
+    "detection_output": "L.detection_output(f(-1, 7, 4), f(-1, 7, 3), f(7, 4), f(7, 4))",
+    "detection_output index": "L.detection_output(f(-1, 7, 4), f(-1, 7, 3), f(7, 4), f(7, 4), return_index=True)",
+    "multiclass_nms": "L.multiclass_nms(f(-1, 7, 4), f(-1, 3, 7), 0.1, 40, 20)",
+    "locality_aware_nms": "L.locality_aware_nms(f(-1, 7, 4), f(-1, 1, 7), 0.1, 40, 20)",
+    "matrix_nms": "L.matrix_nms(f(-1, 7, 4), f(-1, 3, 7), 0.1, 0.2, 40, 20, return_index=True)",
+    "retinanet_detection_output": "L.retinanet_detection_output([f(-1, 7, 4)], [f(-1, 7, 2)], [f(7, 4)], f(-1, 3))",
+}  # fmt: skip
+CASES.update(DETECTION)

@@ -16,7 +16,6 @@ from .matrix_nms import packed
 from .similarity import overlap
 from .suppress import best, each
 
-
 OP = "retinanet_detection_output"
 
 

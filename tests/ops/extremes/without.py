@@ -33,6 +33,10 @@ WITHOUT: dict[str, str] = {
         "tdm_sampler rank_attention",
     "They take rows apart and together by their numbers, from variables that cannot be fed to an op alone.":
         "get_tensor_from_selected_rows merge_selected_rows",
+    "Boxes of detection: their samples (tests/ops/samples) hold ties, empty and reversed boxes, nan and images without any.":
+        "anchor_generator bipartite_match box_clip box_coder box_decoder_and_assign density_prior_box detection_map iou_similarity "
+        "locality_aware_nms matrix_nms mine_hard_examples multiclass_nms multiclass_nms2 polygon_box_transform prior_box "
+        "retinanet_detection_output target_assign yolo_box yolov3_loss",
     "1.8.5 has them for the GPU alone.": "flip sync_batch_norm",
     "Only later Paddles have them; what they share with an older op is compared there.":
         "bicubic_interp_v2 bilinear_interp_v2 linear_interp_v2 nearest_interp_v2 trilinear_interp_v2 "
