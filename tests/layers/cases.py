@@ -695,7 +695,6 @@ DETECTION = {
     "bipartite_match": "L.bipartite_match(f(-1, 7), 'per_prediction', 0.4)",
     "bipartite_match plain": "L.bipartite_match(f(-1, 7), name='m')",
     "target_assign": "L.target_assign(s(-1, 1, 4), i32(-1, 7), mismatch_value=3)",
-    "ssd_loss": "L.ssd_loss(f(-1, 7, 4), f(-1, 7, 3), s(-1, 4), si(-1, 1), f(7, 4), f(7, 4))",
     "multi_box_head": "L.multi_box_head([f(-1, 8, 4, 4), f(-1, 8, 2, 2), f(-1, 8, 1, 1)], f(-1, 3, 32, 32), 32, 3, [[2.], [2., 3.], [2.]], 20, 90)",
     "multi_box_head one": "L.multi_box_head([f(-1, 8, 4, 4)], f(-1, 3, 32, 32), 32, 3, [[2.]], min_sizes=[8.], max_sizes=[16.], steps=[8.])",
     "detection_output": "L.detection_output(f(-1, 7, 4), f(-1, 7, 3), f(7, 4), f(7, 4))",

@@ -1,0 +1,58 @@
+"""Detection as a program: what is fetched where nothing is found, one compilation for all batches, the loss of a detector."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fluidjax as fluid
+from fluidjax import layers
+from fluidjax.errors import FluidError
+
+from . import detection_cases
+
+BOXES = np.array([[[0, 0, 0.4, 0.4], [0.05, 0, 0.4, 0.4], [0.5, 0.5, 0.9, 0.9]]] * 2, "float32")
+SCORES = np.array([[[0.1, 0.2, 0.3], [0.9, 0.8, 0.7]], [[0.1, 0.2, 0.3], [0.0, 0.1, 0.6]]], "float32")
+
+
+def run(main: fluid.Program, feed: dict, fetches: list) -> list:
+    return fluid.Executor(fluid.CPUPlace()).run(main, feed=feed, fetch_list=fetches, return_numpy=False, scope=fluid.Scope())
+
+
+@pytest.fixture
+def nms() -> tuple[fluid.Program, fluid.Variable]:
+    main = fluid.Program()
+    with fluid.program_guard(main, fluid.Program()):
+        boxes, scores = fluid.data("boxes", [None, 3, 4]), fluid.data("scores", [None, 2, 3])
+        return main, layers.multiclass_nms(boxes, scores, score_threshold=0.5, nms_top_k=3, keep_top_k=3)
+
+
+def test_rows_and_lod_of_what_is_detected(nms: tuple) -> None:
+    (out,) = run(nms[0], {"boxes": BOXES, "scores": SCORES}, [nms[1]])
+    assert out.lod() == [[0, 2, 3]]
+    np.testing.assert_allclose(np.array(out)[:, :2], [[1, 0.9], [1, 0.7], [1, 0.6]])
+    np.testing.assert_array_equal(np.array(out)[:, 2:], [BOXES[0, 0], BOXES[0, 2], BOXES[1, 2]])
+
+
+def test_nothing_is_minus_one(nms: tuple) -> None:
+    """As in 1.8.5, in one sequence, however many images there are."""
+    (out,) = run(nms[0], {"boxes": BOXES, "scores": np.zeros_like(SCORES)}, [nms[1]])
+    assert out.lod() == [[0, 1]] and np.array(out).tolist() == [[-1.0]]
+
+
+@pytest.mark.parametrize("wrong", ["boxes", "scores", "polygons", "limit"])
+def test_shapes_that_do_not_fit_are_refused_while_building(wrong: str) -> None:
+    with fluid.program_guard(fluid.Program(), fluid.Program()), pytest.raises(FluidError, match="multiclass_nms"):
+        boxes = fluid.data("boxes", {"boxes": [None, 3], "polygons": [None, 3, 8]}.get(wrong, [None, 3, 4]))
+        scores = fluid.data("scores", [None, 2, 4] if wrong == "scores" else [None, 2, 3])
+        layers.multiclass_nms(boxes, scores, score_threshold=0.5, nms_top_k=-2 if wrong == "limit" else 3, keep_top_k=3)
+
+
+@pytest.mark.parametrize("name", detection_cases.CASES)
+def test_the_loss_of_a_detector_and_its_gradients(name: str) -> None:
+    with np.load(Path(__file__).parent / "data" / "detection_1.8.5.npz") as recorded:
+        wanted = [recorded[f"{name}/{i}"] for i in range(3)]
+    for got, want in zip(detection_cases.ssd_loss(fluid, **detection_cases.CASES[name]), wanted, strict=True):
+        np.testing.assert_allclose(got, want, rtol=2e-5, atol=1e-6)
