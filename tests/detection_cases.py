@@ -16,14 +16,15 @@ def ssd_loss(fluid, **attrs):
     with fluid.program_guard(main, fluid.Program()):
         place, kind = fluid.data("place", [2, 9, 4]), fluid.data("kind", [2, 9, 3])
         place.stop_gradient = kind.stop_gradient = False
-        box, label = fluid.data("box", [None, 4], lod_level=1), fluid.data("label", [None, 1], "int32", lod_level=1)
+        box, kinds = fluid.data("box", [None, 4], lod_level=1), fluid.data("label", [None, 1], "int32", lod_level=1)
         priors = fluid.data("priors", [9, 4])
-        loss = fluid.layers.ssd_loss(place, kind, box, label, priors, [0.1, 0.1, 0.2, 0.2], **attrs)
+        loss = fluid.layers.ssd_loss(place, kind, box, kinds, priors, [0.1, 0.1, 0.2, 0.2], **attrs)
         grads = fluid.gradients([loss], [place, kind])
-    tensor = lambda a: fluid.create_lod_tensor(a, [[2, 1]], fluid.CPUPlace())
-    feed = dict(feeds(), box=tensor(GT), label=tensor(np.array([[1], [2], [2]], "int32")), priors=PRIORS)
+    label = np.array([[1], [2], [2]], "int32")
+    tensors = [fluid.create_lod_tensor(a, [[2, 1]], fluid.CPUPlace()) for a in (GT, label)]
+    feed = dict(feeds(), box=tensors[0], label=tensors[1], priors=PRIORS)
     exe = fluid.Executor(fluid.CPUPlace())
-    return [np.array(v) for v in exe.run(main, feed=feed, fetch_list=[loss] + list(grads), return_numpy=False)]
+    return [np.array(v) for v in exe.run(main, feed=feed, fetch_list=[loss, *grads], return_numpy=False)]
 
 
 CASES = {
