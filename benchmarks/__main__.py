@@ -1,5 +1,5 @@
 """``python -m benchmarks [steady] [overhead] [building] [startup] [first] [fusing] [passes] [memory] [parallel]
-[embedding] [transpile] [beside] [convolutions] [ragged]``: print the table of figures."""
+[embedding] [transpile] [beside] [convolutions] [loops] [ragged]``: print the table of figures."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from . import (
     convolutions,
     embedding,
     fusing,
+    loops,
     memory,
     overhead,
     parallel,
@@ -94,9 +95,10 @@ PARTS = {
     "steady": steady, "overhead": calls, "building": programs, "startup": startup.table, "first": first,
     "fusing": fusing.table, "passes": passes.table, "memory": memory.table,
     "parallel": parallel.table, "embedding": embedding.table, "transpile": transpile.table,
-    "beside": beside.table, "convolutions": convolutions.table, "ragged": ragged.table,
+    "beside": beside.table, "convolutions": convolutions.table, "loops": loops.table,
+    "ragged": ragged.table,
 }  # fmt: skip
-TIERED = {"first", "startup", "beside"}  # what is timed here includes first steps
+TIERED = {"first", "startup", "beside", "loops"}  # what is timed here includes first steps
 
 
 def main(arguments: list[str]) -> None:

@@ -19,7 +19,6 @@ from .errors import FluidTypeError, FluidValueError, NotOneStep
 from .graph.fetches import fetch_names
 from .graph.program import Program, default_main_program
 from .graph.variable import Variable
-from .ops.fixed import Fixed
 from .runtime.adapting import adapted
 from .runtime.building import tracing
 from .runtime.calling import advance, initialise, keep, made, refuse_lod_of
@@ -36,7 +35,7 @@ from .runtime.prepared import Prepared
 from .runtime.raising import ended
 from .runtime.recompiles import Recompiles
 from .runtime.scope import Scope, global_scope
-from .runtime.stacking import stacked_feeds
+from .runtime.stacking import each_step, stacked_feeds
 from .runtime.tiers import in_tiers
 
 _PROCESS_SEED = int.from_bytes(os.urandom(4), "little")  # for programs whose random_seed is 0
@@ -158,25 +157,25 @@ class Executor:
         """Run a program K times in one call (jax.lax.scan), and return the fetches stacked on a new first dimension.
 
         feeds: K feed dicts of equal shapes, or one dict of arrays that have a leading dimension K.
-        Equal to K calls of run, random numbers included. Raises as run does, and UnsupportedError for a LoDTensor with
-        sequences; then no step has taken place.
+        Equal to K calls of run, random numbers included. LoDTensors have as many sequences in each step and are padded to the
+        largest; of a fetch whose rows are ragged, a list of K values is returned. Raises as run does, and UnsupportedError for
+        what one call cannot take; then no step has taken place.
         """
         this = self._runnable(program)
         program, ranks = this.program, this.ranks or self._alone
         scope = global_scope() if scope is None else scope
         compiled = self._compile(program, fetch_names(fetch_list), ranks)
-        stacked, count = stacked_feeds(compiled.check_feed, feeds)
+        stacked, count, first = stacked_feeds(compiled, feeds)
         ranks.check_steps(stacked)
-        first = {n: v if isinstance(v, Fixed) else v[0] for n, v in stacked.items()}
         if compiled.tiers is not None:
             compiled = compiled.tiers.at(self._record(program).runs, first, count)
         if not compiled.in_force(scope):
             ranks.prepare(scope)
         try:
-            fetched = self._execute(compiled, program, scope, stacked, count)
+            fetched = self._execute(compiled, program, scope, stacked, count, return_numpy)
         except Exception as error:
             raise explained(error, compiled.rules, first)  # noqa: B904 - as above
-        return _shown(compiled, fetched, return_numpy)
+        return _shown(compiled, [each_step(v, count) for v in fetched], return_numpy)
 
     def compiled_steps(self, program: Program | Runnable | MakesRunnable | None = None) -> list[Compiled]:
         """The steps that this executor has compiled of a program as it stands, one for each fetch list."""

@@ -143,11 +143,28 @@ def test_feeds_are_checked():
         run([cost], {"x": stale, "label": good})
 
 
-def test_steps_in_one_call_take_no_lod():
-    out = layers.mean(x_var())
-    exe = fluid.Executor(CPU)
-    with pytest.raises(UnsupportedError, match="run_steps takes arrays of equal shapes, but 'x' is fed with a LoD"):
-        exe.run_steps(feeds=[{"x": ragged([2])}], fetch_list=[out])
+def test_steps_in_one_call():
+    """Equal to as many runs, from 3 rows to 20 in a batch, ragged fetches among them; another number of sequences is refused."""
+    w = layers.create_parameter([WIDTH, 1], "float32", name="w", default_initializer=fluid.initializer.Constant(0.5))
+    rows = layers.tanh(layers.matmul(x_var(), w))
+    loss = layers.mean(layers.sequence_pool(rows, "sum"))
+    fluid.optimizer.SGD(0.1).minimize(loss)
+    feeds = [{"x": ragged(lengths)} for lengths in ([2, 1], [12, 8], [1, 4])]
+    found = []
+    for many in (False, True):
+        exe, scope = fluid.Executor(CPU), fluid.Scope()
+        exe.run(fluid.default_startup_program(), scope=scope)
+        if many:
+            losses, each = exe.run_steps(feeds=feeds, fetch_list=[loss, rows], scope=scope, return_numpy=False)
+        else:
+            got = [exe.run(feed=f, fetch_list=[loss, rows], scope=scope, return_numpy=False) for f in feeds]
+            losses, each = [g[0] for g in got], [g[1] for g in got]
+        found.append([np.array(losses).ravel(), scope.get("w"), *map(np.array, each)])
+        assert [v.recursive_sequence_lengths() for v in each] == [[[2, 1]], [[12, 8]], [[1, 4]]]
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+    with pytest.raises(UnsupportedError, match=r"batches of as many sequences, .* but 'x' is fed 2 and 3; call run for each step"):
+        exe.run_steps(feeds=[feeds[0], {"x": ragged([1, 1, 1])}], fetch_list=[loss], scope=scope)
 
 
 def test_fed_rows_may_be_filled_anew():

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+import jax
 import numpy as np
 
 from ..errors import FeedError, UnsupportedError
 from ..lod_tensor import LoDTensor
 from ..ops.fixed import Fixed, shown
+from ..ops.ragged import Ragged
+from .compiled import Compiled
 
 
-def stacked_feeds(check: Callable[[Any], dict[str, Any]], feeds: Any) -> tuple[dict[str, Any], int]:
-    """The feeds of several steps, checked, with a leading dimension of steps, and how many these are.
+def stacked_feeds(compiled: Compiled, feeds: Any) -> tuple[dict[str, Any], int, dict[str, Any]]:
+    """The feeds of several steps, checked, with a leading dimension of steps; how many these are; and the first as it was fed.
 
-    feeds: a dict for each step, or one dict of arrays that have that dimension. Raises FeedError for feeds that are none or of
-    different shapes, UnsupportedError for those that a scan cannot take, and what `check` raises.
+    feeds: a dict for each step, or one dict of arrays that have that dimension. LoDTensors are padded up to the largest of
+    their buckets. Raises FeedError for feeds that are none or of different shapes, UnsupportedError for those that a scan
+    cannot take, and what the checks of a feed raise.
     """
     if isinstance(feeds, Mapping):
         counts = {np.shape(v)[0] if np.ndim(v) else 0 for v in feeds.values()}
@@ -27,19 +32,50 @@ def stacked_feeds(check: Callable[[Any], dict[str, Any]], feeds: Any) -> tuple[d
     feeds = list(feeds or ())
     if not feeds:
         raise FeedError("run_steps needs at least one feed")
-    checked = [check(f) for f in feeds]
-    ragged = [n for f in checked for n, v in f.items() if isinstance(v, LoDTensor)]
-    if ragged:
-        raise UnsupportedError(f"run_steps takes arrays of equal shapes, but {ragged[0]!r} is fed with a LoD; call run for each step")
-    first = {n: v.shape for n, v in checked[0].items()}
+    checked = [compiled.check_feed(f) for f in feeds]
+    first = _shapes(checked[0])
     for i, f in enumerate(checked):
-        if {n: v.shape for n, v in f.items()} != first:
-            raise FeedError(f"run_steps needs feeds of equal shapes; feed 0 has {first}, feed {i} {({n: v.shape for n, v in f.items()})}")
-    return {n: _stacked(n, checked) for n in first}, len(feeds)
+        if _shapes(f) != first:
+            raise FeedError(f"run_steps needs feeds of equal shapes; feed 0 has {first}, feed {i} {_shapes(f)}")
+    packed = [compiled.packed(f) for f in checked] if _ragged(checked[0]) else checked
+    return {n: _stacked(n, packed) for n in first}, len(feeds), checked[0]
+
+
+def _ragged(feed: Mapping[str, Any]) -> bool:
+    return any(isinstance(v, LoDTensor) for v in feed.values())
+
+
+def _shapes(feed: Mapping[str, Any]) -> dict[str, Any]:
+    return {n: "a LoD" if isinstance(v, LoDTensor) else v.shape for n, v in feed.items()}
+
+
+def _widened(name: str, values: Sequence[Any]) -> Ragged:
+    """Ragged feeds of several steps in one form: the largest buckets of rows and of the longest sequences."""
+    sequences = {tuple(level.shape[0] - 1 for level in v.offsets) for v in values}
+    if len(sequences) > 1 or len({(v.key, v.padded) for v in values}) > 1:
+        told = " and ".join(map(str, sorted(s[-1] for s in sequences)))
+        raise UnsupportedError(
+            f"run_steps takes batches of as many sequences, of which the same are alike in each, but {name!r} is fed {told}; call run "
+            "for each step"
+        )
+    most = max(v.capacity for v in values)
+    if not values[0].padded and {v.form for v in values} != {values[0].form}:
+        raise UnsupportedError(f"run_steps takes equal LoDs of {name!r}, since an op needs exact sizes; call run for each step")
+    longest = tuple(max(v.longest[i] for v in values) for i in range(len(values[0].longest)))
+    rows = np.stack([np.concatenate([v.rows, np.repeat(v.rows[-1:], most - v.capacity, 0)]) for v in values])
+    offsets = tuple(np.stack([v.offsets[i] for v in values]) for i in range(len(longest)))
+    return replace(values[0], rows=rows, offsets=offsets, longest=longest)
+
+
+def each_step(value: Any, count: int) -> Any:
+    """A fetched value of all steps; of ragged ones a list of the values."""
+    return [jax.tree.map(lambda a, k=k: a[k], value) for k in range(count)] if isinstance(value, Ragged) else value
 
 
 def _stacked(name: str, feeds: Sequence[Mapping[str, Any]]) -> Any:
     """One feed of all steps; of one that decides sizes the one value."""
+    if isinstance(feeds[0][name], Ragged):
+        return _widened(name, [f[name] for f in feeds])
     if not isinstance(feeds[0][name], Fixed):
         return np.stack([np.asarray(f[name]) for f in feeds])
     other = next((f[name] for f in feeds if f[name] != feeds[0][name]), None)
