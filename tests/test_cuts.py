@@ -13,7 +13,7 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax import layers
-from fluidjax.errors import NotOneStep, UnsupportedError
+from fluidjax.errors import NanInfError, NotOneStep, UnsupportedError
 from fluidjax.ops.control.while_loop import Loop
 
 from .tools import control_nets
@@ -216,3 +216,20 @@ def test_each_iteration_draws_anew_as_in_one_step() -> None:
             found.append([exe.run(fetch_list=[y])[0] for _ in range(2)])
     np.testing.assert_array_equal(found[0], found[1])
     assert not np.array_equal(found[0][0], found[0][1])
+
+
+def test_what_is_not_finite_is_found() -> None:
+    """By the first op whose result leaves its segment."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        x = fluid.data("x", [2], "float32")
+        _, y = layers.while_loop(
+            lambda i, y: layers.less_than(i, number(2)), lambda i, y: [i + 1, layers.concat([layers.log(y), x])], [number(0), x * 1.0]
+        )
+        exe = fluid.Executor()
+        assert np.isnan(exe.run(feed={"x": X}, fetch_list=[y])[0]).any()
+        fluid.set_flags({"FLAGS_check_nan_inf": True})
+        try:
+            with pytest.raises(NanInfError, match=r"op 'assign' \(tests/test_cuts.py:\d+\) wrote NaN or infinity"):
+                exe.run(feed={"x": X}, fetch_list=[y])
+        finally:
+            fluid.set_flags({"FLAGS_check_nan_inf": False})

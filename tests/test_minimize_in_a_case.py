@@ -77,6 +77,11 @@ def test_a_clip_goes_where_the_gradients_are() -> None:
 
 
 def test_refusals() -> None:
+    with fresh():
+        v = fluid.data("v", [3], "float32")
+        for target, sentence in ((lambda: v * 2.0, "its target '.*' stands within a block"), (lambda: v, "it is called within a block")):
+            with pytest.raises(UnsupportedError, match=sentence):
+                layers.cond(layers.fill_constant([1], "bool", True), lambda target=target: fluid.gradients(target(), v)[0])
     with fresh() as (main, _):
         x = fluid.data("x", [2, 3], "float32")
         w = layers.create_parameter([3], "float32", name="w")

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..base.dtypes import enum_of
 from ..base.loc import user_line
-from ..errors import FluidTypeError, FluidValueError
+from ..errors import FluidTypeError, FluidValueError, UnsupportedError
 from ..graph.block import Block
 from ..graph.variable import Variable
 from ..ir.desc import VarDesc
@@ -25,7 +25,7 @@ def gradients(
     own results, for second derivatives.
 
     Raises FluidTypeError for arguments of the wrong type, FluidValueError where targets and target_gradients differ in
-    number or shape.
+    number or shape, UnsupportedError within a block and for targets that stand in one.
     """
     outs, ins, given = _checked(targets, inputs, target_gradients)
     program, block = outs[0].block.program, outs[0].block.program.global_block()
@@ -69,6 +69,13 @@ def _checked(targets: Any, inputs: Any, target_gradients: Any) -> tuple[list[Var
             raise FluidValueError(f"target {target.name!r} has shape {list(target.shape)}, its gradient {list(grad.shape)}")
     program = outs[0].block.program
     refuse_shared(program)
+    inner = next((v for v in outs if v.block.idx), None)
+    if inner is not None or program.current_block_idx:
+        what = f"its target {inner.name!r} stands within a block" if inner is not None else "it is called within a block"
+        raise UnsupportedError(
+            f"gradients() goes from variables of the program's first block, and {what}; hand the value out of the case or the loop first, "
+            "or call append_backward in the case"
+        )
     if any(v.block.program is not program for v in [*outs, *ins]):
         raise FluidValueError("targets and inputs of gradients() belong to one program")
     return outs, ins, given

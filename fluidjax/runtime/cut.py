@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..base.flags import flag
 from ..base.interrupts import uninterrupted
 from ..errors import NotOneStep
 from ..ir.desc import OpDesc
@@ -22,6 +23,7 @@ from ..ops.checking import WORD
 from ..ops.ragged import Ragged, trimmed
 from ..ops.registry import lookup
 from ..ops.unmade import UNMADE, made_anew
+from .nan_check import refuse_left
 from .scope import Scope
 from .segments import Segment
 
@@ -105,6 +107,8 @@ class _Run:
         """Run a segment; one that cannot be traced is divided, and nothing of it has run before."""
         try:
             self._cut.segment(piece).run(env, self._key, path)
+            if flag("FLAGS_check_nan_inf"):
+                refuse_left(piece.ops, piece.results, env)
         except NotOneStep as why:
             if not self._cut.refine(why):
                 raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -40,5 +41,20 @@ class Finite:
         """Raises NanInfError for the first output that is not finite, given the flags that the step returned."""
         for (op, name), good in zip(self.watched, flags, strict=True):
             if not all(np.all(s.data) for s in good.addressable_shards):
-                place = f" ({op.loc})" if op.loc else ""
-                raise NanInfError(f"op '{op.type}'{place} wrote NaN or infinity to {name!r}: {text.op_text(op)}")
+                raise _found(op, name)
+
+
+def refuse_left(ops: Iterable[OpDesc], names: Iterable[str], env: Mapping[str, Any]) -> None:
+    """Raises NanInfError for the first of `ops`, which have run, that left one of these names with a value that is not finite."""
+    looked_at = frozenset(names)
+    for op in ops:
+        for name in looked_at.intersection(op.writes):
+            value = env.get(name)
+            leaves = [filled(value, 0)] if isinstance(value, Ragged) else jax.tree.leaves(value)
+            if any(jnp.issubdtype(v.dtype, jnp.floating) and not np.all(np.isfinite(np.asarray(v))) for v in leaves):
+                raise _found(op, name)
+
+
+def _found(op: OpDesc, name: str) -> NanInfError:
+    place = f" ({op.loc})" if op.loc else ""
+    return NanInfError(f"op '{op.type}'{place} wrote NaN or infinity to {name!r}: {text.op_text(op)}")
