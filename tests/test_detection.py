@@ -9,7 +9,7 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax import layers
-from fluidjax.errors import FluidError
+from fluidjax.errors import FluidError, UnsupportedError
 
 from . import detection_cases
 
@@ -56,3 +56,19 @@ def test_the_loss_of_a_detector_and_its_gradients(name: str) -> None:
         wanted = [recorded[f"{name}/{i}"] for i in range(3)]
     for got, want in zip(detection_cases.ssd_loss(fluid, **detection_cases.CASES[name]), wanted, strict=True):
         np.testing.assert_allclose(got, want, rtol=2e-5, atol=1e-6)
+
+
+def test_mean_average_precision_of_a_batch_and_no_state() -> None:
+    main = fluid.Program()
+    with fluid.program_guard(main, fluid.Program()):
+        found, true = fluid.data("found", [None, 6], lod_level=1), fluid.data("true", [None, 5], lod_level=1)
+        mean = layers.detection.detection_map(found, true, 3, overlap_threshold=0.5)
+        state = fluid.data("state", [1], "int32")
+        with pytest.raises(UnsupportedError, match="grows with every batch"):
+            layers.detection.detection_map(found, true, 3, has_state=state)
+    place = fluid.CPUPlace()
+    rows = np.array([[1, 0.9, 0, 0, 0.5, 0.5], [1, 0.8, 0.5, 0.5, 1, 1]], "float32")
+    given = {"found": rows, "true": rows[:, [0, 2, 3, 4, 5]]}
+    feed = {name: fluid.create_lod_tensor(array, [[1, 1]], place) for name, array in given.items()}
+    (got,) = run(main, feed, [mean])
+    assert np.array(got).tolist() == [1.0]

@@ -71,7 +71,7 @@ NAMES: dict[str, str] = {
     "LookaheadOptimizer": "is not there",
     "PipelineOptimizer": "splits a program over devices, which is not there; use CompiledProgram.with_data_parallel",
     "RecomputeOptimizer": "is not there",
-    "DetectionMAP": "belongs to object detection, which is not there",
+    "DetectionMAP": "adds up state that grows with every batch, which is not there; layers.detection.detection_map does a batch",
     "DatasetFactory": "is not there; use fluid.io.DataLoader",
     "InMemoryDataset": "is not there; use fluid.io.DataLoader",
     "QueueDataset": "is not there; use fluid.io.DataLoader",

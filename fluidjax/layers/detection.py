@@ -8,6 +8,7 @@ from ..base.absent import reporter as _reporter
 from . import detection_boxes, detection_heads
 from .detection_boxes import *  # noqa: F403
 from .detection_heads import *  # noqa: F403
+from .detection_heads import detection_map as detection_map
 from .loss import sigmoid_focal_loss as sigmoid_focal_loss
 from .missing import HINTS as _HINTS
 

@@ -148,6 +148,36 @@ def ssd_loss(
 
 
 @located
+def detection_map(
+    detect_res: Variable,
+    label: Variable,
+    class_num: int,
+    background_label: int = 0,
+    overlap_threshold: float = 0.3,
+    evaluate_difficult: bool = True,
+    has_state: Variable | None = None,
+    input_states: Sequence[Variable] | None = None,
+    out_states: Sequence[Variable] | None = None,
+    ap_version: str = "integral",
+) -> Variable:
+    """The mean average precision of a batch, [1]; see the op detection_map. As in 1.8.5 background_label is not passed on.
+
+    Raises UnsupportedError for states: they would grow with every batch.
+    """
+    helper = LayerHelper("detection_map")
+    mean = helper.create_variable_for_type_inference("float32")
+    kept = dict(zip(("PosCount", "TruePos", "FalsePos"), input_states or (None,) * 3, strict=True))
+    kinds = ("int32", "float32", "float32")
+    states = out_states if out_states is not None else [helper.create_variable_for_type_inference(k) for k in kinds]
+    outs = {"MAP": mean, **dict(zip(("AccumPosCount", "AccumTruePos", "AccumFalsePos"), states, strict=True))}
+    attrs = {
+        "overlap_threshold": overlap_threshold, "evaluate_difficult": evaluate_difficult, "ap_type": ap_version, "class_num": class_num,
+    }  # fmt: skip
+    append(helper, {"Label": label, "DetectRes": detect_res, "HasState": has_state, **kept}, outs, attrs)
+    return mean
+
+
+@located
 def yolov3_loss(
     x: Variable,
     gt_box: Variable,

@@ -31,8 +31,8 @@ def _spec(
         raise FluidValueError(f"op 'detection_map' takes a class_num above 0, not {attrs['class_num']}")
     if any(s is not None for s in (HasState, PosCount, TruePos, FalsePos)):
         raise UnsupportedError(
-            "op 'detection_map' adds up no state here: its state grows with every batch, and a step's sizes are fixed; "
-            "fluid.metrics.DetectionMAP keeps what it adds up beside the program"
+            "op 'detection_map' adds up no state here: its state grows with every batch, and a step's sizes are fixed; fetch "
+            "AccumPosCount, AccumTruePos and AccumFalsePos of each batch and add them up in Python"
         )
     kind = DetectRes.dtype
     return Spec((attrs["class_num"], 1), "int32"), Spec((-1, 2), kind), Spec((-1, 2), kind), Spec((1,), kind)
