@@ -40,7 +40,13 @@ WITHOUT: dict[str, str] = {
     "1.8.5 has them for the GPU alone.": "flip sync_batch_norm",
     "Only later Paddles have them; what they share with an older op is compared there.":
         "bicubic_interp_v2 bilinear_interp_v2 linear_interp_v2 nearest_interp_v2 trilinear_interp_v2 "
-        "flatten_contiguous_range matmul_v2",
+        "flatten_contiguous_range matmul_v2 "
+        "acosh asinh atan2 atanh batch_fc bernoulli bitwise_and bitwise_not bitwise_or bitwise_xor celu channel_shuffle "
+        "check_finite_and_unscale cholesky cosh cummax cummin cumprod determinant diag_v2 diagonal digamma elementwise_fmax "
+        "elementwise_fmin equal_all erfinv expand_as_v2 expand_v2 expm1 fill_any index_add isclose isfinite_v2 isinf_v2 "
+        "isnan_v2 kthvalue lerp lgamma log10 log2 log_softmax logcumsumexp logit logsumexp matrix_power memcpy multi_dot "
+        "multinomial mv pad3d pixel_unshuffle put_along_axis repeat_interleave searchsorted share_data silu sinh solve swiglu "
+        "take_along_axis tan tile top_k_v2 triangular_solve tril_indices triu_indices trunc update_loss_scaling",
 }  # fmt: skip
 
 

@@ -1,0 +1,137 @@
+"""Pointwise ops of Paddle 2 and 3."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import FluidTypeError
+from .registry import Array, op
+from .traits import elementwise, mixes
+
+Unary = Callable[[Any], Any]
+
+# op type, function, formula
+DIFFERENTIABLE: list[tuple[str, Unary, str]] = [
+    ("silu", jax.nn.silu, "Out = X / (1 + exp(-X))."),
+    ("log2", jnp.log2, "Out = the logarithm of X to the base 2."),
+    ("log10", jnp.log10, "Out = the logarithm of X to the base 10."),
+    ("expm1", jnp.expm1, "Out = exp(X) - 1."),
+    ("sinh", jnp.sinh, "Out = (exp(X) - exp(-X)) / 2."),
+    ("cosh", jnp.cosh, "Out = (exp(X) + exp(-X)) / 2."),
+    ("tan", jnp.tan, "Out = sin(X) / cos(X)."),
+    ("asinh", jnp.arcsinh, "Out = log(X + sqrt(X^2 + 1))."),
+    ("acosh", jnp.arccosh, "Out = log(X + sqrt(X^2 - 1))."),
+    ("atanh", jnp.arctanh, "Out = log((1 + X) / (1 - X)) / 2."),
+    ("lgamma", jax.scipy.special.gammaln, "Out = log |Gamma(X)|."),
+    ("digamma", jax.scipy.special.digamma, "Out = Gamma'(X) / Gamma(X)."),
+    ("erfinv", jax.scipy.special.erfinv, "Out = the number whose erf is X."),
+    ("trunc", jnp.trunc, "Out = X without its fraction."),
+]
+TESTS: list[tuple[str, Unary, str]] = [
+    ("isnan_v2", jnp.isnan, "Out (bool) = whether X is nan."),
+    ("isinf_v2", jnp.isinf, "Out (bool) = whether X is infinite."),
+    ("isfinite_v2", jnp.isfinite, "Out (bool) = whether X is neither nan nor infinite."),
+]
+
+
+def _declare(kind: str, fn: Unary, formula: str, grad: str | None) -> None:
+    def run(X: Array) -> Any:
+        return fn(X)
+
+    run.__doc__ = formula
+    op(kind, outs="Out", grad=grad, rows=elementwise("X"))(run)
+
+
+for _kind, _fn, _formula in DIFFERENTIABLE:
+    _declare(_kind, _fn, _formula, "X")
+for _kind, _fn, _formula in TESTS:
+    _declare(_kind, lambda x, fn=_fn: fn(x) if jnp.issubdtype(x.dtype, jnp.floating) else fn(x.astype(np.float32)), _formula, None)
+
+
+@op(outs="Out", grad="X", rows=elementwise("X"))
+def celu(X: Array, *, alpha: float = 1.0) -> Any:
+    """Out = X where X > 0, else alpha * (exp(X / alpha) - 1)."""
+    return jnp.where(X > 0, X, alpha * jnp.expm1(jnp.minimum(X, 0) / alpha))
+
+
+@op(outs="Out", grad="X", rows=elementwise("X"))
+def logit(X: Array, *, eps: float = 1e-6) -> Any:
+    """Out = log(x / (1 - x)) of x = X clipped to [eps, 1 - eps]; without eps (0) nan beyond [0, 1]."""
+    x = jnp.clip(X, eps, 1 - eps) if eps else jnp.where((X < 0) | (X > 1), jnp.nan, X)
+    return jnp.log(x / (1 - x))
+
+
+@op(outs="Out", grad="X1 X2", rows=elementwise("X1", "X2"))
+def atan2(X1: Array, X2: Array) -> Any:
+    """Out = the angle of the point (X2, X1), from -pi to pi."""
+    return jnp.arctan2(X1, X2)
+
+
+@op(outs="Out", grad="X Y Weight", nograd="Weight", rows=mixes())
+def lerp(X: Array, Y: Array, Weight: Array) -> Any:
+    """Out = X + Weight * (Y - X), which broadcast as in NumPy."""
+    return X + Weight * (Y - X)
+
+
+@op(outs="Out", grad="X Y", rows=mixes())
+def elementwise_fmax(X: Array, Y: Array, *, axis: int = -1) -> Any:
+    """Out = the greater of X and Y, the other one where one is nan."""
+    return jnp.fmax(X, Y)
+
+
+@op(outs="Out", grad="X Y", rows=mixes())
+def elementwise_fmin(X: Array, Y: Array, *, axis: int = -1) -> Any:
+    """Out = the lesser of X and Y, the other one where one is nan."""
+    return jnp.fmin(X, Y)
+
+
+def _whole(kind: str, *values: Any) -> None:
+    for x in values:
+        if jnp.issubdtype(x.dtype, jnp.floating):
+            raise FluidTypeError(f"{kind} takes integers or booleans, not {x.dtype}")
+
+
+def _declare_bits(kind: str, fn: Callable[[Any, Any], Any], formula: str) -> None:
+    def run(X: Array, Y: Array) -> Any:
+        _whole(kind, X, Y)
+        return fn(X, Y)
+
+    run.__doc__ = formula
+    op(kind, outs="Out", rows=mixes())(run)
+
+
+_declare_bits("bitwise_and", jnp.bitwise_and, "Out = X & Y, bit by bit; they broadcast as in NumPy.")
+_declare_bits("bitwise_or", jnp.bitwise_or, "Out = X | Y, bit by bit; they broadcast as in NumPy.")
+_declare_bits("bitwise_xor", jnp.bitwise_xor, "Out = X ^ Y, bit by bit; they broadcast as in NumPy.")
+
+
+@op(outs="Out", rows=elementwise("X"))
+def bitwise_not(X: Array) -> Any:
+    """Out = ~X, bit by bit."""
+    _whole("bitwise_not", X)
+    return jnp.bitwise_not(X)
+
+
+@op(outs="Out", grad="X", rows=elementwise("X"))
+def share_data(X: Array) -> Any:
+    """Out = X."""
+    return X
+
+
+@op(outs="Out", grad="X", rows=elementwise("X"))
+def memcpy(X: Array, *, dst_place_type: int) -> Any:
+    """Out = X; where it lies is the step's matter."""
+    return X
+
+
+@op(outs="out", grad="x y", rows=mixes())
+def swiglu(x: Array, y: Array | None) -> Any:
+    """out = silu(x) * y; without y, x [..., 2 D] is both, one half after the other."""
+    if y is None:
+        x, y = jnp.split(x, 2, -1)
+    return jax.nn.silu(x) * y

@@ -1,0 +1,159 @@
+"""Shapes in Paddle 2 and 3: tiles, expansions, pads, diagonals, elements by index along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..errors import FluidValueError, ShapeError
+from .concrete import integers
+from .registry import Array, Int64, Ints, op
+from .traits import CHANNELS_FIRST, FREE, mixes, sizes_from
+
+
+@op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST, sizes=sizes_from("Shape expand_shapes_tensor"))
+def expand_v2(X: Array, Shape: Array | None, expand_shapes_tensor: list[Array] | None, *, shape: Ints = ()):
+    """Out = X broadcast to `shape`, in which -1 keeps X's size; tensors go before `shape`."""
+    wanted = integers("expand_v2", "Shape", Shape, expand_shapes_tensor, shape)
+    return jnp.broadcast_to(X, _expanded("expand_v2", X.shape, wanted))
+
+
+def _expanded(kind: str, have: Sequence[int], wanted: Sequence[int]) -> tuple[int, ...]:
+    more = len(wanted) - len(have)
+    fits = more >= 0 and all(w == n or (n == 1 and w > 0) or w == -1 for w, n in zip(wanted[more:], have, strict=True))
+    if not fits or any(w < 0 for w in wanted[:more]):
+        raise ShapeError(f"{kind} gives {list(have)} a shape with dimensions in front and other sizes for 1, not {list(wanted)}")
+    return (*wanted[:more], *(n if w == -1 else w for w, n in zip(wanted[more:], have, strict=True)))
+
+
+@op(outs="Out", grad="X Y", nograd="Y", rows=mixes(), channels=CHANNELS_FIRST, shape_of=("Y",))
+def expand_as_v2(X: Array, Y: Array | None, *, target_shape: Ints = ()):
+    """Out = X broadcast to the shape of Y, or to target_shape without Y."""
+    return jnp.broadcast_to(X, _expanded("expand_as_v2", X.shape, target_shape if Y is None else Y.shape))
+
+
+@op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST, sizes=sizes_from("RepeatTimes repeat_times_tensor"))
+def tile(X: Array, RepeatTimes: Array | None, repeat_times_tensor: list[Array] | None, *, repeat_times: Ints = ()):
+    """Out = X, repeat_times[i] times along axis i; the shorter of the two shapes gets ones in front."""
+    times = integers("tile", "RepeatTimes", RepeatTimes, repeat_times_tensor, repeat_times)
+    if any(n < 0 for n in times):
+        raise ShapeError(f"tile repeats no less than 0 times, not {list(times)}")
+    return jnp.tile(X, times)
+
+
+_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+
+
+@op(outs="Out", grad="X", rows=mixes("X"), channels=CHANNELS_FIRST, sizes=sizes_from("Paddings"))
+def pad3d(
+    X: Array, Paddings: Array | None, *, paddings: Ints = (), mode: str = "constant", value: float = 0.0, data_format: str = "NCDHW"
+):
+    """Out = X [N, C, D, H, W] or [N, D, H, W, C] with margins: paddings are left, right (W), top, bottom (H), front, back (D).
+
+    mode: constant (`value`), reflect, replicate or circular. Paddings goes before the attribute.
+    """
+    pads = integers("pad3d", "Paddings", Paddings, None, paddings)
+    if X.ndim != 5 or len(pads) != 6 or mode not in _MODES or data_format not in ("NCDHW", "NDHWC"):
+        raise ShapeError(
+            f"pad3d takes five dimensions, six paddings, a mode of {', '.join(_MODES)} and data_format NCDHW or NDHWC, not "
+            f"{list(X.shape)}, {list(pads)}, {mode!r}, {data_format!r}"
+        )
+    pairs = [(pads[4], pads[5]), (pads[2], pads[3]), (pads[0], pads[1])]
+    sides = X.shape[2:] if data_format == "NCDHW" else X.shape[1:4]
+    if mode == "reflect" and any(max(pair) >= n for pair, n in zip(pairs, sides, strict=True)):
+        raise ShapeError(f"pad3d by reflection takes margins below the sides {list(sides)}, not {list(pads)}")
+    all = [(0, 0), (0, 0), *pairs] if data_format == "NCDHW" else [(0, 0), *pairs, (0, 0)]
+    if mode == "constant":
+        return lax.pad(X, np.asarray(value, X.dtype), [(*pair, 0) for pair in all])
+    return jnp.pad(X, all, _MODES[mode])
+
+
+@op(outs="Out", grad="X", rows=mixes())
+def diag_v2(X: Array, *, offset: int = 0, padding_value: float = 0.0):
+    """Out = the matrix with the vector X on its diagonal number `offset` and padding_value elsewhere, or that diagonal of a matrix."""
+    if X.ndim not in (1, 2):
+        raise ShapeError(f"diag_v2 takes a vector or a matrix, not {list(X.shape)}")
+    if X.ndim == 2:
+        return jnp.diagonal(X, offset)
+    return jnp.where(jnp.eye(X.shape[0] + abs(offset), k=offset, dtype=bool), jnp.diag(X, offset), np.asarray(padding_value, X.dtype))
+
+
+@op(outs="Out", grad="Input", rows=mixes(), channels=CHANNELS_FIRST)
+def diagonal(Input: Array, *, offset: int = 0, axis1: int = 0, axis2: int = 1):
+    """Out [..., n] = the diagonals number `offset` of the planes of axis1 and axis2."""
+    return jnp.diagonal(Input, offset, axis1, axis2)
+
+
+@op(outs="Result", grad="Input Index", nograd="Index", rows=mixes(), bounds=FREE, channels=CHANNELS_FIRST)
+def take_along_axis(Input: Array, Index: Array, *, Axis: int):
+    """Result[..., i, ...] = Input[..., Index[..., i, ...], ...] along Axis; other axes broadcast."""
+    shape = [n if i == Axis % Input.ndim else max(n, Input.shape[i]) for i, n in enumerate(Index.shape)]
+    return jnp.take_along_axis(Input, jnp.broadcast_to(Index, shape), Axis, mode="promise_in_bounds")
+
+
+_REDUCE = {"assign": "set", "add": "add", "sum": "add", "mul": "multiply", "multiply": "multiply", "amin": "min", "amax": "max"}
+
+
+@op(outs="Result", grad="Input Index Value", nograd="Index", rows=mixes(), bounds=FREE, channels=CHANNELS_FIRST)
+def put_along_axis(Input: Array, Index: Array, Value: Array, *, Axis: int, Reduce: str = "assign", Include_self: bool = True):
+    """Result = Input, in which Value is put at Index along Axis, or added, multiplied, ... by Reduce."""
+    if Reduce not in _REDUCE or not Include_self:
+        raise FluidValueError(f"put_along_axis reduces by {', '.join(_REDUCE)} with Include_self, not by {Reduce!r}")
+    axis = Axis % Input.ndim
+    shape = tuple(n if i == axis else max(n, Input.shape[i]) for i, n in enumerate(Index.shape))
+    places = list(jnp.indices(shape, sparse=True))
+    places[axis] = jnp.broadcast_to(Index, shape)
+    return getattr(jnp.asarray(Input).at[tuple(places)], _REDUCE[Reduce])(jnp.broadcast_to(Value, shape).astype(Input.dtype))
+
+
+@op(outs="Out", grad="X Index AddValue", nograd="Index", rows=mixes(), bounds=FREE, channels=CHANNELS_FIRST)
+def index_add(X: Array, Index: Array, AddValue: Array, *, axis: int = 0):
+    """Out = X with AddValue[..., i, ...] added at Index[i] along `axis`."""
+    at = (slice(None),) * (axis % X.ndim) + (Index,)
+    return jnp.asarray(X).at[at].add(AddValue)
+
+
+@op(outs="Out", grad="X", rows=mixes("X"), channels=CHANNELS_FIRST)
+def fill_any(X: Array, *, value: float = 0.0):
+    """Out = `value` in X's shape; nothing flows back."""
+    return jnp.full(X.shape, value, X.dtype)
+
+
+@op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
+def pixel_unshuffle(X: Array, *, downscale_factor: int = 1, data_format: str = "NCHW"):
+    """Out[n, c r^2 + i r + j, h, w] = X[n, c, h r + i, w r + j], r the downscale_factor; channels last with NHWC."""
+    x, r = _first(X, data_format, "pixel_unshuffle"), downscale_factor
+    n, c, h, w = x.shape
+    if h % r or w % r:
+        raise ShapeError(f"pixel_unshuffle: the sides of {list(X.shape)} do not divide by {r}")
+    out = x.reshape(n, c, h // r, r, w // r, r).transpose(0, 1, 3, 5, 2, 4).reshape(n, c * r * r, h // r, w // r)
+    return out if data_format == "NCHW" else out.transpose(0, 2, 3, 1)
+
+
+@op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
+def channel_shuffle(X: Array, *, groups: int, data_format: str = "NCHW"):
+    """Out[n, i groups + g] = X[n, g C / groups + i]: channels in turn to each of the groups; channels last with NHWC."""
+    x = _first(X, data_format, "channel_shuffle")
+    n, c, h, w = x.shape
+    if c % groups:
+        raise ShapeError(f"channel_shuffle: {c} channels do not divide by {groups}")
+    out = x.reshape(n, groups, c // groups, h, w).swapaxes(1, 2).reshape(x.shape)
+    return out if data_format == "NCHW" else out.transpose(0, 2, 3, 1)
+
+
+def _first(x: Any, data_format: str, kind: str) -> Any:
+    if x.ndim != 4 or data_format not in ("NCHW", "NHWC"):
+        raise ShapeError(f"{kind} takes four dimensions and data_format NCHW or NHWC, not {list(x.shape)} and {data_format!r}")
+    return x if data_format == "NCHW" else x.transpose(0, 3, 1, 2)
+
+
+@op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
+def repeat_interleave(X: Array, RepeatsTensor: Array | None, *, Repeats: int = 0, dim: int = 0, output_size: Int64 = -1):
+    """Out = X with each element along `dim` Repeats times."""
+    if RepeatsTensor is not None:
+        raise ShapeError("repeat_interleave takes Repeats; numbers of its own for each element (RepeatsTensor) are not there")
+    return jnp.repeat(X, Repeats, dim)
