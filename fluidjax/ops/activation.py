@@ -354,9 +354,9 @@ def stanh_grad(X: Array, d_Out: Array, *, scale_a: float, scale_b: float) -> Any
 
 
 @op(outs="Out", rows=elementwise("X"))
-def thresholded_relu(X: Array, *, threshold: float = 1.0) -> Any:
-    """Out = X where X > threshold, else 0."""
-    return _only(X > threshold, X)
+def thresholded_relu(X: Array, *, threshold: float = 1.0, value: float = 0.0) -> Any:
+    """Out = X where X > threshold, else 0 (in later Paddles `value`)."""
+    return _only(X > threshold, X) if not value else jnp.where(X > threshold, X, np.asarray(value, X.dtype))
 
 
 @grad_of("thresholded_relu", "X")

@@ -35,6 +35,16 @@ def inner_axes(attr: str, slot: str = "X") -> When:
     return lambda attrs, shapes: bool(attrs[attr]) and all(a % len(shapes[slot]) for a in attrs[attr])
 
 
+def either_inner_axes(*attrs: str) -> When:
+    """The same of the one of these attributes that is not empty."""
+
+    def holds(given: Attrs, shapes: Shapes) -> bool:
+        named = next((a for a in attrs if given.get(a)), attrs[0])
+        return inner_axes(named)(given, shapes)
+
+    return holds
+
+
 def attribute(attr: str, test: Callable[[Any], Any]) -> When:
     """The attribute's value passes a test."""
     return lambda attrs, shapes: bool(test(attrs[attr]))

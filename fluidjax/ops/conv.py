@@ -201,7 +201,7 @@ for _kind in ("conv2d", "conv3d"):
 
 def _transpose_of(
     x: Array, w: Array, *, strides: Sequence[int], paddings: Sequence[int], padding_algorithm: str,
-    dilations: Sequence[int], groups: int, data_format: str, output_size: Sequence[int],
+    dilations: Sequence[int], groups: int, data_format: str, output_size: Sequence[int], output_padding: Sequence[int],
 ) -> Geometry:  # fmt: skip
     """The convolution whose output's gradient is x: its input has the shape of the transposed convolution's output."""
     rank = x.ndim - 2
@@ -218,7 +218,7 @@ def _transpose_of(
         dilations = (1,) * rank
     shape = list(x.shape)
     shape[axis] = w.shape[1] * groups
-    for a, n in zip(axes, _outer_sizes(output_size, sizes, w.shape[2:], strides, pads, dilations), strict=True):
+    for a, n in zip(axes, _outer_sizes(output_size, sizes, w.shape[2:], strides, pads, dilations, output_padding), strict=True):
         shape[a] = n
     if any(shape[a] < 1 for a in axes):
         raise ShapeError(f"paddings {list(pads)} take away all of the output {shape}")
@@ -232,18 +232,27 @@ def _convolve_transpose(x: Array, w: Array, **attrs: Any) -> jax.Array:
     return input_gradient(_transpose_of(x, w, **attrs), w, x)
 
 
-def _outer_sizes(output_size: Sequence[int], sizes, window, strides, pads, dilations) -> list[int]:
-    """The output's sides: as small as the input's allow, or what `output_size` says (less than a stride more)."""
+def _outer_sizes(output_size: Sequence[int], sizes, window, strides, pads, dilations, more: Sequence[int] = ()) -> list[int]:
+    """The output's sides: as small as the input's allow and `more`, or what `output_size` says (less than a stride more)."""
     least = [
         (n - 1) * s - lo - hi + d * (k - 1) + 1
         for n, k, s, (lo, hi), d in zip(sizes, window, strides, pads, dilations, strict=True)
     ]
     if not output_size:
-        return least
+        return _with_more(least, more, strides, dilations)
     for wanted, n, s in zip(output_size, least, strides, strict=True):
         if not n <= wanted < n + s:
             raise ShapeError(f"output_size {list(output_size)}: an axis of {wanted} must lie in [{n}, {n + s})")
     return list(output_size)
+
+
+def _with_more(least: list[int], more: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> list[int]:
+    """The sides with the attribute output_padding, of which each must be less than the stride or the dilation."""
+    if not more:
+        return least
+    if len(more) != len(least) or any(not 0 <= m < max(s, d) for m, s, d in zip(more, strides, dilations, strict=True)):
+        raise ShapeError(f"output_padding {list(more)} is a number for each side, less than its stride or its dilation")
+    return [n + m for n, m in zip(least, more, strict=True)]
 
 
 def _transpose_grad(x: Array, w: Array, d_out: Array | None, **attrs: Any) -> tuple[Any, Any]:
@@ -262,7 +271,7 @@ def _declare_conv2d_transpose(kind: str) -> None:
     def conv2d_transpose(
         Input: Array, Filter: Array, Bias: Array | None, *, output_size: Ints = (), groups: int = 1,
         dilations: Ints = (1, 1), strides: Ints = (1, 1), paddings: Ints = (0, 0), data_format: str = "NCHW",
-        padding_algorithm: str = "EXPLICIT", is_test: bool = False,
+        padding_algorithm: str = "EXPLICIT", is_test: bool = False, output_padding: Ints = (),
     ):  # fmt: skip
         """Output = the gradient of conv(Output, Filter) with respect to its input, at Input (+ Bias).
 
@@ -272,18 +281,20 @@ def _declare_conv2d_transpose(kind: str) -> None:
         out = _convolve_transpose(
             Input, Filter, strides=strides, paddings=paddings, padding_algorithm=padding_algorithm,
             dilations=dilations, groups=groups, data_format=data_format, output_size=output_size,
+            output_padding=output_padding,
         )  # fmt: skip
         return _with_extras(out, Bias, None, data_format)
 
     @grad_of(kind, "Input Filter Bias")
     def conv2d_transpose_grad(
         Input, Filter, Bias, d_Output, *, output_size, groups, dilations, strides, paddings, data_format,
-        padding_algorithm,
+        padding_algorithm, output_padding,
     ):  # fmt: skip
         """Input@GRAD = conv(Output@GRAD, Filter)."""
         d_input, d_filter = _transpose_grad(
             Input, Filter, d_Output, strides=strides, paddings=paddings, padding_algorithm=padding_algorithm,
             dilations=dilations, groups=groups, data_format=data_format, output_size=output_size,
+            output_padding=output_padding,
         )  # fmt: skip
         d_bias = None if Bias is None or d_Output is None else _per_channel_sum(d_Output, data_format)
         return d_input, d_filter, d_bias
@@ -304,7 +315,7 @@ def _per_channel_sum(x: Array, data_format: str) -> jax.Array:
 def conv3d_transpose(
     Input: Array, Filter: Array, *, output_size: Ints = (), groups: int = 1, dilations: Ints = (1, 1, 1),
     strides: Ints = (1, 1, 1), paddings: Ints = (0, 0, 0), data_format: str = "NCHW",
-    padding_algorithm: str = "EXPLICIT",
+    padding_algorithm: str = "EXPLICIT", output_padding: Ints = (),
 ):  # fmt: skip
     """Output = the gradient of conv(Output, Filter) with respect to its input, at Input.
 
@@ -313,15 +324,17 @@ def conv3d_transpose(
     return _convolve_transpose(
         Input, Filter, strides=strides, paddings=paddings, padding_algorithm=padding_algorithm, dilations=dilations,
         groups=groups, data_format=data_format, output_size=output_size,
+            output_padding=output_padding,
     )  # fmt: skip
 
 
 @grad_of("conv3d_transpose", "Input Filter")
 def conv3d_transpose_grad(
-    Input, Filter, d_Output, *, output_size, groups, dilations, strides, paddings, data_format, padding_algorithm
+    Input, Filter, d_Output, *, output_size, groups, dilations, strides, paddings, data_format, padding_algorithm, output_padding
 ):
     """Input@GRAD = conv(Output@GRAD, Filter)."""
     return _transpose_grad(
         Input, Filter, d_Output, strides=strides, paddings=paddings, padding_algorithm=padding_algorithm,
         dilations=dilations, groups=groups, data_format=data_format, output_size=output_size,
+            output_padding=output_padding,
     )  # fmt: skip

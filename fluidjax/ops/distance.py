@@ -60,10 +60,14 @@ def smooth_l1_loss_grad(
 
 
 @op(outs="Loss", grad="X Target", nograd="Target", rows=mixes())
-def kldiv_loss(X: Array, Target: Array, *, reduction: str = "mean") -> Any:
-    """Loss = Target * (log(Target) - X), 0 where Target <= 0; reduced by mean, sum, batchmean or not at all (none)."""
+def kldiv_loss(X: Array, Target: Array, *, reduction: str = "mean", log_target: bool = False) -> Any:
+    """Loss = Target * (log(Target) - X), 0 where Target <= 0; reduced by mean, sum, batchmean or not at all (none).
+
+    log_target: Target holds logarithms.
+    """
     nothing = Target <= 0
     loss = jnp.where(nothing, 0, Target * (jnp.log(jnp.where(nothing, 1, Target)) - X))
+    loss = jnp.exp(Target) * (Target - X) if log_target else loss
     if reduction == "none":
         return loss
     if reduction == "mean":

@@ -166,13 +166,21 @@ def range_(Start: Array, End: Array, Step: Array):
     return np.add.accumulate(np.array([start, *[step] * (count - 1)][:count], kind), dtype=kind)
 
 
-def _linspace_spec(Start: Spec, Stop: Spec, Num: Spec) -> Spec:
-    return Spec((-1,), Start.dtype)
+def _linspace_spec(Start: Spec, Stop: Spec, Num: Spec, *, dtype: int) -> Spec:
+    return Spec((-1,), Start.dtype if dtype < 0 else name_of(dtype))
 
 
 @op(outs="Out", infer=_linspace_spec, rows=mixes(), sizes=sizes_from("Num"))
-def linspace(Start: Array, Stop: Array, Num: Array):
-    """Out[i] = Start + i (Stop - Start) / (Num - 1), for i < Num."""
+def linspace(Start: Array, Stop: Array, Num: Array, *, dtype: int = -1):
+    """Out[i] = Start + i (Stop - Start) / (Num - 1), for i < Num; of Start's dtype, in later Paddles of `dtype`."""
+    if dtype < 0:
+        return _spaced(Start, Stop, Num)
+    kind = numpy_dtype(name_of(dtype))
+    wide = np.dtype("float32" if kind == np.float32 else "float64")
+    return _spaced(Start.astype(kind).astype(wide), Stop.astype(kind).astype(wide), Num).astype(kind)
+
+
+def _spaced(Start: Array, Stop: Array, Num: Array) -> Array:
     count = int(concrete(Num, "linspace", "Num").reshape(-1)[0])
     if count < 1:
         raise ShapeError(f"linspace needs at least one number, Num is {count}")

@@ -157,23 +157,32 @@ def index_sample(X: Array, Index: Array):
     return jnp.take_along_axis(X, narrow(Index, X.shape), axis=1, mode=_TRUST)
 
 
-def _arg(X: Array, pick: Callable[..., Array], axis: int, keepdims: bool, dtype: int) -> Array:
+def _arg(X: Array, pick: Callable[..., Array], axis: int, keepdims: bool, dtype: int, flatten: bool = False) -> Array:
     wanted = numpy_dtype("int64" if dtype < 0 else name_of(dtype))
+    if flatten:
+        found = _arg(X.reshape(-1), pick, 0, False, dtype)
+        return found.reshape((1,) * X.ndim) if keepdims else found
     axis %= X.ndim
     found = pick(X, axis, np.int32 if X.shape[axis] < 2**31 else np.int64).astype(wanted)
     return jnp.expand_dims(found, axis) if keepdims else found
 
 
 @op(outs="Out", rows=row_wise("X", when=both(inner_axis("axis"), unset("flatten")), lod=None))
-def arg_max(X: Array, *, axis: Int64, keepdims: bool = False, dtype: int = -1):
-    """Out = the index of the largest element along `axis`, the first of equals; int64, or `dtype`. nan never wins."""
-    return _arg(without_nan(X, -np.inf), lax.argmax, axis, keepdims, dtype)
+def arg_max(X: Array, *, axis: Int64, keepdims: bool = False, dtype: int = -1, flatten: bool = False):
+    """Out = the index of the largest element along `axis`, the first of equals; int64, or `dtype`. nan never wins.
+
+    flatten: of all elements in a row.
+    """
+    return _arg(without_nan(X, -np.inf), lax.argmax, axis, keepdims, dtype, flatten)
 
 
 @op(outs="Out", rows=row_wise("X", when=both(inner_axis("axis"), unset("flatten")), lod=None))
-def arg_min(X: Array, *, axis: Int64, keepdims: bool = False, dtype: int = -1):
-    """Out = the index of the smallest element along `axis`, the first of equals; int64, or `dtype`. nan never wins."""
-    return _arg(without_nan(X, np.inf), lax.argmin, axis, keepdims, dtype)
+def arg_min(X: Array, *, axis: Int64, keepdims: bool = False, dtype: int = -1, flatten: bool = False):
+    """Out = the index of the smallest element along `axis`, the first of equals; int64, or `dtype`. nan never wins.
+
+    flatten: of all elements in a row.
+    """
+    return _arg(without_nan(X, np.inf), lax.argmin, axis, keepdims, dtype, flatten)
 
 
 def _opposite(X: Array) -> Array:

@@ -1,7 +1,7 @@
 """What Paddle 2 and 3 added to op types of 1.8.5, so that a program that uses it is refused instead of computed otherwise.
 
 Attributes come with their type and the one value that means what the op did before; ANY is a hint to kernels, or only
-tells more of what holds here anyway. Input slots that were added are refused by themselves: no definition names them.
+tells more of what holds here anyway. An op whose function has a parameter of that name takes every value. Input slots that were added are refused by themselves: no definition names them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ LATER: Mapping[str, Added] = {
     "kldiv_loss": {"log_target": _FALSE},
     "lamb": {**_PRECISION, "always_adapt": _FALSE},
     "lars_momentum": {**_PRECISION, "epsilon": ("FLOAT", 0.0), "rescale_grad": ("FLOAT", 1.0)},
-    "linspace": {"dtype": ("INT", 5)},  # float32
+    "linspace": {"dtype": ("INT", -1)},  # Start's
     "lookup_table": {
         "entry": ("STRING", ANY), "entry_config": ("STRING", ANY), "is_test": _HINT, "slot": ("INT", ANY), "table_class": ("STRING", ANY),
     },

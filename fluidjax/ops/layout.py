@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from ..errors import ShapeError
 from .channels import apart
-from .conditions import inner_axes
+from .conditions import either_inner_axes, inner_axes
 from .registry import Array, Int64, Ints, Longs, grad_of, op
 from .traits import CHANNELS_FIRST, knows_channels, mixes, row_wise
 from .window import window_count
@@ -20,15 +23,18 @@ def reverse(X: Array, *, axis: Ints):
     return jnp.flip(X, axis)
 
 
-@op(outs="Out", rows=row_wise("X", when=inner_axes("dims")))
-def flip(X: Array, *, dims: Ints):
-    """Out = X with the order along each of `dims` reversed."""
-    return jnp.flip(X, dims)
+@op(outs="Out", rows=row_wise("X", when=either_inner_axes("dims", "axis")))
+def flip(X: Array, *, dims: Ints, axis: Ints = ()):
+    """Out = X with the order along each of `dims` (in later Paddles `axis`) reversed."""
+    return jnp.flip(X, dims or axis)
 
 
 @op(outs="Out", grad="X", rows=mixes("X"))
-def roll(X: Array, *, shifts: Longs = (), dims: Longs = ()):
-    """Out[(i + shifts) mod size] = X[i] along `dims`."""
+def roll(X: Array, *, shifts: Longs = (), dims: Longs = (), axis: Longs = ()):
+    """Out[(i + shifts) mod size] = X[i] along `dims` (in later Paddles `axis`; there, without one, of all elements in a row)."""
+    dims = dims or axis
+    if len(shifts) == 1 and not dims:
+        return jnp.roll(X, shifts[0])
     if len(shifts) != len(dims):
         raise ShapeError(f"roll needs one shift for each dim, not {len(shifts)} for dims {list(dims)}")
     return jnp.roll(X, shifts, dims)
@@ -49,8 +55,19 @@ def space_to_depth(X: Array, *, blocksize: Int64 = 2):
 
 
 @op(outs="Out", rows=row_wise("X", lod=None), channels=CHANNELS_FIRST)
-def pixel_shuffle(X: Array, *, upscale_factor: int = 1):
-    """Out[n, c, h r + i, w r + j] = X[n, c r^2 + i r + j, h, w], r the upscale_factor."""
+def pixel_shuffle(X: Array, *, upscale_factor: int = 1, data_format: str = "NCHW"):
+    """Out[n, c, h r + i, w r + j] = X[n, c r^2 + i r + j, h, w], r the upscale_factor; channels last with NHWC."""
+    return channels_moved(X, data_format, "pixel_shuffle", lambda x: _shuffled_up(x, upscale_factor))
+
+
+def channels_moved(x: Array, data_format: str, kind: str, fn: Callable[[Any], Any]) -> Any:
+    """What a function of images [N, C, H, W] makes of images with channels first or last."""
+    if data_format not in ("NCHW", "NHWC"):
+        raise ShapeError(f"{kind}'s data_format is NCHW or NHWC, not {data_format!r}")
+    return fn(x) if data_format == "NCHW" else fn(x.transpose(0, 3, 1, 2)).transpose(0, 2, 3, 1)
+
+
+def _shuffled_up(X: Array, upscale_factor: int) -> Array:
     n, c, h, w = X.shape
     r = upscale_factor
     if c % (r * r):
@@ -59,8 +76,12 @@ def pixel_shuffle(X: Array, *, upscale_factor: int = 1):
 
 
 @grad_of("pixel_shuffle", "")
-def pixel_shuffle_grad(d_Out: Array, *, upscale_factor: int):
+def pixel_shuffle_grad(d_Out: Array, *, upscale_factor: int, data_format: str):
     """d_X[n, c r^2 + i r + j, h, w] = d_Out[n, c, h r + i, w r + j]."""
+    return channels_moved(d_Out, data_format, "pixel_shuffle", lambda x: _shuffled_down(x, upscale_factor))
+
+
+def _shuffled_down(d_Out: Array, upscale_factor: int) -> Array:
     n, c, h, w = d_Out.shape
     r = upscale_factor
     return d_Out.reshape(n, c, h // r, r, w // r, r).transpose(0, 1, 3, 5, 2, 4).reshape(n, c * r * r, h // r, w // r)
@@ -98,18 +119,18 @@ def _shifted(X: Array, segments: int, ratio: float, by: int) -> Array:
 
 
 @op(outs="Out", rows=mixes("X"), channels=CHANNELS_FIRST)
-def temporal_shift(X: Array, *, seg_num: int, shift_ratio: float = 0.25):
+def temporal_shift(X: Array, *, seg_num: int, shift_ratio: float = 0.25, data_format: str = "NCHW"):
     """Out[n, t] = X[n, t - 1] in the first C shift_ratio channels, X[n, t + 1] in as many more, X[n, t] in the rest.
 
-    X [N seg_num, C, H, W]; frames before the first and behind the last are 0.
+    X [N seg_num, C, H, W], or channels last with NHWC; frames before the first and behind the last are 0.
     """
-    return _shifted(X, seg_num, shift_ratio, 1)
+    return channels_moved(X, data_format, "temporal_shift", lambda x: _shifted(x, seg_num, shift_ratio, 1))
 
 
 @grad_of("temporal_shift", "")
-def temporal_shift_grad(d_Out: Array, *, seg_num: int, shift_ratio: float):
+def temporal_shift_grad(d_Out: Array, *, seg_num: int, shift_ratio: float, data_format: str):
     """d_X = d_Out shifted the other way."""
-    return _shifted(d_Out, seg_num, shift_ratio, -1)
+    return channels_moved(d_Out, data_format, "temporal_shift", lambda x: _shifted(x, seg_num, shift_ratio, -1))
 
 
 @op(outs="Y", grad="X", rows=row_wise("X", lod=None), channels=CHANNELS_FIRST)

@@ -134,10 +134,15 @@ def cross_entropy_grad2(Label: Array, MatchX: Array, XShape: Array, d_Y: Array, 
 )
 def softmax_with_cross_entropy(
     Logits: Array, Label: Array, *, soft_label: bool = False, ignore_index: int = -100,
-    numeric_stable_mode: bool = True, axis: int = -1,
+    numeric_stable_mode: bool = True, axis: int = -1, use_softmax: bool = True,
 ) -> Any:  # fmt: skip
-    """Loss = -log(Softmax[label]), or -sum(Label * log(Softmax)) for soft labels; Softmax = softmax(Logits, axis)."""
+    """Loss = -log(Softmax[label]), or -sum(Label * log(Softmax)) for soft labels; Softmax = softmax(Logits, axis).
+
+    Without use_softmax Logits are probabilities already, and Softmax is what they are.
+    """
     at = _axis_last(Label, axis, Logits.ndim)
+    if not use_softmax:
+        return Logits, _of_probabilities(Logits, Label, at, soft_label, ignore_index)
     shifted = _shifted(Logits, at)
     power = jnp.exp(shifted)
     total = jnp.sum(power, at, keepdims=True)
@@ -148,11 +153,24 @@ def softmax_with_cross_entropy(
     return probability, jnp.where(Label == ignore_index, 0, loss)
 
 
+def _of_probabilities(x: Any, label: Any, at: int, soft: bool, ignore: int) -> Any:
+    """-log(x) at hard labels, or its sum weighted by soft ones."""
+    if soft:
+        return -jnp.sum(label * _tolerable_log(x), at, keepdims=True)
+    return jnp.where(label == ignore, 0, -_tolerable_log(_pick(x, label, at, ignore)))
+
+
 @grad_of("softmax_with_cross_entropy", "Label Softmax", nograd="Label", grad_outs="Loss")
 def softmax_with_cross_entropy_grad(
-    Label: Array, Softmax: Array, d_Loss: Array, *, soft_label: bool, ignore_index: int, axis: int
+    Label: Array, Softmax: Array, d_Loss: Array, *, soft_label: bool, ignore_index: int, axis: int, use_softmax: bool
 ) -> Any:
-    """Logits@GRAD = Loss@GRAD * (Softmax - Label), the label one-hot where it is hard."""
+    """Logits@GRAD = Loss@GRAD * (Softmax - Label), the label one-hot where it is hard.
+
+    Without use_softmax -Loss@GRAD * Label / Softmax.
+    """
+    if not use_softmax:
+        at = axis % Softmax.ndim
+        return jax.vjp(lambda x: _of_probabilities(x, Label, at, soft_label, ignore_index), Softmax)[1](d_Loss)[0]
     if soft_label:
         return d_Loss * (Softmax - Label)
     at = axis % Softmax.ndim

@@ -187,9 +187,10 @@ def bilinear_tensor_product_grad(X: Array, Y: Array, Weight: Array, d_Out: Array
 
 
 @op(outs="Out", grad="Input", rows=mixes())
-def trace(Input: Array, *, offset: int = 0, dim1: int = -2, dim2: int = -1):
-    """Out = sum of the diagonal of the planes dim1, dim2; [1] for a matrix."""
-    out = jnp.trace(Input, offset, dim1, dim2, dtype=Input.dtype)
+def trace(Input: Array, *, offset: int = 0, dim1: int = -2, dim2: int = -1, axis1: int = -2, axis2: int = -1):
+    """Out = sum of the diagonal of the planes dim1, dim2 (in later Paddles axis1, axis2); [1] for a matrix."""
+    one, other = (axis1, axis2) if (dim1, dim2) == (-2, -1) else (dim1, dim2)
+    out = jnp.trace(Input, offset, one, other, dtype=Input.dtype)
     return out if out.ndim else out.reshape(1)
 
 

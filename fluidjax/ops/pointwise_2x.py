@@ -79,13 +79,13 @@ def lerp(X: Array, Y: Array, Weight: Array) -> Any:
 
 
 @op(outs="Out", grad="X Y", rows=mixes())
-def elementwise_fmax(X: Array, Y: Array, *, axis: int = -1) -> Any:
+def elementwise_fmax(X: Array, Y: Array) -> Any:
     """Out = the greater of X and Y, the other one where one is nan."""
     return jnp.fmax(X, Y)
 
 
 @op(outs="Out", grad="X Y", rows=mixes())
-def elementwise_fmin(X: Array, Y: Array, *, axis: int = -1) -> Any:
+def elementwise_fmin(X: Array, Y: Array) -> Any:
     """Out = the lesser of X and Y, the other one where one is nan."""
     return jnp.fmin(X, Y)
 

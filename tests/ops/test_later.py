@@ -34,6 +34,7 @@ def test_every_added_attribute_is_judged(kind: str) -> None:
             continue
         assert name in HINTS or name in LATER[kind], name
         assert definition.attr_type(name) == type_name, name
+        assert name not in definition.later or definition.later[name].type == type_name, name
 
 
 def test_nothing_else_is_in_the_table() -> None:
