@@ -19,6 +19,7 @@ from ..errors import EnforceNotMet, FeedError, FetchError, MixesRows, Unsupporte
 from ..ir import walk
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
 from ..ops import channels
+from ..ops.absent import told as absent_told
 from ..ops.checking import WORD
 from ..ops.concrete import known
 from ..ops.fixed import Fixed
@@ -60,7 +61,8 @@ class Step:
         refuse_remote(self.desc)
         unknown = unsupported(self.desc, self.ops)
         if unknown:
-            raise UnsupportedError(f"the program needs {len(unknown)} op types that are not there: {', '.join(unknown)}")
+            names = f"{', '.join(unknown)}{absent_told(unknown)}"
+            raise UnsupportedError(f"the program needs {len(unknown)} op types that are not there: {names}")
 
     @cached_property
     def ops(self) -> tuple[OpDesc, ...]:

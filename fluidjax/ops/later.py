@@ -1,7 +1,8 @@
 """What Paddle 2 and 3 added to op types of 1.8.5, so that a program that uses it is refused instead of computed otherwise.
 
 Attributes come with their type and the one value that means what the op did before; ANY is a hint to kernels, or only
-tells more of what holds here anyway. An op whose function has a parameter of that name takes every value. Input slots that were added are refused by themselves: no definition names them.
+tells more of what holds here anyway. An op whose function has a parameter of that name takes every value. Input slots that were
+added are refused by themselves: no definition names them.
 """
 
 from __future__ import annotations

@@ -32,10 +32,17 @@ DIFFERENTIABLE: list[tuple[str, Unary, str]] = [
     ("erfinv", jax.scipy.special.erfinv, "Out = the number whose erf is X."),
     ("trunc", jnp.trunc, "Out = X without its fraction."),
 ]
+
+
+def _of_floats(test: Unary) -> Unary:
+    """A test of floats that also takes integers."""
+    return lambda x: test(x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(np.float32))
+
+
 TESTS: list[tuple[str, Unary, str]] = [
-    ("isnan_v2", jnp.isnan, "Out (bool) = whether X is nan."),
-    ("isinf_v2", jnp.isinf, "Out (bool) = whether X is infinite."),
-    ("isfinite_v2", jnp.isfinite, "Out (bool) = whether X is neither nan nor infinite."),
+    ("isnan_v2", _of_floats(jnp.isnan), "Out (bool) = whether X is nan."),
+    ("isinf_v2", _of_floats(jnp.isinf), "Out (bool) = whether X is infinite."),
+    ("isfinite_v2", _of_floats(jnp.isfinite), "Out (bool) = whether X is neither nan nor infinite."),
 ]
 
 
@@ -50,7 +57,7 @@ def _declare(kind: str, fn: Unary, formula: str, grad: str | None) -> None:
 for _kind, _fn, _formula in DIFFERENTIABLE:
     _declare(_kind, _fn, _formula, "X")
 for _kind, _fn, _formula in TESTS:
-    _declare(_kind, lambda x, fn=_fn: fn(x) if jnp.issubdtype(x.dtype, jnp.floating) else fn(x.astype(np.float32)), _formula, None)
+    _declare(_kind, _fn, _formula, None)
 
 
 @op(outs="Out", grad="X", rows=elementwise("X"))

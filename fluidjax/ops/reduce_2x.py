@@ -13,6 +13,7 @@ from ..base.dtypes import name_of, numpy_dtype
 from ..errors import ShapeError
 from .concrete import integers
 from .conditions import inner_axis
+from .infer import Spec
 from .registry import Array, Ints, op
 from .traits import CHANNELS_FIRST, mixes, row_wise, sizes_from
 
@@ -30,7 +31,16 @@ def logsumexp(X: Array, *, axis: Ints = (), keepdim: bool = False, reduce_all: b
     return jax.scipy.special.logsumexp(X, axes, keepdims=keepdim)
 
 
-@op(outs="Out Indices", rows=mixes(), channels=CHANNELS_FIRST, grad="X", grad_outs="Out", sizes=sizes_from("K"))
+def _top_spec(X: Spec, K: Spec | None, *, k: int, axis: int, largest: bool, sorted: bool) -> tuple[Spec, Spec]:
+    if K is None and not 1 <= k <= (X.shape[axis] if X.shape[axis] >= 0 else k):
+        raise ShapeError(f"top_k_v2 takes k from 1 to the size of axis {axis} of {list(X.shape)}, not {k}")
+    shape = tuple((k if K is None else -1) if i == axis % X.ndim else n for i, n in enumerate(X.shape))
+    return Spec(shape, X.dtype), Spec(shape, "int64")
+
+
+@op(
+    outs="Out Indices", grad="X", grad_outs="Out", infer=_top_spec, rows=mixes(), channels=CHANNELS_FIRST, sizes=sizes_from("K"),
+)
 def top_k_v2(X: Array, K: Array | None, *, k: int = 1, axis: int = -1, largest: bool = True, sorted: bool = True):
     """Out = the k greatest along `axis`, or the least without `largest`, in order; Indices (int64): where they are. K [1]: instead of k."""
     k = integers("top_k_v2", "K", K, None, [k])[0]

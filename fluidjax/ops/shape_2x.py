@@ -11,11 +11,27 @@ from jax import lax
 
 from ..errors import FluidValueError, ShapeError
 from .concrete import integers
+from .infer import Spec
 from .registry import Array, Int64, Ints, op
 from .traits import CHANNELS_FIRST, FREE, mixes, sizes_from
 
 
-@op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST, sizes=sizes_from("Shape expand_shapes_tensor"))
+def _told(X: Spec, whole: Spec | None, parts: Sequence[Spec] | None, least: int) -> Spec | None:
+    """A shape of which only the rank is known, where tensors say it: one that holds it, or one for each dimension."""
+    if whole is None and not parts:
+        return None
+    count = whole.shape[0] if whole is not None else len(parts or ())
+    return Spec((-1,) * max(count, least), X.dtype)
+
+
+def _expand_spec(X: Spec, Shape: Spec | None, expand_shapes_tensor: Sequence[Spec] | None, *, shape: Ints) -> Spec:
+    found = _told(X, Shape, expand_shapes_tensor, 0)
+    return Spec(_expanded("expand_v2", X.shape, shape), X.dtype) if found is None else found
+
+
+@op(
+    outs="Out", grad="X", infer=_expand_spec, rows=mixes(), channels=CHANNELS_FIRST, sizes=sizes_from("Shape expand_shapes_tensor"),
+)
 def expand_v2(X: Array, Shape: Array | None, expand_shapes_tensor: list[Array] | None, *, shape: Ints = ()):
     """Out = X broadcast to `shape`, in which -1 keeps X's size; tensors go before `shape`."""
     wanted = integers("expand_v2", "Shape", Shape, expand_shapes_tensor, shape)
@@ -24,7 +40,7 @@ def expand_v2(X: Array, Shape: Array | None, expand_shapes_tensor: list[Array] |
 
 def _expanded(kind: str, have: Sequence[int], wanted: Sequence[int]) -> tuple[int, ...]:
     more = len(wanted) - len(have)
-    fits = more >= 0 and all(w == n or (n == 1 and w > 0) or w == -1 for w, n in zip(wanted[more:], have, strict=True))
+    fits = more >= 0 and all(w in (n, -1) or n == -1 or (n == 1 and w > 0) for w, n in zip(wanted[more:], have, strict=True))
     if not fits or any(w < 0 for w in wanted[:more]):
         raise ShapeError(f"{kind} gives {list(have)} a shape with dimensions in front and other sizes for 1, not {list(wanted)}")
     return (*wanted[:more], *(n if w == -1 else w for w, n in zip(wanted[more:], have, strict=True)))
@@ -36,7 +52,19 @@ def expand_as_v2(X: Array, Y: Array | None, *, target_shape: Ints = ()):
     return jnp.broadcast_to(X, _expanded("expand_as_v2", X.shape, target_shape if Y is None else Y.shape))
 
 
-@op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST, sizes=sizes_from("RepeatTimes repeat_times_tensor"))
+def _tile_spec(X: Spec, RepeatTimes: Spec | None, repeat_times_tensor: Sequence[Spec] | None, *, repeat_times: Ints) -> Spec:
+    found = _told(X, RepeatTimes, repeat_times_tensor, X.ndim)
+    if found is not None:
+        return found
+    rank = max(X.ndim, len(repeat_times))
+    have, times = ((1,) * (rank - len(v)) + tuple(v) for v in (X.shape, repeat_times))
+    return Spec(tuple(-1 if n < 0 else n * m for n, m in zip(have, times, strict=True)), X.dtype)
+
+
+@op(
+    outs="Out", grad="X", infer=_tile_spec, rows=mixes(), channels=CHANNELS_FIRST,
+    sizes=sizes_from("RepeatTimes repeat_times_tensor"),
+)
 def tile(X: Array, RepeatTimes: Array | None, repeat_times_tensor: list[Array] | None, *, repeat_times: Ints = ()):
     """Out = X, repeat_times[i] times along axis i; the shorter of the two shapes gets ones in front."""
     times = integers("tile", "RepeatTimes", RepeatTimes, repeat_times_tensor, repeat_times)
@@ -72,7 +100,20 @@ def pad3d(
     return jnp.pad(X, all, _MODES[mode])
 
 
-@op(outs="Out", grad="X", rows=mixes())
+def _diag_spec(X: Spec, *, offset: int, padding_value: float) -> Spec:
+    if X.ndim == 1:
+        n = -1 if X.shape[0] < 0 else X.shape[0] + abs(offset)
+        return Spec((n, n), X.dtype)
+    return Spec((_diagonal_length(X.shape, offset),), X.dtype)
+
+
+def _diagonal_length(shape: Sequence[int], offset: int) -> int:
+    """Of a matrix; -1 where a side is not known."""
+    rows, columns = shape
+    return -1 if min(shape) < 0 else max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
+
+
+@op(outs="Out", grad="X", infer=_diag_spec, rows=mixes())
 def diag_v2(X: Array, *, offset: int = 0, padding_value: float = 0.0):
     """Out = the matrix with the vector X on its diagonal number `offset` and padding_value elsewhere, or that diagonal of a matrix."""
     if X.ndim not in (1, 2):
@@ -82,7 +123,13 @@ def diag_v2(X: Array, *, offset: int = 0, padding_value: float = 0.0):
     return jnp.where(jnp.eye(X.shape[0] + abs(offset), k=offset, dtype=bool), jnp.diag(X, offset), np.asarray(padding_value, X.dtype))
 
 
-@op(outs="Out", grad="Input", rows=mixes(), channels=CHANNELS_FIRST)
+def _diagonal_spec(Input: Spec, *, offset: int, axis1: int, axis2: int) -> Spec:
+    axes = axis1 % Input.ndim, axis2 % Input.ndim
+    rest = [n for i, n in enumerate(Input.shape) if i not in axes]
+    return Spec((*rest, _diagonal_length([Input.shape[a] for a in axes], offset)), Input.dtype)
+
+
+@op(outs="Out", grad="Input", infer=_diagonal_spec, rows=mixes(), channels=CHANNELS_FIRST)
 def diagonal(Input: Array, *, offset: int = 0, axis1: int = 0, axis2: int = 1):
     """Out [..., n] = the diagonals number `offset` of the planes of axis1 and axis2."""
     return jnp.diagonal(Input, offset, axis1, axis2)
