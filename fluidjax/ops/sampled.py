@@ -151,10 +151,8 @@ def sample_logits(
     """
     n, true = Labels.shape if Labels.ndim == 2 else (0, 0)
     _checked_sampling(Logits, Labels, CustomizedSamples, CustomizedProbabilities, num_samples, use_customized_samples)
-    if use_customized_samples:
-        samples, probabilities = CustomizedSamples, CustomizedProbabilities
-    else:
-        samples, probabilities = _drawn(key, Logits, Labels.astype(np.int64), num_samples)
+    given: tuple[Any, Any] = CustomizedSamples, CustomizedProbabilities
+    samples, probabilities = given if use_customized_samples else _drawn(key, Logits, Labels.astype(np.int64), num_samples)
     picked = jnp.take_along_axis(Logits, narrow(samples, Logits.shape[1:]), 1, mode="clip")
     if remove_accidental_hits:
         hit = (samples[:, true:, None] == samples[:, None, :true]).any(-1)

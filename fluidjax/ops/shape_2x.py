@@ -76,7 +76,24 @@ def tile(X: Array, RepeatTimes: Array | None, repeat_times_tensor: list[Array] |
 _MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
 
-@op(outs="Out", grad="X", rows=mixes("X"), channels=CHANNELS_FIRST, sizes=sizes_from("Paddings"))
+def _checked_pad(x: Any, pads: Sequence[int], mode: str, data_format: str) -> None:
+    if x.ndim != 5 or len(pads) != 6 or mode not in _MODES or data_format not in ("NCDHW", "NDHWC"):
+        raise ShapeError(
+            f"pad3d takes five dimensions, six paddings, a mode of {', '.join(_MODES)} and data_format NCDHW or NDHWC, not "
+            f"{list(x.shape)}, {list(pads)}, {mode!r}, {data_format!r}"
+        )
+
+
+def _pad_spec(X: Spec, Paddings: Spec | None, *, paddings: Ints, mode: str, value: float, data_format: str) -> Spec:
+    first = 2 if data_format == "NCDHW" else 1
+    pads = (0,) * 6 if Paddings is not None else paddings
+    _checked_pad(X, pads, mode, data_format)
+    more = {first: pads[4] + pads[5], first + 1: pads[2] + pads[3], first + 2: pads[0] + pads[1]}
+    shape = [n + more.get(i, 0) if n >= 0 and not (i in more and Paddings is not None) else -1 for i, n in enumerate(X.shape)]
+    return Spec(tuple(shape), X.dtype)
+
+
+@op(outs="Out", grad="X", infer=_pad_spec, rows=mixes("X"), channels=CHANNELS_FIRST, sizes=sizes_from("Paddings"))
 def pad3d(
     X: Array, Paddings: Array | None, *, paddings: Ints = (), mode: str = "constant", value: float = 0.0, data_format: str = "NCDHW"
 ):
@@ -85,11 +102,7 @@ def pad3d(
     mode: constant (`value`), reflect, replicate or circular. Paddings goes before the attribute.
     """
     pads = integers("pad3d", "Paddings", Paddings, None, paddings)
-    if X.ndim != 5 or len(pads) != 6 or mode not in _MODES or data_format not in ("NCDHW", "NDHWC"):
-        raise ShapeError(
-            f"pad3d takes five dimensions, six paddings, a mode of {', '.join(_MODES)} and data_format NCDHW or NDHWC, not "
-            f"{list(X.shape)}, {list(pads)}, {mode!r}, {data_format!r}"
-        )
+    _checked_pad(X, pads, mode, data_format)
     pairs = [(pads[4], pads[5]), (pads[2], pads[3]), (pads[0], pads[1])]
     sides = X.shape[2:] if data_format == "NCDHW" else X.shape[1:4]
     if mode == "reflect" and any(max(pair) >= n for pair, n in zip(pairs, sides, strict=True)):

@@ -57,4 +57,7 @@ SAMPLES = [
     one("pixel_unshuffle", f32(1, 4, 2, 3), {"downscale_factor": 2, "data_format": "NHWC"}),
     one("channel_shuffle", f32(1, 6, 2, 2), {"groups": 3}), one("channel_shuffle", f32(1, 2, 2, 4), {"groups": 2, "data_format": "NHWC"}),
     one("repeat_interleave", f32(2, 3), {"Repeats": 2, "dim": 1}),
+    expand(f32(1, 3), [2, 3], False, expand_shapes_tensor=[i32(2), i32(3)]),
+    tile(f32(2, 3), [2, 1], False, repeat_times_tensor=[i32(2), i32(1)]),
+    Sample("pad3d", {"X": f32(1, 1, 2, 2, 2), "Paddings": i32(1, 0, 0, 1, 0, 0)}, {"paddings": [0] * 6}, ["Out"], paddle=LATER),
 ]
