@@ -1,5 +1,5 @@
 """``python -m benchmarks [steady] [overhead] [building] [startup] [first] [fusing] [passes] [memory] [parallel]
-[embedding] [transpile] [beside] [convolutions] [loops] [ragged]``: print the table of figures."""
+[embedding] [transpile] [beside] [convolutions] [decoding] [loops] [ragged]``: print the table of figures."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from . import (
     beside,
     building,
     convolutions,
+    decoding,
     embedding,
     fusing,
     loops,
@@ -95,7 +96,7 @@ PARTS = {
     "steady": steady, "overhead": calls, "building": programs, "startup": startup.table, "first": first,
     "fusing": fusing.table, "passes": passes.table, "memory": memory.table,
     "parallel": parallel.table, "embedding": embedding.table, "transpile": transpile.table,
-    "beside": beside.table, "convolutions": convolutions.table, "loops": loops.table,
+    "beside": beside.table, "convolutions": convolutions.table, "decoding": decoding.table, "loops": loops.table,
     "ragged": ragged.table,
 }  # fmt: skip
 TIERED = {"first", "startup", "beside", "loops"}  # what is timed here includes first steps

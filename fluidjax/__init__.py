@@ -80,6 +80,7 @@ from .runtime.scope import scope_guard as scope_guard
 
 if _TYPE_CHECKING:  # else imported by the first who uses them
     from . import checkpoint as checkpoint
+    from . import contrib as contrib
     from . import io as io
     from . import memory as memory
     from . import passes as passes
@@ -110,6 +111,7 @@ _program.memory_reporter = _report_memory
 if not _TYPE_CHECKING:
     _LATER = {
         "checkpoint": "",
+        "contrib": "",
         "io": "load load_program_state save set_program_state",
         "memory": "",
         "passes": "",

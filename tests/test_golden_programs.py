@@ -50,6 +50,8 @@ def settled(kind: str, ins: dict[str, list[str]], outs: dict[str, list[str]]) ->
     """Paddle captures the names of a block as a set, whose order depends on the hashes of strings; here they are sorted."""
     if kind.removesuffix("_grad") in ("conditional_block", "while"):
         ins, outs = ({slot: sorted(names) for slot, names in slots.items()} for slots in (ins, outs))
+    if kind.removesuffix("_grad") == "recurrent":
+        ins, outs = ({slot: sorted(n) if slot.startswith("parameters") else n for slot, n in slots.items()} for slots in (ins, outs))
     return kind, ins, outs
 
 

@@ -3,6 +3,7 @@
 import importlib
 
 import numpy as np
+import searching
 from nets import CASES
 from ragged_nets import RAGGED, fed
 
@@ -21,6 +22,8 @@ def load(side):
 def make(case):
     if case.split()[0] in RAGGED:
         return _on_sentences(case)
+    if case.startswith("beam search"):
+        return searching.make(_module[0], case)
     return _predicting(case) if case.endswith((", 1", ", 8")) else _training(case)
 
 

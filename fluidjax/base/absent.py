@@ -17,7 +17,9 @@ _CLOSE = 0.8  # how similar two names are that one may be taken for the other
 MODULES: dict[str, str] = {
     "fluid.dygraph": "dynamic mode is not there; build static programs",
     "fluid.dygraph_utils": "dynamic mode is not there; build static programs",
-    "fluid.contrib": "contrib is not there",
+    **{f"fluid.contrib.{n}": "this part of contrib is not there" for n in (
+        "extend_optimizer", "layers.metric_op", "memory_usage_calc", "mixed_precision", "model_stat", "op_frequence",
+        "quantize", "reader", "slim", "utils")},
     "fluid.incubate": "fleet and the other parts of incubate are not there; use fluid.DistributeTranspiler, or "
     "CompiledProgram.with_data_parallel",
     "fluid.distributed": "Downpour is not there; use fluid.DistributeTranspiler",

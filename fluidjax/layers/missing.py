@@ -27,7 +27,7 @@ _GROUPS: tuple[tuple[str, str], ...] = (
     ),
     (
         "is not there",
-        "add_position_encoding affine_grid center_loss fsp_matrix grid_sampler similarity_focus",
+        "affine_grid center_loss fsp_matrix grid_sampler similarity_focus",
     ),
 )
 HINTS = {name: hint for hint, names in _GROUPS for name in names.split()}

@@ -126,7 +126,15 @@ def im2sequence(
     return append(helper, inputs, {"Out": helper.input_dtype()}, attrs)
 
 
+@located
+def add_position_encoding(input: Variable, alpha: float, beta: float, name: str | None = None) -> Variable:
+    """alpha * input + beta * the sines and cosines of where each row stands in its sequence; [N, T, D], or rows with a LoD."""
+    variable(input, "input", "add_position_encoding", FLOATS)
+    helper = LayerHelper("add_position_encoding", input=input, name=name)
+    return append(helper, {"X": [input]}, {"Out": helper.input_dtype()}, {"alpha": alpha, "beta": beta})
+
+
 __all__ = [
-    "im2sequence", "row_conv", "sequence_conv", "sequence_enumerate", "sequence_reshape", "sequence_scatter",
+    "add_position_encoding", "im2sequence", "row_conv", "sequence_conv", "sequence_enumerate", "sequence_reshape", "sequence_scatter",
     "sequence_slice", "sequence_unpad",
 ]  # fmt: skip

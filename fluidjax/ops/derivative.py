@@ -174,9 +174,16 @@ def pullback(
             is_leaf=lambda x: x is None or type(x) is ChannelsLast,
         )
         (grads,) = pull(given)
-        return {slot: grads.get(origin) for slot, origin in slots.items()}
+        found = {slot: grads.get(origin) for slot, origin in slots.items()}
+        return found if wanted is None else {slot: _of_integers(inputs, slots[slot]) if v is None else v for slot, v in found.items()}
 
     return outputs, backward
+
+
+def _of_integers(inputs: Mapping[str, Any], origin: str) -> Any:
+    """The gradient of integers, where a program names one (the lengths that a decoder counts): zero. None of what is not there."""
+    value = inputs.get(origin)
+    return None if value is None or isinstance(value, list | tuple) else jax.numpy.zeros_like(rows_of(channels.plain(value)))
 
 
 def _like(primal: Any, cotangent: Any) -> Any:

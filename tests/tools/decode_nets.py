@@ -164,9 +164,90 @@ def taught_by_time(fluid):
     return taught(fluid, time_major=True, output_time_major=True, impute_finished=True)
 
 
-NETS = [book, book_to_the_end, carried_rows, beam_decoder, beam_decoder_test, beam_decoder_imputed, beam_decoder_two_states,
+def layers_of_gru(fluid):
+    """two layers, both directions, with lengths"""
+    x = fluid.data("x", [3, 4, 5])
+    x.stop_gradient = False
+    out, last = fluid.contrib.layers.basic_gru(x, None, 4, num_layers=2, sequence_length=fluid.data("lengths", [3], "int64"),
+                                               bidirectional=True, param_attr=attr(fluid, "w"), bias_attr=attr(fluid, "b"))
+    return fluid.layers.reduce_mean(out) + fluid.layers.reduce_sum(last)
+
+
+def layers_of_lstm(fluid):
+    """both directions from given states, time first"""
+    y, states = fluid.data("y", [4, 3, 5]), fluid.data("states", [4, 3, 4])
+    y.stop_gradient = False
+    out, last, cell = fluid.contrib.layers.basic_lstm(y, states, states, 4, num_layers=2, bidirectional=True, batch_first=False,
+                                                      param_attr=attr(fluid, "w"), bias_attr=attr(fluid, "b"), forget_bias=0.5)
+    return fluid.layers.reduce_mean(out) + fluid.layers.reduce_sum(fluid.layers.elementwise_mul(last, cell))
+
+
+def layer_of_lstm(fluid):
+    """one layer, one direction, without states"""
+    x = fluid.data("x", [3, 4, 5])
+    x.stop_gradient = False
+    out, last, cell = fluid.contrib.layers.basic_lstm(x, None, None, 4, sequence_length=fluid.data("lengths", [3], "int64"))
+    return fluid.layers.reduce_mean(out) + fluid.layers.reduce_sum(fluid.layers.elementwise_mul(last, cell))
+
+
+def matched(fluid):
+    """two texts, matched as pictures"""
+    C, L = fluid.contrib.layers, fluid.layers
+    left, right = (fluid.data(n, [None, 1], "int64", lod_level=1) for n in ("left", "right"))
+    a, b = (L.add_position_encoding(L.embedding(v, [WORDS, 4], param_attr=attr(fluid, "emb")), 0.2, 0.1) for v in (left, right))
+    grid, _ = C.match_matrix_tensor(a, b, 2, act="tanh", param_attr=attr(fluid, "match"))
+    image = C.var_conv_2d(grid, a, b, 2, 3, [3, 3], act="relu", param_attr=attr(fluid, "conv"))
+    best = C.sequence_topk_avg_pooling(image, a, b, [1, 2], 3)
+    bags = C.fused_embedding_seq_pool(left, [WORDS, 6], param_attr=attr(fluid, "bags"))
+    return L.mean(L.square(best)) + L.mean(L.square(bags))
+
+
+def over_trees(fluid):
+    edges = fluid.data("edges", [2, 4, 2], "int32")
+    nodes = fluid.data("nodes", [2, 5, 3])
+    nodes.stop_gradient = False
+    out = fluid.contrib.layers.tree_conv(nodes, edges, 4, 2, 3, param_attr=attr(fluid, "tree_w"), bias_attr=attr(fluid, "tree_b"))
+    return fluid.layers.reduce_mean(fluid.layers.square(out))
+
+
+def state_cell(fluid, h):
+    L, D = fluid.layers, fluid.contrib.decoder.beam_search_decoder
+    found = D.StateCell(inputs={"x": None}, states={"h": D.InitState(init=h, need_reorder=True)}, out_state="h")
+
+    @found.state_updater
+    def step(c):
+        c.set_state("h", L.fc([c.get_state("h"), c.get_input("x")], HIDDEN, act="tanh",
+                              param_attr=[attr(fluid, "cell_h"), attr(fluid, "cell_x")], bias_attr=attr(fluid, "cell_b")))
+
+    return found
+
+
+def contrib_training(fluid):
+    """a state cell along sentences"""
+    L, D = fluid.layers, fluid.contrib.decoder.beam_search_decoder
+    decoder = D.TrainingDecoder(state_cell(fluid, L.fc(fluid.data("h", [None, HIDDEN]), HIDDEN, param_attr=attr(fluid, "init"))))
+    words = L.embedding(fluid.data("words", [None, 1], "int64", lod_level=1), [WORDS, 4], param_attr=attr(fluid, "vemb"))
+    with decoder.block():
+        decoder.state_cell.compute_state(inputs={"x": decoder.step_input(words)})
+        shares = L.fc(decoder.state_cell.get_state("h"), WORDS, act="softmax", param_attr=attr(fluid, "out_w"))
+        decoder.state_cell.update_states()
+        decoder.output(shares)
+    return L.mean(L.square(decoder()))
+
+
+def contrib_search(fluid):
+    """a state cell in a search"""
+    D = fluid.contrib.decoder.beam_search_decoder
+    ids, scores = (fluid.data("init_" + n, [None, 1], kind, lod_level=2) for n, kind in (("ids", "int64"), ("scores", "float32")))
+    decoder = D.BeamSearchDecoder(state_cell(fluid, fluid.data("h", [None, HIDDEN])), ids, scores, WORDS, 4, topk_size=5, max_len=6,
+                                  beam_size=2)
+    decoder.decode()
+    return list(decoder())
+
+
+NETS = [contrib_training, contrib_search, layers_of_gru, layers_of_lstm, layer_of_lstm, matched, over_trees, book, book_to_the_end, carried_rows, beam_decoder, beam_decoder_test, beam_decoder_imputed, beam_decoder_two_states,
         greedy, greedy_test, sampled, taught, taught_by_time]
-TRAINED = {"taught", "taught_by_time"}
+TRAINED = {"contrib_training", "taught", "taught_by_time", "layers_of_gru", "layers_of_lstm", "layer_of_lstm", "matched", "over_trees"}
 PROGRAMS_ALONE = {"sampled"}
 
 
@@ -174,11 +255,25 @@ def numbers(*shape, **more):
     return (np.sin(np.arange(np.prod(shape)) * 1.7 + more.get("at", 0)) * more.get("by", 1.0)).reshape(shape).astype("float32")
 
 
+def sentences(*lengths):
+    return np.arange(sum(lengths)).reshape(-1, 1) * 5 % WORDS, [list(lengths)]
+
+
 ONES = [[1, 1], [1, 1]]
 SEARCH = [{"context": numbers(2, 4, at=k), "init_ids": (np.zeros((2, 1), "int64"), ONES),
            "init_scores": (np.ones((2, 1), "float32"), ONES)} for k in (0, 3)]
 STATE = [{"h": numbers(2, HIDDEN, at=k, by=2.0)} for k in (0, 5)]
+EDGES = np.array([[[1, 2], [1, 3], [3, 4], [3, 5]], [[1, 2], [2, 3], [1, 4], [4, 5]]], "int32")
 FEEDS = {
+    "contrib_training": [{"h": numbers(2, HIDDEN), "words": sentences(*lengths)} for lengths in ((2, 4), (3, 1), (5, 5))],
+    "contrib_search": [{"h": numbers(2, HIDDEN, at=k), "init_ids": (np.zeros((2, 1), "int64"), ONES),
+                        "init_scores": (np.zeros((2, 1), "float32"), ONES)} for k in (0, 4)],
+    "layers_of_gru": [{"x": numbers(3, 4, 5, at=k), "lengths": np.array([4, 2, 3], "int64")} for k in range(3)],
+    "layer_of_lstm": [{"x": numbers(3, 4, 5, at=k), "lengths": np.array([4, 2, 3], "int64")} for k in range(3)],
+    "layers_of_lstm": [{"y": numbers(4, 3, 5, at=k), "states": numbers(4, 3, 4)} for k in range(3)],
+    "matched": [{"left": sentences(2, 3), "right": sentences(4, 2)}, {"left": sentences(1, 4), "right": sentences(2, 2)},
+                {"left": sentences(3, 3), "right": sentences(1, 5)}],
+    "over_trees": [{"nodes": numbers(2, 5, 3, at=k), "edges": EDGES} for k in range(3)],
     "book": SEARCH, "book_to_the_end": SEARCH, "carried_rows": SEARCH, "beam_decoder": STATE, "beam_decoder_test": STATE,
     "beam_decoder_imputed": STATE, "beam_decoder_two_states": [dict(f, m=numbers(2, 3, HIDDEN)) for f in STATE],
     "greedy": [dict(f, start=np.zeros(2, "int64")) for f in STATE], "greedy_test": [dict(f, start=np.zeros(2, "int64")) for f in STATE],

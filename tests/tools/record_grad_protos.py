@@ -27,6 +27,7 @@ FORMAT = (
     "(not nothing) if all gradients are unwanted; dropped: the grad op vanishes then.")
 DUMMY = {"FLOAT": 1.0, "STRING": "s", "BOOLEAN": True, "LONG": 1, "INTS": [1], "FLOATS": [1.0],
          "STRINGS": ["s"], "BOOLEANS": [True], "LONGS": [1]}
+GIVEN = {"functor_list": ["elementwise_add", "scale"]}  # of attributes that must make sense
 STRING_VALUES = {"pooltype": ["SUM", "MAX"], "mode": ["NONE", "TEST"], "data_layout": ["NHWC"]}
 ROLE_KEYS = {"op_callstack", "op_role", "op_role_var", "op_namescope", "op_device"}
 
@@ -145,7 +146,7 @@ def attributes(kind, proto):
         name = framework_pb2.AttrType.Name(attr.type)
         if name in ("BLOCK", "BLOCKS"):
             raise ValueError("needs a sub-block")
-        filled[attr.name] = len(filled) if name == "INT" else DUMMY[name]
+        filled[attr.name] = GIVEN.get(attr.name) or (len(filled) if name == "INT" else DUMMY[name])
     return filled
 
 

@@ -16,7 +16,7 @@ WITHOUT: dict[str, str] = {
     "They steer a program or talk to its surroundings, and compute nothing.":
         "conditional_block conditional_block_infer delete_var feed fetch lod_array_length print py_func read_from_array recurrent "
         "rnn_memory_helper save select_input tensor_array_to_tensor while write_to_array "
-        "select_output fake_init",
+        "select_output fake_init beam_search_decode",
     "They move values between the ranks of a job, or to and from parameter servers, as they are; a single process of 1.8.5 "
     "cannot run them.":
         "c_allgather c_allreduce_max c_allreduce_min c_allreduce_prod c_allreduce_sum c_broadcast c_fused_allreduce_sum "
@@ -37,6 +37,13 @@ WITHOUT: dict[str, str] = {
         "anchor_generator bipartite_match box_clip box_coder box_decoder_and_assign density_prior_box detection_map iou_similarity "
         "locality_aware_nms matrix_nms mine_hard_examples multiclass_nms multiclass_nms2 polygon_box_transform prior_box "
         "retinanet_detection_output target_assign yolo_box yolov3_loss",
+    "Its ties and infinities are among its samples.": "beam_search",
+    "They are sums of products over matrices and trees of different sizes; what special values make of those is compared elsewhere.":
+        "add_position_encoding match_matrix_tensor sequence_topk_avg_pooling tree_conv var_conv_2d",
+    "They stand for several other ops, as 1.8.5's passes for inference write them; the cases of those count.":
+        "attention_lstm fc fused_elemwise_activation fused_embedding_fc_lstm fused_embedding_seq_pool fusion_gru fusion_lstm "
+        "fusion_repeated_fc_relu fusion_seqconv_eltadd_relu fusion_seqexpand_concat_fc fusion_seqpool_concat "
+        "fusion_seqpool_cvm_concat fusion_squared_mat_sub",
     "1.8.5 has them for the GPU alone.": "flip sync_batch_norm",
     "Only later Paddles have them; what they share with an older op is compared there.":
         "bicubic_interp_v2 bilinear_interp_v2 linear_interp_v2 nearest_interp_v2 trilinear_interp_v2 "

@@ -1,52 +1,49 @@
-"""Matches of priors and true boxes."""
-import numpy as np
+"""Matrices of different sizes in one ragged value."""
+from ..sample import Sample, distinct, f32
 
-from ..sample import Sample, distinct, f32, ints, uniform
-
-
-def match(values, lod=None, **attrs):
-    return Sample("bipartite_match", {"DistMat": values}, attrs, ["ColToRowMatchIndices", "ColToRowMatchDist"],
-                  lod={"DistMat": lod} if lod else None)
+SEVERAL = ([[2, 3, 1]], [[4, 1, 2]])
 
 
-def assign(x, lod, matches, negative=None, neg_lod=None, **attrs):
-    inputs, lods = {"X": x, "MatchIndices": np.array(matches, "int32")}, {"X": [lod]}
-    if negative is not None:
-        inputs["NegIndices"], lods["NegIndices"] = np.array(negative, "int32").reshape(-1, 1), [neg_lod]
-    return Sample("target_assign", inputs, attrs, ["Out", "OutWeight"], lod=lods)
+def total(channels, rows, columns):
+    return sum(lengths(channels, rows, columns)[0])
 
 
-def mine(loss, matches, distance, left, loc=None, **attrs):
-    inputs = {"ClsLoss": loss, "MatchIndices": np.array(matches, "int32"), "MatchDist": np.array(distance, loss.dtype)}
-    if loc is not None:
-        inputs["LocLoss"] = loc
-    return Sample("mine_hard_examples", inputs, attrs, ["NegIndices", "UpdatedMatchIndices"], rows={"NegIndices": left})
+def lengths(channels, rows, columns):
+    return [[channels * rows[0][n] * columns[0][n] for n in range(len(rows[0]))]]
 
 
-TIES = np.array([[0.5, 0.5, 0.2, 0.5], [0.5, 0.7, 0.7, 0.5], [0.0, 0.7, 0.7, 0.1]], "float32")
-ODD = np.array([[np.nan, 0.9, 1e-7, -1.0], [0.8, np.nan, 1e-6, 0.3], [np.inf, 0.2, 0.0, np.nan]], "float32")
-MATCHES = [[0, -1, 1, -1, -1], [-1, -1, 0, -1, -1]]
-DISTANCE = [[0.9, 0.1, 0.6, 0.6, 0.2], [0.3, 0.0, 0.7, 0.1, 0.4]]
+def match(rows, columns, dim_t=1, wide=(3, 3)):
+    x, y = f32(sum(rows[0]), wide[0]), f32(sum(columns[0]), wide[1])
+    return Sample("match_matrix_tensor", {"X": x, "Y": y, "W": f32(wide[0], dim_t, wide[1])}, {"dim_t": dim_t}, ["Out", "Tmp"],
+                  ["X", "Y", "W"], of=["Out"], lod={"X": rows, "Y": columns}, rows={"Out": total(dim_t, rows, columns)})
+
+
+def top(rows, columns, topks, channels=1):
+    inputs = {"X": distinct(total(channels, rows, columns), 1), "ROW": f32(sum(rows[0]), 2), "COLUMN": f32(sum(columns[0]), 2)}
+    return Sample("sequence_topk_avg_pooling", inputs, {"topks": topks, "channel_num": channels}, ["Out"], ["X"],
+                  lod={"X": lengths(channels, rows, columns), "ROW": rows, "COLUMN": columns})
+
+
+def conv(rows, columns, kernel, stride=(1, 1), channels=(1, 2)):
+    inputs = {"X": f32(total(channels[0], rows, columns), 1), "ROW": f32(sum(rows[0]), 2), "COLUMN": f32(sum(columns[0]), 2),
+              "W": f32(channels[1], channels[0] * kernel[0] * kernel[1])}
+    attrs = {"InputChannel": channels[0], "OutputChannel": channels[1], "KernelH": kernel[0], "KernelW": kernel[1],
+             "StrideH": stride[0], "StrideW": stride[1]}
+    made = [[[-(-n // stride[0]) for n in rows[0]]], [[-(-n // stride[1]) for n in columns[0]]]]
+    return Sample("var_conv_2d", inputs, attrs, ["Out"], ["X", "W"], of=["Out"],
+                  lod={"X": lengths(channels[0], rows, columns), "ROW": rows, "COLUMN": columns},
+                  rows={"Out": total(channels[1], *made)})
+
+
 SAMPLES = [
-    match(distinct(5, 6, lo=0.0), [[2, 3]]),
-    match(distinct(5, 6, lo=0.0), [[2, 3]], match_type="per_prediction", dist_threshold=0.5),
-    match(distinct(5, 3, lo=-0.5), [[4, 1]], match_type="per_prediction", dist_threshold=0.1),
-    match(distinct(3, 4, lo=0.0, dtype="float64"), match_type="per_prediction", dist_threshold=0.3),
-    match(TIES),
-    match(TIES, [[2, 1]], match_type="per_prediction", dist_threshold=0.5),
-    match(ODD, match_type="per_prediction", dist_threshold=0.1),
-    match(distinct(4, 3, lo=0.0), [[3, 1]], match_type="per_prediction", dist_threshold=0.2),
-    match(np.zeros((3, 2), "float32"), [[2, 1]]),
-    match(distinct(140, 3, lo=0.0), match_type="per_prediction", dist_threshold=0.4),
-    assign(f32(3, 1, 2), [2, 1], [[0, -1, 1, 1], [-1, 0, 0, -1]], mismatch_value=7),
-    assign(f32(3, 4, 2), [2, 1], [[0, -1, 1, 1], [-1, 0, 0, -1]]),
-    assign(ints(3, 1, 1, high=9, dtype="int32"), [2, 1], [[0, -1, 1, 1], [-1, 0, 0, -1]], [1, 2, 3], [1, 2], mismatch_value=4),
-    assign(f32(3, 1, 2), [2, 1], [[0, -1, 1, 1], [-1, 0, 0, -1]], [0, 1], [2, 0], mismatch_value=-2),
-    mine(distinct(2, 5), MATCHES, DISTANCE, 3),
-    mine(distinct(2, 5), MATCHES, DISTANCE, 5, neg_pos_ratio=3.0, neg_dist_threshold=0.35),
-    mine(distinct(2, 5, dtype="float64"), MATCHES, DISTANCE, 3, neg_pos_ratio=1.5),
-    mine(distinct(2, 5), MATCHES, DISTANCE, 4, loc=uniform((2, 5)), mining_type="hard_example", sample_size=3),
-    mine(distinct(2, 5), MATCHES, DISTANCE, 4, mining_type="hard_example", sample_size=9),
-    mine(np.ones((2, 5), "float32"), MATCHES, DISTANCE, 3),
-    mine(distinct(2, 5), [[-1] * 5, MATCHES[0]], DISTANCE, 2),
+    match(*SEVERAL),
+    match(*SEVERAL, dim_t=3),
+    match([[2]], [[3]], dim_t=2, wide=(2, 2)),
+    top(*SEVERAL, topks=[1, 3]),
+    top(*SEVERAL, topks=[2, 3, 6], channels=2),
+    top([[3]], [[5]], topks=[5], channels=3),
+    conv(*SEVERAL, kernel=(3, 3)),
+    conv(*SEVERAL, kernel=(2, 3), channels=(2, 3)),
+    conv([[4, 5]], [[5, 3]], kernel=(3, 3), stride=(2, 2), channels=(2, 2)),
+    conv([[4, 2]], [[3, 3]], kernel=(1, 5), stride=(1, 2)),
 ]

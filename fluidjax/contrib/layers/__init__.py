@@ -1,0 +1,17 @@
+"""fluid.contrib.layers: recurrent networks of basic cells, and layers that match texts."""
+
+from typing import TYPE_CHECKING
+
+from ...base.absent import reporter
+from ..missing import HINTS
+from . import nn as nn
+from . import rnn_impl as rnn_impl
+from .nn import *  # noqa: F403
+from .rnn_impl import *  # noqa: F403
+
+__all__: list[str] = []
+__all__ += nn.__all__
+__all__ += rnn_impl.__all__
+
+if not TYPE_CHECKING:
+    __getattr__ = reporter("fluid.contrib.layers", __all__, HINTS)
