@@ -230,7 +230,8 @@ def _permuted(x: Ragged, order: Any, key: Hashable) -> Ragged:
             f"op 'reorder_lod_tensor_by_rank' takes an X with the {order.shape[0]} sequences of the rank table, but it has "
             f"{x.offsets[0].shape[0] - 1}"
         )
-    source, offsets = order, []
+    offsets: list[Any] = []
+    source = order
     for level in x.offsets:
         lengths = (level[1:] - level[:-1])[source]
         new = jnp.concatenate([jnp.zeros((1,), jnp.int32), jnp.cumsum(lengths, dtype=jnp.int32)])

@@ -16,16 +16,9 @@ COUNTS = (1, 2, 3, 5)  # the first two as they are, the others as 8
 
 
 def sentences() -> Any:
-    """A CRF on what a DynamicRNN gives, and a class for each sentence beside labels without a LoD."""
+    """A CRF, and a class for each sentence beside labels without a LoD."""
     word, tag = (fluid.data(n, [None, 1], "int64", lod_level=1) for n in ("word", "tag"))
-    given = layers.embedding(word, [9, 3])
-    rnn = layers.DynamicRNN()
-    with rnn.block():
-        row, before = rnn.step_input(given), rnn.memory(shape=[3])
-        after = layers.fc([row, before], 3, act="tanh")
-        rnn.update_memory(before, after)
-        rnn.output(after)
-    out = rnn()
+    out = layers.embedding(word, [9, 3])
     classes = layers.softmax(layers.sequence_last_step(out))
     return layers.mean(layers.linear_chain_crf(out, tag, fluid.ParamAttr(name="crf"))) + layers.mean(
         layers.cross_entropy(classes, fluid.data("label", [None, 1], "int64"))

@@ -101,33 +101,6 @@ def static_rows(fluid):
     return squares(layers, layers.sequence_pool(rnn(), "max"))
 
 
-def two_inputs(fluid):
-    layers = fluid.layers
-    x = sentences(layers)
-    first, second = fc(fluid, x, 4, "a"), fc(fluid, x, 4, "b")
-    rnn = layers.DynamicRNN()
-    with rnn.block():
-        a, b = rnn.step_input(first), rnn.step_input(second)
-        before = rnn.memory(shape=[4])
-        after = layers.elementwise_mul(layers.sigmoid(a + before), b)
-        rnn.update_memory(before, after)
-        rnn.output(after)
-    return squares(layers, rnn())
-
-
-def gru_units(fluid):
-    layers = fluid.layers
-    inputs = fc(fluid, sentences(layers), 12, "in")
-    rnn = layers.DynamicRNN()
-    with rnn.block():
-        word = rnn.step_input(inputs)
-        before = rnn.memory(shape=[4])
-        after, _, _ = layers.gru_unit(word, before, 12, param_attr=named(fluid, "gru.w"), bias_attr=named(fluid, "gru.b"))
-        rnn.update_memory(before, after)
-        rnn.output(after)
-    return squares(layers, layers.sequence_pool(rnn(), "average"))
-
-
 def words(fluid):
     """a table that is looked up within the loop; 1.8.5 takes no sparse gradient out of one"""
     layers = fluid.layers
@@ -240,7 +213,7 @@ X = rows([3, 3, 3, 3], 4)
 Y = np.array([[1.0], [-1.0], [2.0]], "float32")
 WORDS = [np.arange(n, dtype="int64")[:, None] % 7 for n in (9, 5, 6)]
 
-NETS = [value_memory, init_memory, attention, static_rows, two_inputs, gru_units, words, nested, cond_within, branch,
+NETS = [value_memory, init_memory, attention, static_rows, words, nested, cond_within, branch,
         branch_of_sequences, branch_within, reordered]
 FEEDS = {net.__name__: [{"x": rows(lengths, seed=k)} for k, lengths in enumerate(LENGTHS)] for net in NETS}
 for _name in ("init_memory", "static_rows", "reordered"):
