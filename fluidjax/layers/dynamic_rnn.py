@@ -42,10 +42,10 @@ class DynamicRNN:
     def __init__(self, name: str | None = None) -> None:
         self.helper = LayerHelper("dynamic_rnn", name=name)
         self.status = DynamicRNN.BEFORE_RNN
-        self.lod_rank_table: Variable | None = None
-        self.max_seq_len: Variable | None = None
-        self.step_idx: Variable | None = None
-        self.zero_idx: Variable | None = None
+        self.lod_rank_table: Any = None  # these are variables once the first step_input, or memory, is there
+        self.max_seq_len: Any = None
+        self.step_idx: Any = None
+        self.zero_idx: Any = None
         self.mem_dict: dict[str, Variable] = {}
         self.output_array: list[Variable] = []
         self.outputs: list[Variable] = []
