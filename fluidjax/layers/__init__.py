@@ -22,6 +22,7 @@ from . import (
     detection,
     distributions,
     elementwise,
+    image,
     index,
     io,
     learning_rate_scheduler,
@@ -32,8 +33,10 @@ from . import (
     norm,
     pads,
     pool,
+    proposals,
     random,
     reduce,
+    regions,
     resize,
     rnn_cells,
     rnn_units,
@@ -59,6 +62,7 @@ from .decoding import *  # noqa: F403
 from .detection import *  # noqa: F403
 from .distributions import *  # noqa: F403
 from .elementwise import *  # noqa: F403
+from .image import *  # noqa: F403
 from .index import *  # noqa: F403
 from .io import *  # noqa: F403
 from .learning_rate_scheduler import *  # noqa: F403
@@ -70,8 +74,10 @@ from .nn_dense import *  # noqa: F403
 from .norm import *  # noqa: F403
 from .pads import *  # noqa: F403
 from .pool import *  # noqa: F403
+from .proposals import *  # noqa: F403
 from .random import *  # noqa: F403
 from .reduce import *  # noqa: F403
+from .regions import *  # noqa: F403
 from .resize import *  # noqa: F403
 from .rnn_cells import *  # noqa: F403
 from .rnn_units import *  # noqa: F403
@@ -93,6 +99,7 @@ __all__ += decoding.__all__
 __all__ += detection.__all__
 __all__ += distributions.__all__
 __all__ += elementwise.__all__
+__all__ += image.__all__
 __all__ += index.__all__
 __all__ += io.__all__
 __all__ += learning_rate_scheduler.__all__
@@ -103,8 +110,10 @@ __all__ += nn_dense.__all__
 __all__ += norm.__all__
 __all__ += pads.__all__
 __all__ += pool.__all__
+__all__ += proposals.__all__
 __all__ += random.__all__
 __all__ += reduce.__all__
+__all__ += regions.__all__
 __all__ += resize.__all__
 __all__ += rnn_cells.__all__
 __all__ += rnn_units.__all__

@@ -12,22 +12,8 @@ _GROUPS: tuple[tuple[str, str], ...] = (
         "lstm",
     ),
     (
-        "belongs to object detection, which is not there",
-        "collect_fpn_proposals "
-        "deformable_conv deformable_roi_pooling distribute_fpn_proposals "
-        "generate_mask_labels generate_proposal_labels generate_proposals "
-        "prroi_pool psroi_pool "
-        "retinanet_target_assign roi_align roi_perspective_transform roi_pool "
-        "rpn_target_assign "
-        "",
-    ),
-    (
         "reads data inside the program, which is not there; feed it, or use fluid.io.DataLoader",
         "create_py_reader_by_data double_buffer load py_reader read_file",
-    ),
-    (
-        "is not there",
-        "affine_grid center_loss fsp_matrix grid_sampler similarity_focus",
     ),
 )
 HINTS = {name: hint for hint, names in _GROUPS for name in names.split()}

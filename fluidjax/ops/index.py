@@ -20,9 +20,10 @@ from .bounds import candidates, places, size_of
 from .concrete import concrete, integers
 from .conditions import both, inner_axis, rank_from, unset
 from .infer import Spec
+from .ragged import Ragged, rows_of
 from .reduce import without_nan
 from .registry import Array, Int64, grad_of, op
-from .traits import FREE, Bounds, mixes, row_wise, sizes_from
+from .traits import FREE, Bounds, knows_rows, mixes, row_wise, sizes_from
 
 _TRUST = "promise_in_bounds"
 
@@ -71,10 +72,13 @@ def gather(X: Array, Index: Array, *, overwrite: bool = True):
     return take(X, rows(Index))
 
 
-@grad_of("gather", "X Index", nograd="Index", rows=mixes())  # an index that repeats in the padding would overwrite
-def gather_grad(X: Array, Index: Array, d_Out: Array, *, overwrite: bool):
+@grad_of("gather", "X Index", nograd="Index", ragged="Index Out@GRAD", rows=knows_rows())
+def gather_grad(X: Array, Index: Array | Ragged, d_Out: Array | Ragged, *, overwrite: bool):
     """d_X[Index[i]] = d_Out[i], the last one where an index repeats (+= unless overwrite)."""
-    return put(jnp.zeros(X.shape, d_Out.dtype), rows(Index), d_Out, add=not overwrite)
+    index, d = rows_of(Index), rows_of(d_Out)
+    if isinstance(Index, Ragged) and Index.padded:  # an index that repeats in the padding would overwrite
+        index = jnp.where(Index.kept().reshape(-1, *[1] * (index.ndim - 1)), index, X.shape[0])
+    return put(jnp.zeros(X.shape, d.dtype), rows(index), d, add=not overwrite)
 
 
 @op(outs="Out", rows=row_wise("Index", when=rank_from(2, "Index"), lod=None), bounds=Bounds("Index", "index", places))

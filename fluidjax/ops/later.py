@@ -30,6 +30,7 @@ LATER: Mapping[str, Added] = {
     "adagrad": _PRECISION,
     "adam": {**_PRECISION, "use_global_beta_pow": _FALSE, "amsgrad": _FALSE},
     "adamax": _PRECISION,
+    "affine_grid": {"align_corners": ("BOOLEAN", True)},
     "arg_max": _FLATTEN,
     "arg_min": _FLATTEN,
     "argsort": {"stable": _HINT},
@@ -39,6 +40,7 @@ LATER: Mapping[str, Added] = {
     "cumsum": _FLATTEN,
     "depthwise_conv2d_transpose": _OUTPUT_PADDING,
     "dgc_momentum": _REGULAR,
+    "distribute_fpn_proposals": {"pixel_offset": ("BOOLEAN", True)},
     "fake_channel_wise_dequantize_max_abs": {"quant_axis": ("INT", 0), "x_num_col_dims": ("INT", 1)},
     "fake_channel_wise_quantize_abs_max": {**_ROUND, "quant_axis": ("INT", 0), "is_test": _FALSE},
     "fake_quantize_abs_max": _ROUND,
@@ -47,6 +49,7 @@ LATER: Mapping[str, Added] = {
     "fake_quantize_range_abs_max": _ROUND,
     "flip": {"axis": ("INTS", ())},  # it was named dims
     "gather": {"axis": ("INT", 0)},
+    "grid_sampler": {"align_corners": ("BOOLEAN", True), "mode": ("STRING", "bilinear"), "padding_mode": ("STRING", "zeros")},
     "gru": {"is_test": _HINT},
     "hash": {"ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE": _HINT},
     "kldiv_loss": {"log_target": _FALSE},
@@ -69,6 +72,7 @@ LATER: Mapping[str, Added] = {
     "print": {"print_tensor_layout": _HINT},
     "rank_attention": {"MaxSize": ("INT", ANY)},
     "rmsprop": _PRECISION,
+    "roi_align": {"aligned": _FALSE},
     "roll": {"axis": ("LONGS", ())},  # it was named dims
     "round": {"decimals": ("INT", 0)},
     "sgd": _PRECISION,

@@ -102,6 +102,8 @@ def gradient_keeps_padding(gradient: OpDef, forward: OpDef, inputs: Mapping[str,
     """
     if isinstance(gradient.traits.rows, Mixing):
         return False
+    if isinstance(gradient.traits.rows, Sequences):
+        return all(s.ragged or not any(r.padded for r in ragged_in(inputs.get(s.name))) for s in gradient.inputs)
     if isinstance(forward.traits.rows, Sequences):
         return True
     found = [r for value in inputs.values() for r in ragged_in(value)]

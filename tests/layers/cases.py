@@ -567,6 +567,35 @@ ERRORS += [
     "L.Uniform(0., 1.).sample([3], seed=1.5)", "L.Uniform(0., 1.).log_prob(1.)", "L.Normal(0., None)", "L.Normal(0., 1.).kl_divergence(3)",
     "L.Categorical(1.)", "L.Categorical([1.]).kl_divergence(L.Normal(0., 1.))", "L.MultivariateNormalDiag(1., [[1.]])",
 ]
+REGIONS = {
+    "affine_grid": "[L.affine_grid(f(-1, 2, 3), [2, 3, 4, 5]), L.affine_grid(f(2, 2, 3), (2, 3, 4, 5), name='my'), L.affine_grid(f(2, 2, 3), i32(4))]",
+    "grid_sampler": "L.grid_sampler(f(-1, 3, 4, 5), f(-1, 4, 5, 2), 'my')",
+    "similarity_focus": "L.similarity_focus(f(-1, 3, 4, 5), 1, [0, 2], 'my')",
+    "center_loss": "L.center_loss(f(-1, 6), i(-1, 1), 10, 0.1, P(name='w'))",
+    "center_loss args": "L.center_loss(f(-1, 6), i(-1, 1), 10, L.fill_constant([1], 'float32', 0.2), P(initializer=I.Constant(1.5)), False)",
+    "fsp_matrix": "L.fsp_matrix(f(-1, 3, 4, 5), f(-1, 2, 4, 5))",
+    "deformable_conv": "L.deformable_conv(f(-1, 4, 8, 8), f(-1, 18, 8, 8), f(-1, 9, 8, 8), 6, 3, padding=1)",
+    "deformable_conv args": "L.deformable_conv(f(-1, 4, 8, 8), f(-1, 24, 4, 3), f(-1, 12, 4, 3), 6, [2, 3], [2, 3], [0, 1], [1, 1], 2, 2, 1, P(name='w'), P(name='b'), name='my')",
+    "deformable_conv plain": "L.deformable_conv(f(-1, 4, 8, 8), f(-1, 18, 8, 8), None, 6, 3, padding=1, bias_attr=False, modulated=False)",
+    "deformable_roi_pooling": "L.deformable_roi_pooling(f(-1, 8, 9, 9), s(-1, 4), f(-1, 2, 2, 2), False, 0.5, [1, 1], 2, 2, [2, 2], 3, 0.2)",
+    "deformable_roi_pooling sensitive": "L.deformable_roi_pooling(f(-1, 8, 9, 9), s(-1, 4), f(-1, 2, 2, 2), True, group_size=[2, 2], pooled_height=2, pooled_width=2, position_sensitive=True, name='my')",
+    "psroi_pool": "L.psroi_pool(f(-1, 12, 9, 9), s(-1, 4), 3, 0.5, 2, 2, 'my')",
+    "prroi_pool": "[L.prroi_pool(f(-1, 3, 9, 9), s(-1, 4), 0.5, 2, 3), L.prroi_pool(f(-1, 3, 9, 9), f(-1, 4), batch_roi_nums=i(-1), name='my')]",
+    "roi_align": "[L.roi_align(f(-1, 3, 9, 9), s(-1, 4), 2, 3, 0.5, 2, 'my'), L.roi_align(f(-1, 3, 9, 9), f(-1, 4), rois_lod=i(-1))]",
+    "roi_pool": "[L.roi_pool(f(-1, 3, 9, 9), s(-1, 4), 2, 3, 0.5), L.roi_pool(f(-1, 3, 9, 9), f(-1, 4), rois_lod=i(-1))]",
+    "roi_perspective_transform": "L.roi_perspective_transform(f(-1, 3, 9, 9), s(-1, 8), 4, 5, 0.5, 'my')",
+    "generate_proposals": "L.generate_proposals(f(-1, 3, 4, 5), f(-1, 12, 4, 5), f(-1, 3), f(4, 5, 3, 4), f(4, 5, 3, 4))",
+    "generate_proposals args": "L.generate_proposals(f(-1, 3, 4, 5), f(-1, 12, 4, 5), f(-1, 3), f(4, 5, 3, 4), f(4, 5, 3, 4), 100, 20, 0.7, 2.0, 0.9, 'my', True)",
+    "rpn_target_assign": "L.rpn_target_assign(f(-1, 60, 4), f(-1, 60, 1), f(60, 4), f(60, 4), s(-1, 4), L.cast(si(-1, 1), 'int32'), f(-1, 3))",
+    "rpn_target_assign args": "L.rpn_target_assign(f(-1, 60, 4), f(-1, 60, 1), f(60, 4), f(60, 4), s(-1, 4), L.cast(si(-1, 1), 'int32'), f(-1, 3), 64, 1.0, 0.25, 0.6, 0.4, False)",
+    "retinanet_target_assign": "L.retinanet_target_assign(f(-1, 60, 4), f(-1, 60, 3), f(60, 4), f(60, 4), s(-1, 4), L.cast(si(-1, 1), 'int32'), L.cast(si(-1, 1), 'int32'), f(-1, 3), 3, 0.6, 0.3)",
+    "generate_proposal_labels": "L.generate_proposal_labels(s(-1, 4), L.cast(si(-1, 1), 'int32'), L.cast(si(-1, 1), 'int32'), s(-1, 4), f(-1, 3), class_nums=5)",
+    "generate_proposal_labels args": "L.generate_proposal_labels(s(-1, 4), L.cast(si(-1, 1), 'int32'), L.cast(si(-1, 1), 'int32'), s(-1, 4), f(-1, 3), 64, 0.5, 0.6, 0.4, 0.1, [0.2, 0.2, 0.4, 0.4], 3, False, True, True)",
+    "generate_mask_labels": "L.generate_mask_labels(f(-1, 3), L.cast(si(-1, 1), 'int32'), L.cast(si(-1, 1), 'int32'), fluid.data('p', [-1, 2], 'float32', 3), s(-1, 4), L.cast(si(-1, 1), 'int32'), 5, 14)",
+    "collect_fpn_proposals": "L.collect_fpn_proposals([s(-1, 4), s(-1, 4)], [s(-1, 1), s(-1, 1)], 2, 3, 100, 'my')",
+    "distribute_fpn_proposals": "L.distribute_fpn_proposals(s(-1, 4), 2, 4, 3, 224, 'my')",
+}
+CASES.update(REGIONS)
 
 
 def switch(fluid, default):

@@ -34,6 +34,10 @@ OTHER_ATTRS = {
 
 # Variables whose shape or dtype 1.8.5 declares otherwise than its own kernels make it, or less exactly.
 OTHER_VARS = {
+    # 1.8.5's layers declare int32 for what its ops write as float32 and int64, and as many rows as there may be
+    "deformable_roi_pooling": {"deformable_psroi_pooling_0.tmp_1"}, "roi_pool": {"roi_pool_0.tmp_1", "roi_pool_1.tmp_1"},
+    "collect_fpn_proposals": {"my.tmp_0"}, "generate_proposals": {"generate_proposals_0.tmp_2"}, "generate_proposals args": {"my.tmp_2"},
+    "affine_grid": {"affine_grid_0.tmp_0", "affine_grid_1.tmp_0"},  # sizes that are not told though they are known
     "dropout test": {"dropout_0.tmp_1"},  # no shape for the mask in test mode
     "layer_norm axis": {"layer_norm_0.tmp_0", "layer_norm_0.tmp_1"},  # -3: a product with -1
     "instance_norm": {"instance_norm_0.tmp_0", "instance_norm_0.tmp_1"},  # -4

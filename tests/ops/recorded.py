@@ -40,13 +40,13 @@ def recorded(family, index, sample):
     out = {}
     for key in sorted(answer, key=position):
         slot, mark, _ = key.partition("#")
-        if mark:
+        if mark and "@LOD" not in key:
             out.setdefault(slot, []).append(answer[key])
         else:
-            out[slot] = answer[key]
+            out[key] = answer[key]
     return out
 
 
 def position(key):
     slot, _, number = key.partition("#")
-    return slot, int(number or 0)
+    return slot, int(number.partition("@")[0] or 0), key

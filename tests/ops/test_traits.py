@@ -179,12 +179,14 @@ def test_ops_that_know_rows_have_slots_for_them() -> None:
 
 
 def test_gradient_ops_go_by_the_rule() -> None:
-    """They say nothing of sparse rows or bounds, and of rows only that they mix them though their forward op does not; the sparse
-    gradient of an embedding is said by the embedding.
+    """They say nothing of sparse rows or bounds, and of rows only that they mix them though their forward op does not, or that they know
+    them; the sparse gradient of an embedding is said by the embedding.
     """
     for kind, d in REGISTRY.items():
         if d.forward is not None:
-            assert d.traits.rows is None or (d.traits.rows == mixes() and isinstance(REGISTRY[d.forward].traits.rows, RowWise)), kind
+            by_rows = isinstance(REGISTRY[d.forward].traits.rows, RowWise)
+            known = isinstance(d.traits.rows, Sequences) and any(s.ragged for s in d.inputs)
+            assert d.traits.rows is None or (by_rows and (known or d.traits.rows == mixes())), kind
             assert d.traits.sparse is None and d.traits.bounds is None, kind
 
 

@@ -289,6 +289,23 @@ REASONS: list[Reason] = [
         "1.8.5's `sequence_softmax` does not take off the maximum, so a logit above 88 (709 in float64) makes nan of its sequence.",
         ((r"sequence_softmax .*", ".*", None),),
     ),
+    Reason(
+        "Which of equal scores",
+        "Where fewer boxes are looked at than there are, 1.8.5 takes some of those with equal scores as `std::nth_element` leaves "
+        "them; here the first.",
+        ((r"generate_proposals equal scores, few", "RpnRoi.*", None),),
+    ),
+    Reason(
+        "A region without extent",
+        "1.8.5's gradient of `prroi_pool` by the region divides 0 by 0; its forward op gives 0 there, whose gradient is 0.",
+        ((r"prroi_pool empty", "ROIs@GRAD", paddle_nan),),
+    ),
+    Reason(
+        "An infinity in an image",
+        "`roi_align` multiplies an image by the shares of rows and columns, zeros among them, so an infinity or nan anywhere in an image "
+        "makes nan of its regions.",
+        ((r"roi_align infinite", "Out", lambda d: bool(np.isnan(d.here))),),
+    ),
 ]
 
 

@@ -1,0 +1,41 @@
+"""Boxes of several images: what they must look like, and the images that they belong to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from ...errors import EnforceNotMet, ShapeError
+from ..concrete import known
+from ..ragged import Ragged, rows_of, segments, sequences_of
+
+
+def boxes_checked(op: str, slot: str, boxes: Any, numbers: int = 4) -> None:
+    """Raises ShapeError unless boxes is [R, numbers]."""
+    if boxes.ndim != 2 or boxes.shape[1] not in (numbers, -1):
+        raise ShapeError(f"op '{op}' takes {slot} [rows, {numbers}], not {list(boxes.shape)}")
+
+
+def images_of(op: str, rois: Any, images: int, offsets: Any = None) -> Any:
+    """The number of the image that each region is of, [R] int32, by the offsets [images + 1] or else by the LoD of `rois`."""
+    if offsets is None:
+        ragged = sequences_of(op, "ROIs", rois)
+        if ragged.sequences != images:
+            raise EnforceNotMet(f"op '{op}' takes regions of as many images as there are, {images}, but their LoD has {ragged.sequences}")
+        image = ragged.sequence()
+    else:
+        offsets = rows_of(offsets).reshape(-1)
+        if offsets.shape[0] != images + 1:
+            raise EnforceNotMet(f"op '{op}' takes {images + 1} offsets for the regions of {images} images, not {offsets.shape[0]}")
+        found = known(offsets)
+        if found is not None and (found[0] != 0 or (np.diff(found) < 0).any() or found[-1] != rows_of(rois).shape[0]):
+            raise EnforceNotMet(f"op '{op}' takes offsets from 0 to its {rows_of(rois).shape[0]} regions, not {found.tolist()}")
+        image = segments(offsets.astype(np.int32), rows_of(rois).shape[0])
+    return jnp.minimum(image, max(images - 1, 0))
+
+
+def with_images(rois: Any, rows: Any) -> Any:
+    """What a region gives, one row a region, [R, ...]: a plain array as in 1.8.5, of which the padding is known."""
+    return rois.with_rows(rows, bare=True) if isinstance(rois, Ragged) else rows

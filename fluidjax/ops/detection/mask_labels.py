@@ -1,0 +1,116 @@
+"""generate_mask_labels: the masks that regions with an object are to find, drawn from the polygons of the objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ...errors import ShapeError
+from ..infer import Spec
+from ..ragged import Ragged, mask, same_sequences, sequences_of, view
+from ..registry import Array, op
+from ..traits import Attrs, knows_rows, rows_by
+from .boxes import boxes_checked
+from .masks import drawn
+from .overlaps import pixel_overlaps
+from .packing import firsts, packed
+
+
+def _polygons(segments: Ragged) -> tuple[Any, Any, Any]:
+    """The points of each object's polygons [G, P, L, 2], how many each polygon has [G, P], and how many polygons [G]."""
+    _, objects, polygons = segments.offsets
+    _, most, longest = segments.longest
+    count = objects[1:] - objects[:-1]
+    place = objects[:-1, None] + jnp.arange(most, dtype=np.int32)
+    begin, end = (jnp.take(polygons, place + n, mode="clip") for n in (0, 1))
+    ends = jnp.where(jnp.arange(most) < count[:, None], end - begin, 0)
+    at = begin[..., None] + jnp.arange(longest, dtype=np.int32)
+    return jnp.take(segments.rows, at, axis=0, mode="clip"), ends, count
+
+
+def _around(points: Any, ends: Any) -> Any:
+    """The box [4] around polygons [P, L, 2]."""
+    real = (jnp.arange(points.shape[1]) < ends[:, None])[..., None]
+    low, high = jnp.where(real, points, np.inf).min((0, 1)), jnp.where(real, points, -np.inf).max((0, 1))
+    return jnp.concatenate([low, high])
+
+
+def _mask(region: Any, points: Any, ends: Any, size: int) -> Any:
+    """The polygons of an object within a region, as [size * size] of 0 and 1."""
+    extent = jnp.maximum(region[2:] - region[:2], 1)
+    return drawn((points - region[:2]) * size / extent, ends, ends > 0, size).reshape(-1).astype(np.int32)
+
+
+def _inputs(info: Any, classes: Any, crowd: Any, segments: Any, rois: Any, labels: Any) -> list[Ragged]:
+    op = "generate_mask_labels"
+    found = {"GtClasses": sequences_of(op, "GtClasses", classes), "IsCrowd": sequences_of(op, "IsCrowd", crowd)}
+    same_sequences(op, found)
+    regions = {"Rois": sequences_of(op, "Rois", rois), "LabelsInt32": sequences_of(op, "LabelsInt32", labels)}
+    same_sequences(op, regions)
+    polygons = sequences_of(op, "GtSegms", segments, 3)
+    boxes_checked(op, "Rois", regions["Rois"].rows)
+    boxes_checked(op, "GtSegms", polygons.rows, 2)
+    images = {v.offsets[0].shape[0] - 1 for v in (*found.values(), *regions.values(), polygons)}
+    if images != {info.shape[0]} or info.shape[1:] != (3,):
+        raise ShapeError(f"op '{op}' takes ImInfo [N, 3] and LoDs of the same N images, not {list(info.shape)} and {sorted(images)} images")
+    return [*found.values(), polygons, *regions.values()]
+
+
+def _spec(
+    ImInfo: Spec, GtClasses: Spec, IsCrowd: Spec, GtSegms: Spec, Rois: Spec, LabelsInt32: Spec, *, num_classes: int, resolution: int
+) -> tuple[Spec, Spec, Spec]:
+    if num_classes < 2 or resolution < 1:
+        raise ShapeError(f"op 'generate_mask_labels' takes num_classes from 2 and a resolution from 1, not {num_classes} and {resolution}")
+    return Spec((-1, 4), Rois.dtype), Spec((-1, 1), "int32"), Spec((-1, num_classes * resolution * resolution), "int32")
+
+
+def _one_level(levels: Any, attrs: Attrs) -> dict[str, int]:
+    return {"MaskRois": 1, "RoiHasMaskInt32": 1, "MaskInt32": 1}
+
+
+@op(
+    outs="MaskRois RoiHasMaskInt32 MaskInt32", infer=_spec, rows=knows_rows(_one_level),
+    chosen=rows_by("LabelsInt32", "all rows of Rois", exact=False),
+)
+def generate_mask_labels(
+    ImInfo: Array, GtClasses: Ragged, IsCrowd: Ragged, GtSegms: Ragged, Rois: Ragged, LabelsInt32: Ragged, *, num_classes: int,
+    resolution: int
+):
+    """Of each image, the regions with an object: MaskRois [F, 4], which of the image's Rois each is, RoiHasMaskInt32 [F, 1], and its mask.
+
+    Rois [S, 4] and LabelsInt32 [S, 1], a class above 0 for an object, with a LoD of the N images; GtClasses [G, 1] and IsCrowd [G, 1],
+    whose
+    objects count for nothing, with another; GtSegms [points, 2] with three levels: images, objects, polygons. ImInfo [N, 3] (height,
+    width, the scale of Rois). The mask is that of the object whose polygons' box the region overlaps most. MaskInt32
+    [F, num_classes * resolution * resolution]: 0 and 1 in the columns of its class, else -1. An image without an object gives its
+    first background region, and -1 everywhere.
+    """
+    classes, crowd, polygons, rois, labels = _inputs(ImInfo, GtClasses, IsCrowd, GtSegms, Rois, LabelsInt32)
+    points, ends, _ = _polygons(polygons)
+    around = jax.vmap(_around)(points, ends)
+    most, room = classes.longest[-1], max(rois.longest[-1], 1)
+    first, images = polygons.offsets[0], ImInfo.shape[0]
+
+    def one(rois: Any, labels: Any, there: Any, classes: Any, crowd: Any, real: Any, first: Any, info: Any) -> tuple[Any, ...]:
+        object_of = first + jnp.arange(most, dtype=np.int32)
+        fg, number = firsts(there & (labels > 0), room)
+        background = jnp.argmax(there & (labels == 0)).astype(np.int32)
+        place = jnp.where(number > 0, fg, background)
+        taken = rois[place] / info[2]
+        overlap = pixel_overlaps(taken, jnp.take(around, object_of, axis=0, mode="clip"))
+        overlap = jnp.where(real & (classes > 0) & (crowd == 0), overlap, -1)
+        best = jnp.take(object_of, jnp.argmax(overlap, 1)) if most else jnp.zeros(room, np.int32)
+        given = (jnp.take(v, best, axis=0, mode="clip") for v in (points, ends))
+        masks = jax.vmap(lambda r, p, e: _mask(r, p, e, resolution))(taken, *given)
+        label = jnp.where(number > 0, labels[place], 0)
+        return taken * info[2], place, masks, label, jnp.maximum(number, 1)
+
+    dense = [view(v).reshape(images, v.longest[-1]) for v in (labels, classes, crowd)]
+    found = jax.vmap(one)(view(rois), dense[0], mask(rois), *dense[1:], mask(classes), first[:-1], ImInfo)
+    taken, place, masks, label, count = found
+    here = (jnp.arange(num_classes) == label[..., None]) & (label > 0)[..., None]
+    wide = jnp.where(here[..., None], masks[..., None, :], -1).reshape(images, room, -1)
+    return tuple(packed(count, taken, place[..., None], wide))

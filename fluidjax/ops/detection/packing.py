@@ -1,0 +1,36 @@
+"""Rows of several images, a number of each that the data say: from an array for each image to packed rows with a LoD."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..ragged import Ragged, bounded
+
+
+def packed(counts: Any, *cells: Any) -> list[Ragged]:
+    """The first counts[n] rows of cells[n], for each n, one image behind the other. cells: arrays [N, most, ...]; all get the same LoD.
+
+    Behind the true rows stand copies of the last one.
+    """
+    images, most = cells[0].shape[:2]
+    offsets = jnp.concatenate([jnp.zeros(1, np.int32), jnp.cumsum(counts, dtype=np.int32)])
+    at = jnp.minimum(jnp.arange(images * most, dtype=np.int32), jnp.maximum(offsets[-1] - 1, 0))
+    image = jnp.clip(segments_at(offsets, at), 0, max(images - 1, 0))
+    place = jnp.clip(at - offsets[image], 0, max(most - 1, 0))
+    first = bounded(cells[0][image, place], offsets, most)
+    return [first, *(first.with_rows(c[image, place]) for c in cells[1:])]
+
+
+def segments_at(offsets: Any, places: Any) -> Any:
+    """The sequence that holds each of `places`."""
+    return jnp.searchsorted(offsets[1:], places, side="right", method="scan_unrolled")
+
+
+def firsts(mask: Any, most: int) -> tuple[Any, Any]:
+    """The places of the first `most` that hold in mask [A], then some; and how many of them do."""
+    return jnp.nonzero(mask, size=most, fill_value=0)[0].astype(np.int32), jnp.minimum(mask.sum(), most).astype(np.int32)
+
+

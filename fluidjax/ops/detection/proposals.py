@@ -1,0 +1,119 @@
+"""generate_proposals: the best regions of each image, of the anchors' scores and offsets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ...errors import ShapeError
+from ..infer import Spec
+from ..registry import Array, op
+from ..traits import CHANNELS_FIRST, Attrs, knows_rows, rows_by
+from .overlaps import moved, pixel_overlaps
+from .packing import firsts, packed
+
+
+def suppressed(boxes: Any, there: Any, threshold: float, eta: float, most: int) -> tuple[Any, Any]:
+    """Greedy suppression of boxes [K, 4], best first, of which those count that are `there`: the places of the boxes kept, [most], and
+    their number. A box is kept if it overlaps none that was kept by more than the threshold, which shrinks by `eta` (< 1) with each
+    while it is above a half.
+    """
+    count = boxes.shape[0]
+    at = jnp.arange(count, dtype=np.int32)
+
+    def going(state: Any) -> Any:
+        begin, number, *_ = state
+        return (begin < count) & (number < most)
+
+    def keep(state: Any) -> Any:
+        begin, number, limit, overlap, kept = state
+        free = there & (at >= begin) & (overlap <= limit)
+        found, best = free.any(), jnp.argmax(free).astype(np.int32)
+        new = pixel_overlaps(boxes[best][None], boxes)[0]
+        overlap = jnp.where(found, jnp.maximum(overlap, jnp.where(jnp.isnan(new), np.inf, new)), overlap)
+        kept = kept.at[jnp.where(found, number, most)].set(best, mode="drop")
+        if eta < 1:
+            limit = jnp.where(found & (limit > 0.5), limit * np.asarray(eta, boxes.dtype), limit)
+        return jnp.where(found, best + 1, count), number + found.astype(np.int32), limit, overlap, kept
+
+    start = (
+        np.int32(0), np.int32(0), jnp.asarray(threshold, boxes.dtype), jnp.full(count, -np.inf, boxes.dtype), jnp.zeros(most, np.int32),
+    )  # fmt: skip
+    _, number, _, _, kept = lax.while_loop(going, keep, start)
+    return kept, number
+
+
+def _of_image(scores: Any, deltas: Any, info: Any, anchors: Any, variances: Any, room: tuple[int, int], attrs: Any) -> tuple[Any, Any, Any]:
+    """The proposals of one image: boxes [most, 4], their scores, and how many."""
+    before, most = room
+    threshold, min_size, eta = attrs
+    _, chosen = lax.top_k(scores, before)
+    scores = scores[chosen]
+    boxes = moved(anchors[chosen], deltas[chosen], variances[chosen])
+    limit = jnp.stack([info[1], info[0], info[1], info[0]]) - 1
+    boxes = jnp.maximum(jnp.minimum(boxes, limit), 0)
+    size = boxes[:, 2:] - boxes[:, :2]
+    centre = boxes[:, :2] + (size + 1) / 2
+    least = np.asarray(max(min_size, 1.0), boxes.dtype)
+    there = (size / info[2] + 1 >= least).all(1) & (centre[:, 0] <= info[1]) & (centre[:, 1] <= info[0])
+    if threshold <= 0:
+        kept, number = firsts(there, most)
+    else:
+        order = jnp.flip(jnp.argsort(scores, stable=True))  # as in 1.8.5, the last of equal scores comes first
+        places, number = suppressed(boxes[order], there[order], threshold, eta, most)
+        kept = order[places]
+    return boxes[kept], scores[kept], number
+
+
+def _room(anchors: int, pre: int, post: int, threshold: float) -> tuple[int, int]:
+    """How many boxes of an image are looked at, and how many may be left."""
+    before = min(pre, anchors) if pre > 0 else anchors
+    return before, min(post, before) if post > 0 and threshold > 0 else before
+
+
+def _checked(scores: Any, deltas: Any, info: Any, anchors: Any, variances: Any) -> None:
+    if scores.ndim != 4 or deltas.ndim != 4 or info.ndim != 2 or anchors.ndim != 4 or variances.ndim != 4:
+        raise ShapeError(
+            "op 'generate_proposals' takes Scores [N, A, H, W], BboxDeltas [N, 4 * A, H, W], ImInfo [N, 3], Anchors and Variances "
+            f"[H, W, A, 4], not {[list(v.shape) for v in (scores, deltas, info, anchors, variances)]}"
+        )
+
+
+def _spec(Scores: Spec, BboxDeltas: Spec, ImInfo: Spec, Anchors: Spec, Variances: Spec, **_: Any) -> tuple[Spec, Spec, Spec]:
+    _checked(Scores, BboxDeltas, ImInfo, Anchors, Variances)
+    return Spec((-1, 4), Anchors.dtype), Spec((-1, 1), Scores.dtype), Spec((Scores.shape[0],), "int64")
+
+
+def _no_level(levels: Any, attrs: Attrs) -> dict[str, int]:
+    """None is declared, as in 1.8.5; what is fetched has a LoD."""
+    return {}
+
+
+@op(
+    outs="RpnRois RpnRoiProbs RpnRoisLod?", infer=_spec, rows=knows_rows(_no_level), channels=CHANNELS_FIRST,
+    chosen=rows_by("Scores BboxDeltas", "post_nms_topN rows an image", exact=False),
+)
+def generate_proposals(
+    Scores: Array, BboxDeltas: Array, ImInfo: Array, Anchors: Array, Variances: Array, *, pre_nms_topN: int, post_nms_topN: int,
+    nms_thresh: float, min_size: float, eta: float,
+):  # fmt: skip
+    """RpnRois [R, 4] and RpnRoiProbs [R, 1], a sequence of proposals for each image, the best first.
+
+    Of each image the pre_nms_topN greatest Scores [N, A, H, W] are looked at; their boxes are Anchors [H, W, A, 4] moved by BboxDeltas
+    [N, 4 * A, H, W] times Variances, cut at the image, ImInfo [N, 3] (height, width, scale); small ones and those that overlap a better
+    one by more than nms_thresh are dropped, and post_nms_topN kept. RpnRoisLod [N]: how many there are up to each image.
+    """
+    _checked(Scores, BboxDeltas, ImInfo, Anchors, Variances)
+    n, kinds, height, width = Scores.shape
+    count = kinds * height * width
+    scores = jnp.moveaxis(Scores, 1, -1).reshape(n, count)
+    deltas = jnp.moveaxis(BboxDeltas, 1, -1).reshape(n, count, 4)
+    anchors, variances = jnp.asarray(Anchors).reshape(count, 4), jnp.asarray(Variances).reshape(count, 4)
+    room, attrs = _room(count, pre_nms_topN, post_nms_topN, nms_thresh), (nms_thresh, min_size, eta)
+    boxes, probs, counts = jax.vmap(lambda s, d, i: _of_image(s, d, i, anchors, variances, room, attrs))(scores, deltas, ImInfo)
+    rois, probs = packed(counts, boxes, probs[..., None])
+    return rois, probs, jnp.cumsum(counts).astype(np.int64)
