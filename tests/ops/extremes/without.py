@@ -16,7 +16,9 @@ WITHOUT: dict[str, str] = {
     "They steer a program or talk to its surroundings, and compute nothing.":
         "conditional_block conditional_block_infer delete_var feed fetch lod_array_length print py_func read_from_array recurrent "
         "rnn_memory_helper save select_input tensor_array_to_tensor while write_to_array "
-        "select_output fake_init beam_search_decode",
+        "select_output fake_init beam_search_decode "
+        "array_to_lod_tensor assert lod_rank_table lod_tensor_to_array max_sequence_len merge_lod_tensor "
+        "merge_lod_tensor_infer reorder_lod_tensor_by_rank shrink_rnn_memory split_lod_tensor",
     "They move values between the ranks of a job, or to and from parameter servers, as they are; a single process of 1.8.5 "
     "cannot run them.":
         "c_allgather c_allreduce_max c_allreduce_min c_allreduce_prod c_allreduce_sum c_broadcast c_fused_allreduce_sum "
