@@ -106,7 +106,8 @@ class Roles:
         import jax.numpy as jnp
 
         mask = jnp.arange(feed["word"].shape[1]) < feed["word lengths"][:, None]
-        looked = [self.frozen[feed[n]] for n in ("word", "n2", "n1", "c0", "p1", "p2")] + [w["verb"][feed["verb"]], w["mark"][feed["mark"]]]
+        looked = [jnp.asarray(self.frozen)[feed[n]] for n in ("word", "n2", "n1", "c0", "p1", "p2")]
+        looked += [w[n][feed[n]] for n in ("verb", "mark")]
         mixed = sum(jnp.tanh(e @ p) for e, p in zip(looked, w["in"], strict=True))
         h = _lstm(w["lstm"][0], mixed, mask, False, jax.nn.relu, jax.nn.sigmoid)
         for i in range(1, self.depth):
