@@ -284,8 +284,9 @@ def multi_box_head(
         )  # fmt: skip
         each = box.shape[2]
         place = _head(input, each * 4, kernel_size, pad, stride)
-        for values, value in zip(found, (place, _head(input, each * num_classes, kernel_size, pad, stride), box, var), strict=True):
-            values.append(value)
+        made = place, _head(input, each * num_classes, kernel_size, pad, stride), box, var
+        for values, one in zip(found, made, strict=True):
+            values.append(one)
     places, classes, boxes, variances = found
     if count == 1:
         box, var, place, kind = boxes[0], variances[0], places[0], classes[0]

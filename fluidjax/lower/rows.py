@@ -55,7 +55,7 @@ def treat(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any]) -> Treated
         return Treated(_plain(inputs), lambda out: _shared(definition, inputs, attrs, out))
     rule = rows.row_wise(definition, inputs, attrs)
     if rule is not None:
-        return Treated(_plain(inputs), lambda out: _same_rows(definition, rule, inputs, out))
+        return Treated(_plain(inputs), lambda out: _same_rows(definition, rule, inputs, attrs, out))
     results = rows.masked(definition, inputs, attrs) if len(padded) == 1 else None
     if results is None:
         _refuse(definition, padded)
@@ -126,9 +126,9 @@ def _fits(value: Any, template: Ragged) -> bool:
     return not isinstance(value, Ragged) and value.ndim > 0 and value.shape[0] == template.capacity
 
 
-def _lead(definition: OpDef, inputs: Slots) -> Ragged | None:
+def _lead(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any]) -> Ragged | None:
     """The value whose LoD the outputs take."""
-    slot = rows.lead(definition)
+    slot = rows.lead(definition, attrs)
     found = rows.ragged_in(inputs.get(slot)) if slot else []
     return found[0] if found and not found[0].bare else None
 
@@ -136,7 +136,7 @@ def _lead(definition: OpDef, inputs: Slots) -> Ragged | None:
 def _shared(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any], out: Slots) -> Slots:
     """Exact rows: the outputs that take the leading input's LoD."""
     values = rows.joins(definition, inputs, attrs)
-    template = _lead(definition, inputs) if values is None else rows.joined(definition.type, values)
+    template = _lead(definition, inputs, attrs) if values is None else rows.joined(definition.type, values)
     if template is None or not rows.may_share(definition, inputs, attrs):
         return out
     put = lambda v: template.with_rows(v) if _fits(v, template) else v  # noqa: E731
@@ -146,10 +146,10 @@ def _shared(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any], out: Slo
     return shown
 
 
-def _same_rows(definition: OpDef, rule: rows.RowWise, inputs: Slots, out: Slots) -> Slots:
+def _same_rows(definition: OpDef, rule: rows.RowWise, inputs: Slots, attrs: Mapping[str, Any], out: Slots) -> Slots:
     """Padded rows: every output that has rows stays padded, whether or not the program sees a LoD on it."""
     found = [r for slot, value in inputs.items() if slot not in rule.by_number for r in rows.ragged_in(value)]
-    lead = _lead(definition, inputs)
+    lead = _lead(definition, inputs, attrs)
     shown = {}
     for slot, value in out.items():
         if slot == "XShape":  # has no elements; see _shared

@@ -163,6 +163,6 @@ def var_conv_2d(
         for j in range(KernelW)
     ]
     cells = jnp.stack(windows, 2).reshape(x.sequences, -1, *sizes)
-    made = [-(-n // s) for n, s in zip((boxes.h, boxes.w), steps, strict=True)]
-    out = Boxes(OutputChannel, *made, sizes).packed(jnp.einsum("ok,nkyx->noyx", W, cells))
-    return out, Boxes(cells.shape[1], *made, sizes).packed(cells)
+    h, w = -(-boxes.h // StrideH), -(-boxes.w // StrideW)
+    out = Boxes(OutputChannel, h, w, sizes).packed(jnp.einsum("ok,nkyx->noyx", W, cells))
+    return out, Boxes(cells.shape[1], h, w, sizes).packed(cells)

@@ -175,11 +175,11 @@ def _neutral(value: Any, dtype: Any) -> Any:
 # -- whose LoD an output takes ---------------------------------------------------------------------------------------
 
 
-def lead(definition: OpDef) -> str | None:
+def lead(definition: OpDef, attrs: Attrs) -> str | None:
     """The input slot whose LoD the outputs take."""
     rows = definition.traits.rows
     if isinstance(rows, RowWise | Reduction | Mixing):
-        return rows.lod
+        return rows.lod(attrs) if callable(rows.lod) else rows.lod
     if definition.traits.update is not None or not definition.inputs:
         return None  # parameters are no batches
     return definition.inputs[0].name
@@ -243,7 +243,7 @@ def lod_levels(definition: OpDef, levels: Mapping[str, int], inputs: Specs, outp
         if callable(rows.levels):
             return dict(rows.levels(levels, attrs))
         return {out: levels[slot] for out, slot in rows.levels.items()}
-    slot = lead(definition)
+    slot = lead(definition, attrs)
     level = levels.get(slot, 0) if slot else 0
     found = {"XShape": levels["X"]} if "XShape" in outputs else {}
     if not level or any(s.ragged for s in definition.inputs) or not may_share(definition, inputs, attrs):

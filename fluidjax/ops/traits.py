@@ -22,6 +22,7 @@ from .checking import Refuses
 Attrs = Mapping[str, Any]
 Shapes = Mapping[str, Any]  # slot -> shape, a list of shapes, or None; "ragged": the slots that hold ragged values
 When = Callable[[Attrs, Shapes], bool]
+Lead = str | Callable[[Attrs], str] | None  # the slot whose LoD the outputs take
 ALL = ("*",)
 
 # -- rows: what becomes of the rows of a ragged value that the op takes for a plain array (docs/lod.md) -----------------
@@ -33,7 +34,8 @@ class RowWise:
 
     All variables given in `over` must be ragged with one LoD, and no others. A slot in `beside` may also be plain; `when`
     then sees to it that it spans no rows. outs: the outputs that have rows; empty: all. lod: the slot whose LoD the
-    outputs take in 1.8.5 (None: they have none), shared: those that do (empty: all of `outs` but the intermediate ones).
+    outputs take in 1.8.5 (a function: told by the attributes; None: they have none), shared: those that do (empty: all of
+    `outs` but the intermediate ones).
     elements: every element, not only every row, is computed by itself. by_number: slots of which only the rows that `over` names
     are read, so padding behind them does no harm. joins: where it holds, the outputs have the rows of
     all values in the first of `over`, one after another, and their sequences.
@@ -43,7 +45,7 @@ class RowWise:
     when: When | None = None
     beside: tuple[str, ...] = ()
     outs: tuple[str, ...] = ()
-    lod: str | None = None
+    lod: Lead = None
     shared: tuple[str, ...] = ()
     elements: bool = False
     joins: When | None = None
@@ -92,7 +94,7 @@ _FIRST = "<first>"
 
 
 def row_wise(
-    *over: str, when: When | None = None, beside: str = "", outs: str = "", lod: str | None = _FIRST, shared: str = "",
+    *over: str, when: When | None = None, beside: str = "", outs: str = "", lod: Lead = _FIRST, shared: str = "",
     joins: When | None = None, by_number: str = "",
 ) -> RowWise:  # fmt: skip
     """A RowWise; slots by their names, several in one string. The LoD is that of the first slot if nothing else is said."""

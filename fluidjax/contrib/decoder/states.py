@@ -33,8 +33,12 @@ class InitState:
         dtype: Any = "float32",
     ) -> None:
         if init is None and init_boot is None:
-            raise FluidValueError("init_boot must be provided to infer the shape of InitState .\n")
-        self.value = init if init is not None else fill_constant_batch_size_like(init_boot, value=value, shape=shape, dtype=dtype)
+            raise FluidValueError("an InitState takes init, or init_boot, whose batch a constant state has")
+        self.value: Variable
+        if init is not None:
+            self.value = init
+        elif init_boot is not None:
+            self.value = fill_constant_batch_size_like(init_boot, value=value, shape=shape, dtype=dtype)
         self.need_reorder = need_reorder
 
 

@@ -71,7 +71,7 @@ class _Layers:
 
     def __init__(
         self, sizes: tuple[int, int], states: Sequence[Any], step: Callable[..., Sequence[Variable]], drop: dict[str, Any] | None,
-        refs: dict[str, int],
+        refs: dict[str, Any],
     ) -> None:  # fmt: skip
         (self.count, self.size), self.step, self.drop, self.refs = sizes, step, drop, refs
         self.states = states

@@ -58,16 +58,25 @@ def _coder_spec(
     return TargetBox
 
 
+def _along_rows(attrs: Attrs) -> bool:
+    """Whether the priors go along the rows."""
+    return bool(attrs["code_type"] != CODES[0] and attrs["axis"] == 1)
+
+
 def _row_by_row(attrs: Attrs, shapes: Shapes) -> bool:
     """Priors go along the columns, or along the rows as the targets do."""
-    along_rows = attrs["code_type"] != CODES[0] and attrs["axis"] == 1
     given = {s for s in ("PriorBox", "PriorBoxVar", "TargetBox") if shapes.get(s) is not None}
-    return bool(shapes["ragged"] == (given if along_rows else {"TargetBox"}))
+    return bool(shapes["ragged"] == (given if _along_rows(attrs) else {"TargetBox"}))
+
+
+def _with_the_rows(attrs: Attrs) -> str:
+    """Whose LoD the boxes take: that of what goes along the rows."""
+    return "PriorBox" if _along_rows(attrs) else "TargetBox"
 
 
 @op(
     outs="OutputBox", infer=_coder_spec, channels=CHANNELS_FIRST,
-    rows=row_wise("TargetBox", "PriorBox", "PriorBoxVar", beside="PriorBox PriorBoxVar", when=_row_by_row),
+    rows=row_wise("TargetBox", "PriorBox", "PriorBoxVar", beside="PriorBox PriorBoxVar", when=_row_by_row, lod=_with_the_rows),
 )
 def box_coder(
     PriorBox: Array, PriorBoxVar: Array | None, TargetBox: Array, *, code_type: str = CODES[0], box_normalized: bool = True,
@@ -152,6 +161,8 @@ def box_decoder_and_assign(PriorBox: Array, PriorBoxVar: Array | None, TargetBox
 
     Boxes are in pixels, the last one belongs to them. PriorBoxVar [4] multiplies codes; those of sizes are at most box_clip.
     """
+    if PriorBoxVar is None:
+        raise EnforceNotMet("op 'box_decoder_and_assign' takes four variances, PriorBoxVar, which are not there")
     rows, classes = BoxScore.shape
     codes = TargetBox.reshape(rows, classes, 4) * PriorBoxVar
     sizes = PriorBox[:, 2:] - PriorBox[:, :2] + 1

@@ -103,13 +103,13 @@ def generate_mask_labels(
         overlap = pixel_overlaps(taken, jnp.take(around, object_of, axis=0, mode="clip"))
         overlap = jnp.where(real & (classes > 0) & (crowd == 0), overlap, -1)
         best = jnp.take(object_of, jnp.argmax(overlap, 1)) if most else jnp.zeros(room, np.int32)
-        given = (jnp.take(v, best, axis=0, mode="clip") for v in (points, ends))
-        masks = jax.vmap(lambda r, p, e: _mask(r, p, e, resolution))(taken, *given)
+        outline, end = (jnp.take(v, best, axis=0, mode="clip") for v in (points, ends))
+        masks = jax.vmap(lambda r, p, e: _mask(r, p, e, resolution))(taken, outline, end)
         label = jnp.where(number > 0, labels[place], 0)
         return taken * info[2], place, masks, label, jnp.maximum(number, 1)
 
-    dense = [view(v).reshape(images, v.longest[-1]) for v in (labels, classes, crowd)]
-    found = jax.vmap(one)(view(rois), dense[0], mask(rois), *dense[1:], mask(classes), first[:-1], ImInfo)
+    label, kind, crowded = (view(v).reshape(images, v.longest[-1]) for v in (labels, classes, crowd))
+    found = jax.vmap(one)(view(rois), label, mask(rois), kind, crowded, mask(classes), first[:-1], ImInfo)
     taken, place, masks, label, count = found
     here = (jnp.arange(num_classes) == label[..., None]) & (label > 0)[..., None]
     wide = jnp.where(here[..., None], masks[..., None, :], -1).reshape(images, room, -1)

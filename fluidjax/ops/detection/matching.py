@@ -157,7 +157,7 @@ def mine_hard_examples(
         matched = (MatchIndices != NONE).sum(1, keepdims=True)
         most = (matched.astype(jnp.float32) * np.float32(neg_pos_ratio)).astype(jnp.int32)
     at = lax.broadcasted_iota(jnp.int32, MatchIndices.shape, 1)
-    order = lax.sort([~eligible, -loss.astype(jnp.float32), at], num_keys=2, is_stable=True)[2]
+    order = lax.sort((~eligible, -jnp.asarray(loss, jnp.float32), at), num_keys=2, is_stable=True)[2]
     image = lax.broadcasted_iota(jnp.int32, MatchIndices.shape, 0)
     chosen = jnp.zeros(MatchIndices.shape, bool).at[image, order].set(at < most) & eligible
     updated = jnp.where((MatchIndices > NONE) & ~chosen, NONE, MatchIndices) if hard else MatchIndices

@@ -67,7 +67,7 @@ def matrix_nms(
     boxes = jnp.take_along_axis(boxes, places[..., None], 1)
     scores = jnp.take_along_axis(Scores[:, labels].reshape(lanes, width), places, 1)
     sigma = float(np.float32(gaussian_sigma)) if use_gaussian else None
-    decayed = lax.map(lambda lane: _decayed(*lane, 0 if normalized else 1, sigma), (boxes, scores))
+    decayed = lax.map(lambda lane: _decayed(lane[0], lane[1], 0 if normalized else 1, sigma), (boxes, scores))
     stays = there & (decayed > np.asarray(post_threshold, np.float32))
     decayed = jnp.where(stays, decayed, -jnp.inf).reshape(n, -1)
     at, alive = best(decayed, -np.inf, keep_top_k)
