@@ -72,3 +72,16 @@ def test_mean_average_precision_of_a_batch_and_no_state() -> None:
     feed = {name: fluid.create_lod_tensor(array, [[1, 1]], place) for name, array in given.items()}
     (got,) = run(main, feed, [mean])
     assert np.array(got).tolist() == [1.0]
+
+
+LEVELS = [(0, 1, 0, 0), (0, 0, 1, 1), (0, 1, 2, 2), (1, 1, 0, 1), (1, 0, 1, 0), (1, 1, 2, 1)]
+
+
+@pytest.mark.parametrize("axis, priors, targets, made", LEVELS)
+def test_decoded_boxes_have_the_lod_of_what_goes_along_the_rows(axis, priors, targets, made):
+    """lod_level of box_coder's output, as in 1.8.5."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        prior = fluid.data("prior", [-1, 4], lod_level=priors)
+        target = fluid.data("target", [-1, 3, 4], lod_level=targets)
+        found = layers.box_coder(prior, [0.1, 0.1, 0.2, 0.2], target, code_type="decode_center_size", axis=axis)
+    assert found.lod_level == made

@@ -48,6 +48,9 @@ LATER: Mapping[str, Added] = {
     "fake_quantize_moving_average_abs_max": _ROUND,
     "fake_quantize_range_abs_max": _ROUND,
     "flip": {"axis": ("INTS", ())},  # it was named dims
+    "fusion_lstm": {
+        "Scale_data": ("FLOAT", 1.0), "Scale_weights": ("FLOATS", (1.0,)), "Shift_data": ("FLOAT", 0.0), "force_fp32_output": _FALSE,
+    },
     "gather": {"axis": ("INT", 0)},
     "grid_sampler": {"align_corners": ("BOOLEAN", True), "mode": ("STRING", "bilinear"), "padding_mode": ("STRING", "zeros")},
     "gru": {"is_test": _HINT},
@@ -85,4 +88,5 @@ LATER: Mapping[str, Added] = {
     "truncated_gaussian_random": {"a": ("FLOAT", -2.0), "b": ("FLOAT", 2.0)},
     "unique": {"axis": ("INTS", ()), "is_sorted": _FALSE, **{f"return_{what}": _FALSE for what in ("counts", "index", "inverse")}},
     "unpool": {**_NCHW, "output_size": ("INTS", ())},
+    "yolo_box": {"iou_aware": _FALSE, "iou_aware_factor": ("FLOAT", ANY)},  # the factor is that of iou_aware
 }  # fmt: skip

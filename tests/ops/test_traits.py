@@ -153,6 +153,8 @@ def _names(value: Any, *fields: str) -> set[str]:
     found: set[str] = set()
     for field in fields:
         given = getattr(value, field, None) or ()
+        if callable(given):  # told by the attributes (box_coder's LoD)
+            continue
         found.update((given,) if isinstance(given, str) else given)
     if isinstance(value, Sequences) and not callable(value.levels):
         found.update(value.levels.values() if "over" in fields else value.levels)
