@@ -64,7 +64,7 @@ def test_names_that_come_later_are_those_that_type_checkers_read(package):
 
 def test_all_lists_every_public_name():
     """But for the rooms that users do not reach for."""
-    rooms = {"checkpoint", "memory", "saved"}
+    rooms = {"checkpoint", "contrib", "memory", "saved"}
     assert set(fluidjax.__all__) == {n for n in bound("fluidjax") if not n.startswith("_")} - rooms
 
 

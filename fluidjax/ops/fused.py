@@ -17,7 +17,7 @@ from .broadcast import align
 from .conditions import attribute, pairs
 from .infer import Spec
 from .registry import Array, Floats, Strs, op
-from .traits import elementwise, row_wise
+from .traits import CHANNELS_FIRST, elementwise, row_wise
 
 
 def _fc_spec(
@@ -95,7 +95,7 @@ def _fused_specs(X: Spec, Y: Spec, *, functor_list: Any, **_: Any) -> tuple[Spec
 
 @op(
     outs="Out IntermediateOut~", grad="X Y Out IntermediateOut", when={"IntermediateOut": "save_intermediate_out"}, infer=_fused_specs,
-    rows=elementwise("X", "Y", when=pairs, beside="Y"),
+    rows=elementwise("X", "Y", when=pairs, beside="Y"), channels=CHANNELS_FIRST,
 )
 def fused_elemwise_activation(
     X: Array, Y: Array, *, axis: int = -1, scale: float = 0.0, save_intermediate_out: bool = False, functor_list: Strs,

@@ -51,7 +51,7 @@ def _checked(x: Any, w: Any, label: Any, table: Any, code: Any, bias: Any, class
 
 
 @op(
-    outs="Out PreOut~ W_Out~", rows=row_wise("X", "Label", "PathTable", "PathCode"),
+    outs="Out PreOut~ W_Out~", rows=row_wise("X", "Label", "PathTable", "PathCode", outs="Out PreOut"),
     bounds=Bounds("Label", "label", below("num_classes", "PathTable")),
     sparse=SparseGradient("is_sparse", "W", looks_up=False), unchanged=Unchanged({"W_Out": "W"}, lambda attrs: True),
 )

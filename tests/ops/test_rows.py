@@ -66,12 +66,11 @@ def through(definition: OpDef, inputs: dict[str, Any], attrs: dict[str, Any]) ->
 
 
 def over_of(definition: OpDef, inputs: dict[str, Any]) -> tuple[str, ...]:
-    """The slots to make ragged: those that the rule names; of a pair, Y only where it has as many rows."""
+    """The slots to make ragged: those that the rule names; what is beside the first only where it has as many rows."""
     rule = definition.traits.rows if isinstance(definition.traits.rows, RowWise) else RowWise(("X",))
     slots = [s for s in rule.over if inputs.get(s) is not None]
-    if rule.beside and np.shape(inputs["Y"])[:1] != np.shape(inputs["X"])[:1]:
-        slots = [s for s in slots if s not in rule.beside]
-    return tuple(slots)
+    first = np.shape(inputs[slots[0]])[:1] if rule.beside else ()
+    return tuple(s for s in slots if s not in rule.beside or np.shape(inputs[s])[:1] == first)
 
 
 def count_of(inputs: dict[str, Any], over: tuple[str, ...]) -> int | None:
@@ -159,7 +158,7 @@ DIFFERENTIATED = {
     CASES[n].op: n for n in reversed(CLAIMS) if CASES[n].grad and REGISTRY[CASES[n].op].grad is not None and not CASES[n].inplace
 }
 # Gradient ops that take exact rows alone, so that a program with one is compiled for every number of rows.
-STILL_MIX = {"data_norm", "frobenius_norm", "gather", "l1_norm", "reduce_max", "reduce_min", "reduce_prod"}
+STILL_MIX = {"data_norm", "frobenius_norm", "l1_norm", "reduce_max", "reduce_min", "reduce_prod"}
 
 
 def with_copies(value: Any, zero: bool = False) -> Any:

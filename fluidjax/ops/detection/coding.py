@@ -156,9 +156,9 @@ def _assign_spec(PriorBox: Spec, PriorBoxVar: Spec | None, TargetBox: Spec, BoxS
 
 @op(outs="DecodeBox OutputAssignBox", infer=_assign_spec, rows=row_wise("PriorBox", "TargetBox", "BoxScore"), channels=CHANNELS_FIRST)
 def box_decoder_and_assign(PriorBox: Array, PriorBoxVar: Array | None, TargetBox: Array, BoxScore: Array, *, box_clip: float = 4.135):
-    """DecodeBox [R, 4 * C] = the boxes that the codes TargetBox mean beside PriorBox [R, 4]; OutputAssignBox [R, 4] = that of the
-    best class of BoxScore [R, C] but the first, or the prior where none is above -1.
+    """DecodeBox [R, 4 * C] = the boxes that the codes TargetBox mean beside PriorBox [R, 4]; OutputAssignBox [R, 4] = one of them.
 
+    That is the one of the best class of BoxScore [R, C] but the first, or the prior where none is above -1.
     Boxes are in pixels, the last one belongs to them. PriorBoxVar [4] multiplies codes; those of sizes are at most box_clip.
     """
     if PriorBoxVar is None:

@@ -28,7 +28,7 @@ def _spec(BBoxes: Spec, Scores: Spec, *, nms_top_k: int, keep_top_k: int, **_: A
 
 
 def _levels(levels: Any, attrs: Attrs) -> dict[str, int]:
-    return {"Out": 1, "Index": 0}
+    return {"Out": 1, "Index": 1}
 
 
 def _decayed(boxes: Any, scores: Any, more: int, sigma: float | None) -> Any:

@@ -61,7 +61,8 @@ def _levels(levels: Any, attrs: Attrs) -> dict[str, int]:
 
 
 def _levels2(levels: Any, attrs: Attrs) -> dict[str, int]:
-    return {**_levels(levels, attrs), "Index": 0}
+    made = _levels(levels, attrs)
+    return {**made, "Index": made["Out"]}
 
 
 @op(outs="Out", infer=_nms_spec, rows=knows_rows(_levels), chosen=CHOSEN, channels=CHANNELS_FIRST)
