@@ -71,8 +71,8 @@ OTHER_VARS = {
     "sampled_softmax given": {"sample_logits_0.tmp_4"},
     "density_prior_box flat": {"d.tmp_0", "d.tmp_1"},  # -1 for a number that is known
     "yolov3_loss": {"yolov3_loss_0.tmp_1"},  # int32 declared, float32 when run
-    # as many rows as boxes declared, which data decide
-    **{n: {f"{n.split()[0]}_0.tmp_0"} for n in cases.DETECTION if "nms" in n or "output" in n},
+    # as many rows as boxes declared, which data decide; of the second one int64 declared, int32 when run
+    **{n: {f"{n.split()[0]}_0.tmp_{i}" for i in (0, 1)} for n in cases.DETECTION if "nms" in n or "output" in n},
     "sequence_pad": {"sequence_pad_0.tmp_0"},  # [-1, 1, 3], though the length is unknown
 }
 
