@@ -32,7 +32,7 @@ def trained(name: str) -> tuple[fluid.Program, fluid.Program, Any, list[Any]]:
     return main, startup, loss, pairs
 
 
-def run_steps(name: str, main: Any, startup: Any, loss: Any, pairs: Any) -> list[dict[str, Any]]:
+def run_steps(feeds: Any, main: Any, startup: Any, loss: Any, pairs: Any) -> list[dict[str, Any]]:
     """Each step's loss, gradients and parameters after it, as the recording has them."""
     found = []
     scope, exe = fluid.Scope(), fluid.Executor()
@@ -40,7 +40,7 @@ def run_steps(name: str, main: Any, startup: Any, loss: Any, pairs: Any) -> list
         exe.run(startup)
         for p, _ in pairs:
             scope.find_var(p.name).get_tensor().set(control_nets.initial(p.name, p.shape), fluid.CPUPlace())
-        for feed in control_nets.FEEDS[name]:
+        for feed in feeds:
             given = {k: control_nets.fed(fluid, v) for k, v in feed.items()}
             values = exe.run(main, feed=given, fetch_list=[loss, *(g for _, g in pairs)])
             grads = dict(zip((p.name for p, _ in pairs), values[1:], strict=True))
@@ -75,7 +75,7 @@ def test_programs_equal_paddles(name: str) -> None:
 
 @pytest.mark.parametrize("name", NETS)
 def test_three_steps_equal_paddles(name: str) -> None:
-    got = run_steps(name, *trained(name))
+    got = run_steps(control_nets.FEEDS[name], *trained(name))
     if name in WRONG_IN_PADDLE:
         want = RECORDS[name]["steps"][0]
         np.testing.assert_allclose(got[0]["loss"], want["loss"], rtol=2e-5)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,28 +12,12 @@ import pytest
 import fluidjax as fluid
 
 from .nets import fresh
+from .test_control import run_steps
 from .test_golden_programs import compare
-from .tools import control_nets, rank_nets
+from .tools import rank_nets
 
 RECORDS = json.loads(gzip.decompress((Path(__file__).parent / "data" / "rank_1.8.5.json.gz").read_bytes()))
 NETS = {net.__name__: net for net in rank_nets.NETS}
-
-
-def steps(name: str, main: Any, startup: Any, loss: Any, pairs: Any) -> list[dict[str, Any]]:
-    """Each step's loss, gradients and parameters after it, as the recording has them."""
-    found = []
-    scope, exe = fluid.Scope(), fluid.Executor()
-    with fluid.scope_guard(scope):
-        exe.run(startup)
-        for p, _ in pairs:
-            scope.find_var(p.name).get_tensor().set(control_nets.initial(p.name, p.shape), fluid.CPUPlace())
-        for feed in rank_nets.FEEDS[name]:
-            given = {k: control_nets.fed(fluid, v) for k, v in feed.items()}
-            values = exe.run(main, feed=given, fetch_list=[loss, *(g for _, g in pairs)])
-            grads = dict(zip((p.name for p, _ in pairs), values[1:], strict=True))
-            after = {p.name: np.array(scope.find_var(p.name).get_tensor()) for p, _ in pairs}
-            found.append({"loss": values[0], "grads": grads, "after": after})
-    return found
 
 
 @pytest.mark.parametrize("name", NETS)
@@ -45,7 +28,7 @@ def test_programs_and_steps_equal_paddles(name: str) -> None:
         compare(main, record["forward"], "forward")
         _, pairs = fluid.optimizer.SGD(0.1).minimize(loss)
     compare(main, record["main"], "main")
-    got = steps(name, main, startup, loss, pairs)
+    got = run_steps(rank_nets.FEEDS[name], main, startup, loss, pairs)
     for step, (mine, want) in enumerate(zip(got, record["steps"], strict=True)):
         np.testing.assert_allclose(mine["loss"], want["loss"], rtol=2e-5, atol=1e-6, err_msg=f"loss of step {step}")
         for what in ("grads", "after"):

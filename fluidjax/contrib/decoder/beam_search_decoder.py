@@ -54,7 +54,7 @@ class TrainingDecoder:
     def block(self) -> Iterator[None]:
         """The ops of a step; once."""
         if self._status != _BEFORE:
-            raise FluidValueError("decoder.block() can only be invoked once")
+            raise FluidValueError("a TrainingDecoder has one block, and it was entered before")
         self._status = _WITHIN
         with self.dynamic_rnn.block():
             yield
@@ -86,7 +86,7 @@ class TrainingDecoder:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._status != _AFTER:
-            raise FluidValueError("Output of training decoder can only be visited outside the block.")
+            raise FluidValueError("a TrainingDecoder has its outputs behind its block, not within or before it")
         return self.dynamic_rnn(*args, **kwargs)
 
     def _within(self, method: str) -> None:
@@ -145,7 +145,7 @@ class BeamSearchDecoder:
     def block(self) -> Iterator[None]:
         """The ops of a step; once. Arrays that update_array named are written behind them, as long as the search goes on."""
         if self._status != _BEFORE:
-            raise FluidValueError("block() can only be invoke once.")
+            raise FluidValueError("a BeamSearchDecoder has one block, and it was entered before")
         self._status = _WITHIN
         with self._while_op.block():
             yield
@@ -215,9 +215,9 @@ class BeamSearchDecoder:
         """What update_array gave in the step before; `init` in the first."""
         self._within("read_array")
         if is_ids and is_scores:
-            raise FluidValueError("Shouldn't mark current array be ids array andscores array at the same time.")
+            raise FluidValueError("read_array reads the ids or the scores: is_ids and is_scores do not hold together")
         if not isinstance(init, Variable):
-            raise FluidTypeError("The input argument `init` must be a Variable.")
+            raise FluidTypeError("read_array begins with a variable, init")
         around = self._around()
         name = unique_name.generate("beam_search_decoder_array")
         array = around.create_var(name=name, type=VarType.LOD_TENSOR_ARRAY, dtype=init.dtype)
@@ -238,12 +238,12 @@ class BeamSearchDecoder:
                 raise FluidTypeError(f"The input argument `{what}` of update_array must be a Variable.")
         found = self._arrays.get(array.name)
         if found is None:
-            raise FluidValueError("Please invoke read_array before update_array.")
+            raise FluidValueError("update_array takes what read_array returned, and this was not read from an array")
         self._updates.append((value, found))
 
     def __call__(self) -> tuple[Variable, Variable]:
         if self._status != _AFTER or self._ids_array is None or self._scores_array is None:
-            raise FluidValueError("Output of BeamSearchDecoder object can only be visited outside the block.")
+            raise FluidValueError("a BeamSearchDecoder has its outputs behind its block, not within or before it")
         return beam_search_decode(ids=self._ids_array, scores=self._scores_array, beam_size=self._beam_size, end_id=self._end_id)
 
     def _around(self) -> Block:

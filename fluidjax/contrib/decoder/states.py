@@ -105,9 +105,9 @@ class StateCell:
     def __init__(self, inputs: Mapping[str, Any], states: Mapping[str, InitState], out_state: str, name: str | None = None) -> None:
         self._helper = LayerHelper("state_cell", name=name)
         if not all(isinstance(state, InitState) for state in states.values()):
-            raise FluidValueError("state must be an InitState object.")
+            raise FluidValueError("each state of a StateCell is an InitState")
         if out_state not in states:
-            raise FluidValueError("out_state must be one state in states")
+            raise FluidValueError("out_state of a StateCell is the name of one of its states")
         self.inputs, self._out_state = inputs, out_state
         self._states: dict[str, Any] = dict(states)
         self.state_names = list(states)
@@ -118,13 +118,13 @@ class StateCell:
     def enter_decoder(self, decoder: Decodes) -> None:
         """A decoder begins to use the cell. Raises FluidValueError while another does."""
         if self._decoder is not None:
-            raise FluidValueError("StateCell has already entered a decoder.")
+            raise FluidValueError("a StateCell serves one decoder, and it is in one already")
         self._decoder, self._holders = decoder, {}
 
     def leave_decoder(self, decoder: Decodes) -> None:
         """The decoder is done with it."""
         if self._decoder is not decoder:
-            raise FluidValueError("StateCell not in decoder, invalid leaving operation.")
+            raise FluidValueError("a decoder left a StateCell that was not in it")
         self._decoder = None
 
     def _switch(self) -> None:
@@ -162,7 +162,7 @@ class StateCell:
 
         def decorated(state_cell: StateCell) -> None:
             if state_cell is self:
-                raise FluidTypeError("Updater should only accept a StateCell object as argument.")
+                raise FluidTypeError("a state updater takes the StateCell that it belongs to")
             updater(state_cell)
 
         return decorated
