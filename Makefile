@@ -26,7 +26,7 @@ help:
 	@echo 'make models     fetch the OCR models that some tests run (make test does it)'
 	@echo 'make lint       ruff and the type checker'
 	@echo 'make format     let ruff lay the code out'
-	@echo 'make api        write the public surface anew (tests/data/public_api.txt)'
+	@echo 'make api        write the public surface anew (tests/data/public_api.txt), and docs/compatibility.md'
 	@echo 'make clean      remove the virtual environment and caches'
 
 demo: $(VENV)/.with-demo

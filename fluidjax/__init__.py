@@ -80,12 +80,14 @@ from .runtime.scope import scope_guard as scope_guard
 
 if _TYPE_CHECKING:  # else imported by the first who uses them
     from . import checkpoint as checkpoint
+    from . import compat as compat
     from . import contrib as contrib
     from . import io as io
     from . import memory as memory
     from . import passes as passes
     from . import saved as saved
     from . import transpiler as transpiler
+    from .compat import compat_report as compat_report
     from .io import load as load
     from .io import load_program_state as load_program_state
     from .io import save as save
@@ -111,6 +113,7 @@ _program.memory_reporter = _report_memory
 if not _TYPE_CHECKING:
     _LATER = {
         "checkpoint": "",
+        "compat": "compat_report",
         "contrib": "",
         "io": "load load_program_state save set_program_state",
         "memory": "",
@@ -124,7 +127,7 @@ __all__ = [
     "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "CompiledProgram", "DataFeeder", "DistributeTranspiler",
     "DistributeTranspilerConfig", "ExecutionStrategy", "Executor", "Fixed", "FluidError", "InferenceTranspiler", "LoDTensor",
     "ParallelExecutor", "ParamAttr", "Program", "Ragged", "Scope", "Tensor", "Variable", "WeightNormParamAttr",
-    "append_backward", "backward", "bucketed", "clip", "compiler", "core", "cpu_places", "create_lod_tensor",
+    "append_backward", "backward", "bucketed", "clip", "compat_report", "compiler", "core", "cpu_places", "create_lod_tensor",
     "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data", "data_feeder", "dataloader",
     "default_main_program", "default_startup_program", "dist", "embedding", "errors", "executor", "framework", "functional",
     "get_flags", "global_scope", "gradients", "in_dygraph_mode", "init_fn", "initializer", "input", "io",

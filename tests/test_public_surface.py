@@ -148,3 +148,6 @@ def test_every_public_thing_says_what_it_is():
 if __name__ == "__main__":
     GOLDEN.write_text(surface())
     print(f"{GOLDEN}: {len(surface().splitlines())} lines")
+    from tests import test_compatibility
+
+    test_compatibility.write()

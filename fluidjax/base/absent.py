@@ -75,6 +75,7 @@ NAMES: dict[str, str] = {
     "RecomputeOptimizer": "is not there",
     "DetectionMAP": "adds up state that grows with every batch, which is not there; layers.detection.detection_map does a batch",
     "DatasetFactory": "is not there; use fluid.io.DataLoader",
+    **dict.fromkeys(("train_from_dataset", "infer_from_dataset"), "is not there; use fluid.io.DataLoader and Executor.run"),
     "InMemoryDataset": "is not there; use fluid.io.DataLoader",
     "QueueDataset": "is not there; use fluid.io.DataLoader",
     "DataFeedDesc": "is not there; use fluid.io.DataLoader",

@@ -27,6 +27,7 @@ class Command:
 
 COMMANDS: dict[str, Command] = {
     "run": Command("run", "run a script that imports paddle, with fluidjax in paddle's place"),
+    "compat": Command("compat", "say which names of Paddle a script uses are there, different or absent, without running it"),
     "launch": Command("launch", "run a script as a job of several processes"),
     "show": Command("show", "print a saved model's program"),
     "optimize": Command("optimize", "rewrite a saved model by passes, and say what was done"),

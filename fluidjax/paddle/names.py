@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
@@ -101,6 +101,42 @@ def _is_plain(value: Any) -> bool:
     return value is not None and not isinstance(value, ModuleType)
 
 
+def _attribute(real: ModuleType, path: str, name: str, load: Callable[[str], Any]) -> Any:
+    """``path.name``, `real` being the module behind `path`; load: gives the module of a name of Paddle's."""
+    value = vars(real).get(name)
+    if _is_plain(value):
+        return value
+    full = f"{path}.{name}"
+    if full in MOVED or (not name.startswith("_") and _is_module(full)):
+        return load(full)
+    if name == "__all__":
+        return public_names(real)
+    try:
+        return getattr(real, name)
+    except AttributeError as exc:
+        if name.startswith("__") or isinstance(exc, FluidError):
+            raise  # a FluidError says what is missing by itself
+        raise MissingName(sentence(path, name)) from None
+
+
+def find(path: str) -> Any:
+    """What a dotted name of Paddle's such as "paddle.fluid.layers.fc" stands for; nothing has to be installed.
+
+    Raises MissingName, which says what serves instead, for a name that fluidjax lacks.
+    """
+    value: Any = importlib.import_module(real_name("paddle"))
+    at = "paddle"
+    for name in path.split(".")[1:]:
+        if isinstance(value, ModuleType):
+            value = _attribute(value, at, name, lambda full: importlib.import_module(real_name(full)))
+        elif hasattr(value, name):
+            value = getattr(value, name)
+        else:
+            raise MissingName(f"fluidjax has no {at}.{name}" + (f", which {NAMES[name]}" if name in NAMES else ""))
+        at = f"{at}.{name}"
+    return value
+
+
 class Face(ModuleType):
     """A module under Paddle's name: the attributes are those of the real module behind it."""
 
@@ -109,20 +145,7 @@ class Face(ModuleType):
         vars(self)["_real"] = real
 
     def __getattr__(self, name: str) -> Any:
-        value = vars(self._real).get(name)
-        if _is_plain(value):
-            return value
-        full = f"{self.__name__}.{name}"
-        if full in MOVED or (not name.startswith("_") and _is_module(full)):
-            return importlib.import_module(full)
-        if name == "__all__":
-            return public_names(self._real)
-        try:
-            return getattr(self._real, name)
-        except AttributeError as exc:
-            if name.startswith("__") or isinstance(exc, FluidError):
-                raise  # a FluidError says what is missing by itself
-            raise MissingName(sentence(self.__name__, name)) from None
+        return _attribute(self._real, self.__name__, name, importlib.import_module)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, Face) and _is_plain(vars(self._real).get(name)):
@@ -195,4 +218,4 @@ def _paddles() -> Iterator[str]:
     return (n for n in list(sys.modules) if n.split(".")[0] == "paddle")
 
 
-__all__ = ["MissingModule", "MissingName", "install", "real_name", "uninstall"]
+__all__ = ["MissingModule", "MissingName", "find", "install", "real_name", "uninstall"]

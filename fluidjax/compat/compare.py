@@ -1,0 +1,110 @@
+"""One name of Paddle's beside what fluidjax has under it: there, different, or absent."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from enum import Enum
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from ..base.absent import MissingModule, MissingName
+from ..paddle import names
+from . import recorded
+from .recorded import Recorded
+
+THERE, DIFFERENT, ABSENT = "there", "different", "absent"
+# what variables and optimizers of 1.8.5 have for dynamic mode alone
+_DYNAMIC = frozenset("backward clear_gradient clear_gradients detach gradient numpy set_dict set_value state_dict".split())
+
+
+class Standing(NamedTuple):
+    """status: THERE, DIFFERENT or ABSENT; told: in what it differs, or why it is absent and what serves instead."""
+
+    status: str
+    told: str = ""
+
+
+def standing(path: str, methods: bool = True) -> Standing:
+    """How fluidjax stands to a dotted name of Paddle's, such as "paddle.fluid.layers.fc".
+
+    methods: whether a class that lacks methods is different by that.
+    """
+    try:
+        ours = names.find(path)
+    except (MissingName, MissingModule) as exc:
+        return Standing(ABSENT, _reason(path, str(exc)))
+    except AttributeError:
+        return Standing(ABSENT)
+    theirs = recorded.find(path)
+    told = "; ".join(differences(theirs, ours, methods)) if theirs is not None else ""
+    return Standing(DIFFERENT if told else THERE, told)
+
+
+def _reason(path: str, sentence: str) -> str:
+    """The sentence of a missing name without the name that it begins with."""
+    name = re.escape(path.split(".")[-1])
+    told = re.sub(rf"^fluidjax has no [\w.]+\b|^(fluid|paddle)\.([\w.]+\.)?{name}\b|^fluid(\.\w+)+(?=:)", "", sentence)
+    told = told.partition("(did you mean")[0]  # the name is one of Paddle's, and no slip of the pen
+    return told.strip(" :,;").removeprefix("which ")
+
+
+def differences(theirs: Recorded, ours: Any, methods: bool = True) -> Iterator[str]:
+    """In what our function or class takes other arguments than the recorded one, or lacks methods."""
+    if theirs.kind in ("module", "value") or isinstance(ours, ModuleType) or not callable(ours):
+        return
+    passed = _DYNAMIC if theirs.version == recorded.FLUID else frozenset()
+    lacking = [m for m in theirs.methods if not hasattr(ours, m) and m not in passed] if methods and theirs.kind == "class" else []
+    if lacking:
+        yield f"lacks the methods {', '.join(lacking)}" if len(lacking) > 1 else f"lacks the method {lacking[0]}"
+    mine = arguments(ours)
+    if mine is not None and theirs.arguments is not None:
+        yield from _of_arguments(theirs.arguments, mine)
+
+
+def _of_arguments(theirs: tuple[tuple[str, str], ...], mine: list[tuple[str, str]]) -> Iterator[str]:
+    want = [(n, d) for n, d in theirs if not n.startswith("*")]
+    have = dict(mine)
+    open_end = any(n.startswith("**") for n, _ in mine)
+    lacking = [] if open_end else [n for n, _ in want if n not in have]
+    if lacking:
+        yield f"takes no {', '.join(lacking)}"
+    common = [n for n, _ in want if n in have]
+    order = [n for n, _ in mine if not n.startswith("*")]
+    if not lacking and order[: len(common)] != common and not (open_end and not order):
+        yield f"takes its arguments in the order {', '.join(order)}, not {', '.join(n for n, _ in want)}"
+    needed = [n for n, d in mine if not d and not n.startswith("*") and n not in dict(want)]
+    if needed:
+        yield f"needs {', '.join(needed)} too"
+    for name, default in want:
+        if name in have and have[name] != default and not _same(have[name], default):
+            yield f"{name} is {have[name] or 'required'} by default, not {default or 'required'}"
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two defaults are the same value, written differently."""
+    try:
+        return bool(one and other) and float(one) == float(other)
+    except ValueError:
+        return False
+
+
+def arguments(thing: Any) -> list[tuple[str, str]] | None:
+    """(name, default as text) of each argument; None where Python does not tell."""
+    try:
+        found = inspect.signature(thing).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    return [(stars.get(p.kind, "") + p.name, "" if p.default is p.empty else shown(p.default)) for p in found]
+
+
+def shown(value: Any) -> str:
+    """A default as the recordings write it."""
+    if isinstance(value, Enum):
+        return f"{type(value).__name__}.{value.name}"
+    if inspect.isroutine(value) or inspect.isclass(value):
+        return value.__name__
+    text = repr(list(value) if isinstance(value, tuple) else value)
+    return f"<{type(value).__name__}>" if " at 0x" in text else text

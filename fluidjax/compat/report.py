@@ -1,0 +1,134 @@
+"""``fluid.compat_report``: which names of Paddle a script uses, and which of them are there, before it is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+from ..errors import FluidTypeError, FluidValueError
+from ..paddle import names
+from . import compare
+from .compare import ABSENT, DIFFERENT, THERE
+from .script import Mention, mentions
+
+
+class Use(NamedTuple):
+    """One name at one place. status: "there", "different" or "absent"; told: in what it differs, or why it is absent."""
+
+    name: str
+    status: str
+    file: str
+    line: int
+    told: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.name} is {self.status}" + (f": {self.told}" if self.told else "")
+
+
+@dataclass(frozen=True)
+class CompatReport:
+    """Every use of Paddle's names in a script, in its order; str() and notebooks show what is different or absent."""
+
+    uses: tuple[Use, ...]
+
+    def __iter__(self) -> Iterator[Use]:
+        return iter(self.uses)
+
+    def __len__(self) -> int:
+        return len(self.uses)
+
+    def of(self, status: str) -> tuple[Use, ...]:
+        """The uses of one status."""
+        return tuple(u for u in self.uses if u.status == status)
+
+    @property
+    def there(self) -> tuple[Use, ...]:
+        return self.of(THERE)
+
+    @property
+    def different(self) -> tuple[Use, ...]:
+        return self.of(DIFFERENT)
+
+    @property
+    def absent(self) -> tuple[Use, ...]:
+        return self.of(ABSENT)
+
+    def _head(self) -> str:
+        sums = ", ".join(f"{len({u.name for u in self.of(s)})} {s}" for s in (THERE, DIFFERENT, ABSENT))
+        return f"{len({u.name for u in self.uses})} names of Paddle in {len(self.uses)} places: {sums}"
+
+    def __str__(self) -> str:
+        return "\n".join([self._head(), *(str(u) for status in (ABSENT, DIFFERENT) for u in self.of(status))])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{escape(f'{u.file}:{u.line}')}</td><td><code>{escape(u.name)}</code></td><td>{u.status}</td><td>{escape(u.told)}</td></tr>"
+            for status in (ABSENT, DIFFERENT)
+            for u in self.of(status)
+        )
+        head = "<tr><th>line</th><th>name</th><th></th><th>how, or what instead</th></tr>"
+        return f"<p>{escape(self._head())}</p>" + (f"<table>{head}{rows}</table>" if rows else "")
+
+
+def compat_report(script: str | Path | ModuleType) -> CompatReport:
+    """Which names of Paddle a script uses, and how fluidjax stands to each: there, different, or absent with what serves.
+
+        print(fluid.compat_report("train.py"))
+
+    script: a file, a folder with .py files, or an imported module. The source is parsed, and never run. Aliases are
+    followed (``import paddle.fluid as fluid``, ``from paddle.fluid.layers import fc``, ``layers = fluid.layers``), and the
+    methods of what a class of Paddle's made (``exe = fluid.Executor(place)``). A name is different where its arguments or
+    methods are not Paddle's 1.8.5 (below ``paddle.fluid``) or 2.6.2, or where a call names an argument that it lacks.
+
+    Raises FluidTypeError for anything else, FluidValueError for a file that is not there or no Python 3.
+    """
+    return CompatReport(tuple(use for file in _files(script) for use in _uses(file)))
+
+
+def _files(script: str | Path | ModuleType) -> list[Path]:
+    if isinstance(script, ModuleType):
+        if not getattr(script, "__file__", None):
+            raise FluidValueError(f"module {script.__name__} has no file to read")
+        return [Path(str(script.__file__))]
+    if not isinstance(script, str | Path):
+        raise FluidTypeError(f"compat_report takes a file, a folder or a module, not {script!r}")
+    path = Path(script)
+    if not path.exists():
+        raise FluidValueError(f"there is no file {str(path)!r}")
+    return sorted(path.rglob("*.py")) if path.is_dir() else [path]
+
+
+def _uses(file: Path) -> Iterator[Use]:
+    try:
+        source = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        source = file.read_text(encoding="latin-1")
+    for mention in mentions(source, str(file)):
+        status, told = _standing(mention)
+        yield Use(mention.name, status, str(file), mention.line, told)
+
+
+@cache
+def _of_name(path: str) -> compare.Standing:
+    return compare.standing(path, methods=False)
+
+
+def _standing(mention: Mention) -> compare.Standing:
+    """How the name stands, and the call: an argument that ours lacks makes it different."""
+    found = _of_name(mention.name)
+    if found.status == ABSENT or not (mention.keywords or mention.positional):
+        return found
+    mine = compare.arguments(names.find(mention.name))
+    if mine is None or any(n.startswith("**") for n, _ in mine):
+        return found
+    unknown = [k for k in mention.keywords if k not in dict(mine)]
+    if unknown:
+        return compare.Standing(DIFFERENT, f"takes no argument {', '.join(unknown)}")
+    return found

@@ -1,0 +1,92 @@
+"""fluid.compat_report: names of Paddle in a script, found without running it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import fluidjax as fluid
+from fluidjax import cli
+from fluidjax.errors import FluidTypeError, FluidValueError
+
+SCRIPTS = Path(__file__).parent / "data" / "scripts"
+SCRIPT = """import paddle
+import paddle.fluid as fluid, numpy as np
+from paddle.fluid.layers import fc as dense, gone
+from paddle.fluid.incubate.fleet.base import role_maker
+raise SystemExit("never run")
+layers = fluid.layers
+def net(x, np=None):
+    return layers.gone_too(dense(input=x, size=3, units=4))
+exe = fluid.Executor(fluid.CPUPlace())
+exe.run(fluid.default_startup_program())
+exe.train_from_dataset()
+fluid.optimizer.Adam(0.1).minimize(net(1))
+def other(fluid, paddle):
+    for layers in paddle.batches: fluid.nothing(layers.here)
+print(paddle.dataset.mnist.train, fluid.core.VarDesc.VarType.FP32, np.zeros(1))
+"""
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+def test_a_script(script):
+    report = fluid.compat_report(script)
+    assert [(u.line, u.name.removeprefix("paddle.fluid.")) for u in report.absent] == [
+        (3, "layers.gone"), (4, "incubate.fleet.base.role_maker"), (8, "layers.gone_too"), (11, "Executor.train_from_dataset"),
+    ]  # fmt: skip
+    assert [(u.line, u.name, u.told) for u in report.different] == [(8, "paddle.fluid.layers.fc", "takes no argument units")]
+    there = {(u.line, u.name) for u in report.there}
+    assert {(10, "paddle.fluid.Executor.run"), (12, "paddle.fluid.optimizer.Adam.minimize"), (15, "paddle.dataset.mnist.train"),
+            (15, "paddle.fluid.core.VarDesc.VarType.FP32"), (3, "paddle.fluid.layers.fc")} <= there  # fmt: skip
+    assert len(report) == len(report.there) + len(report.different) + len(report.absent) == len(list(report))
+
+
+def test_it_prints_and_has_html(script):
+    report = fluid.compat_report(str(script))
+    first, *lines = str(report).splitlines()
+    assert first.startswith(f"{len({u.name for u in report})} names of Paddle in {len(report)} places: ") and len(lines) == 5
+    assert f"{script}:11: paddle.fluid.Executor.train_from_dataset is absent: is not there; use fluid.io.DataLoader" in str(report)
+    html = report._repr_html_()
+    assert html.count("<tr>") == 6 and "<code>paddle.fluid.layers.gone</code>" in html
+
+
+def test_star_imports_and_modules(script):
+    path = script.with_name("starred.py")
+    path.write_text("from paddle.fluid.layers import *\nfrom paddle.fluid import *\n\nx = data('x', [1])\ny = cross_entropy2(x)\n")
+    found = {(u.line, u.name, u.status) for u in fluid.compat_report(path)}
+    assert {(4, "paddle.fluid.layers.data", "there"), (4, "paddle.fluid.data", "there")} & found
+    module = ModuleType("starred")
+    module.__file__ = str(path)
+    assert fluid.compat_report(module).uses == fluid.compat_report(path).uses
+    assert len(fluid.compat_report(script.parent)) == len(fluid.compat_report(path)) + len(fluid.compat_report(script))
+
+
+def test_scripts_that_run_here_lack_nothing():
+    report = fluid.compat_report(SCRIPTS)
+    assert len(report) > 100 and not report.absent
+
+
+def test_bad_input(tmp_path):
+    (tmp_path / "old.py").write_text("x = 1\nprint 'two'\n")
+    for given, error, told in (
+        (3, FluidTypeError, "takes a file, a folder or a module, not 3"),
+        (tmp_path / "nothing.py", FluidValueError, "there is no file"),
+        (tmp_path / "old.py", FluidValueError, r"old\.py:2 is no Python 3"),
+        (ModuleType("empty"), FluidValueError, "module empty has no file"),
+    ):
+        with pytest.raises(error, match=told):
+            fluid.compat_report(given)
+
+
+def test_the_command(script, capsys):
+    assert cli.main(["compat", str(script), "--all"]) == 1
+    assert "paddle.fluid.Executor.run is there" in capsys.readouterr().out
+    assert cli.main(["compat", str(SCRIPTS / "fit_a_line.py")]) == 0
