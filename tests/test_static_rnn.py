@@ -79,6 +79,24 @@ def test_gradients_are_jaxs(reverse):
     assert to_bytes(from_bytes(to_bytes(main.desc))) == to_bytes(main.desc)
 
 
+def test_sequences_that_every_step_reads():
+    """A value with a LoD from outside: its gradient is summed over the steps, row by row, and has the LoD."""
+    t, rows = fluid.data("t", [3, 1]), fluid.data("rows", [None, 2], lod_level=1)
+    t.stop_gradient = rows.stop_gradient = False
+    loop = layers.StaticRNN()
+    with loop.step():
+        scaled = layers.elementwise_mul(rows, loop.step_input(t), axis=-1)
+        loop.step_output(layers.sequence_pool(scaled, "sum"))
+    loss = layers.reduce_sum(layers.square(loop()))
+    a, times = np.arange(10.0, dtype="float32").reshape(5, 2) / 10, np.array([[1], [2], [-1]], "float32")
+    feed = {"t": times, "rows": fluid.create_lod_tensor(a, [[3, 2]], fluid.CPUPlace())}
+    d_rows, d_t = fluid.Executor().run(feed=feed, fetch_list=fluid.gradients(loss, [rows, t]), return_numpy=False)
+    sums = np.stack([a[:3].sum(0), a[3:].sum(0)])
+    np.testing.assert_allclose(np.array(d_rows), 2 * (times**2).sum() * np.repeat(sums, [3, 2], 0), rtol=1e-5)
+    np.testing.assert_allclose(np.array(d_t), 2 * times * (sums**2).sum(), rtol=1e-5)
+    assert d_rows.recursive_sequence_lengths() == [[3, 2]]
+
+
 def test_each_step_draws_anew():
     begin = layers.fill_constant([50], "float32", 0.0)
     loop = layers.StaticRNN()

@@ -11,6 +11,7 @@ from ..ir.desc import EMPTY, OpDesc, ProgramDesc
 from ..ir.edit import LRSCHED, OPTIMIZE, role
 from ..ops.channels import ChannelsLast, plain
 from ..ops.checking import Objection
+from ..ops.ragged import Ragged
 from ..ops.registry import OpDef
 from ..ops.threefry import fold_in, new_key
 from .checks import Objections, object_to
@@ -31,6 +32,7 @@ class Context:
     channels_last: convolutions hold their values so (ops/channels.py).
     objections: what the step's word may speak of (checks.py); None: none is kept. objected: whether it may.
     fed: uids of ops whose integers are checked when they are fed.
+    lengths: by the id of a value, the value and the sequences whose lengths it is (lengths.py).
     """
 
     desc: ProgramDesc
@@ -45,6 +47,7 @@ class Context:
     objections: Objections | None = None
     objected: list[bool] = field(default_factory=list)
     fed: frozenset[int] = frozenset()
+    lengths: dict[int, tuple[Any, Ragged]] = field(default_factory=dict)
 
     def object_to(self, op: OpDesc, env: Env, found: Iterable[Objection]) -> None:
         """Have the step's word tell what an op objects to."""

@@ -100,6 +100,8 @@ def explained_cut(desc: ProgramDesc, feed: Mapping[str, Any]) -> Iterator[Sized]
 def _way(op: OpDesc, needs: SizeNeeds, feed: Mapping[str, Any]) -> tuple[str, str] | None:
     """(way, reason); None for an op whose sizes follow from shapes and attributes."""
     of = needs.of(op)
+    if op.uid in needs.unpadded:
+        return "static", f"its rows are those of {needs.unpadded[op.uid]!r} again"
     blocked = next((n for n in of if n.origin.obstacle), None)
     if blocked is not None:
         return "cut", f"{blocked.slot} {blocked.name!r} decides a size, but {blocked.origin.obstacle}; a segment begins here"

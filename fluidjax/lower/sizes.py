@@ -141,6 +141,29 @@ class Place:
         for place in self.inner():
             yield from place.counts(loops, feeds)
 
+    def unpadded(self) -> Iterator[tuple[int, str]]:
+        """(uid, sequences) of ops that take lengths of which is known whose they are, here and in the blocks below."""
+        for at, op in enumerate(self.ops):
+            slot = traits(op.type).lengths
+            for name in op.input(slot) if slot is not None else ():
+                whose = self._whose(name, at)
+                yield from ((op.uid, whose),) if whose else ()
+        for place in self.inner():
+            yield from place.unpadded()
+
+    def _whose(self, name: str, at: int) -> str:
+        """The sequences whose lengths a name holds; "" where that is not known (lengths.py)."""
+        while isinstance(source := self.source(name, at), tuple) and source[0] is self:
+            at, var = source[1], self.desc.find_var(name)
+            op = self.ops[at]
+            what = traits(op.type)
+            if what.lengths is not None and name in op.output(what.lengths):
+                return op.input("X")[0]
+            if what.carries is None or name not in op.output("Out") or var is None or var.dtype not in ("int32", "int64"):
+                return ""
+            name = op.input(what.carries)[0]
+        return ""
+
     def _origin(self, name: str, at: int, feeds: Collection[str]) -> Origin:
         fed: dict[str, None] = {}
         ops: set[int] = set()
@@ -214,6 +237,11 @@ class SizeNeeds:
     def choices(self) -> tuple[Need, ...]:
         """The data that say how many rows an op has."""
         return tuple(Place(self.desc, self.ops).choices(self.feeds))
+
+    @cached_property
+    def unpadded(self) -> Mapping[int, str]:
+        """By the uid of an op, the sequences whose LoD its rows have again."""
+        return dict(Place(self.desc, self.ops).unpadded())
 
     def every(self) -> Iterator[tuple[int, OpDesc]]:
         """The ops, each with the index of its block; then those of the blocks below."""

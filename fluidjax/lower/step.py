@@ -33,6 +33,7 @@ from . import horizontal, stacks
 from .checks import Objections, begin, looked_at_when_fed, out_of_bounds
 from .control import ControlCall, refuse_remote
 from .env import Context, Env, op_key, read_slots, requested, settle, write_slots
+from .lengths import follow, with_origin
 from .pairing import pair_gradients
 from .rows import is_ragged, treat
 from .selected import is_sparse, treat_sparse
@@ -302,21 +303,21 @@ def run_op(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) -> N
 
 def _run_plain(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) -> None:
     definition = lookup(op.type)
-    inputs: dict[str, Any] = read_slots(op, definition, env)
+    inputs: dict[str, Any] = with_origin(definition, read_slots(op, definition, env), ctx)
     if definition.forward is None:
         _object(op, definition, inputs, env, ctx)
     sparse = is_sparse(inputs)
     if not (sparse or is_ragged(inputs)):
         if ctx.channels_last and channels.begins(definition):
             inputs = dict(channels.begun(definition, inputs, op.attrs))
-        write_slots(op, definition, _results(op, inputs, ctx, gradients), env)
-        return
-    inputs = channels.settled(inputs)
-    treated = treat_sparse(op, definition, inputs) if sparse else treat(definition, inputs, definition.arguments(op.attrs))
-    results = treated.results
-    if results is None:
-        results = _results(op, treated.inputs, ctx, gradients)
-    write_slots(op, definition, treated.shown(results), env)
+        results = _results(op, inputs, ctx, gradients)
+    else:
+        inputs = channels.settled(inputs)
+        treated = treat_sparse(op, definition, inputs) if sparse else treat(definition, inputs, definition.arguments(op.attrs))
+        computed = _results(op, treated.inputs, ctx, gradients) if treated.results is None else treated.results
+        results = treated.shown(computed)
+    write_slots(op, definition, results, env)
+    follow(op, definition, inputs, env, ctx)
 
 
 def _object(op: OpDesc, definition: OpDef, inputs: dict[str, Any], env: Env, ctx: Context) -> None:

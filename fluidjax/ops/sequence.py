@@ -225,7 +225,7 @@ def _pad_specs(X: Spec, PadValue: Spec, *, padded_length: int) -> tuple[Spec, Sp
     return Spec((-1, padded_length if padded_length > 0 else -1, *X.shape[1:]), X.dtype), Spec((-1,), "int64")
 
 
-@op(outs="Out Length", infer=_pad_specs, rows=knows_rows(each="Out Length"))
+@op(outs="Out Length", infer=_pad_specs, rows=knows_rows(each="Out Length"), lengths="Length")
 def sequence_pad(X: Ragged, PadValue: Array, *, padded_length: int = -1):
     """Out[n, t] = row t of sequence n, PadValue behind its end; Length = the lengths. Out [N, padded_length, ...].
 

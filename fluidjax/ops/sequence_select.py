@@ -12,6 +12,7 @@ from ..errors import EnforceNotMet, ShapeError
 from .checking import VALUE, Objection
 from .concrete import known
 from .infer import Spec
+from .lengths import Lengths, unpadded
 from .ragged import Ragged, bounded, chosen, rows_of, segments, sequences_of, view
 from .registry import Array, Ints, grad_of, op
 from .traits import CHANNELS_FIRST, Attrs, knows_rows, rows_by
@@ -105,18 +106,31 @@ def _offsets(X: Any, Length: Any) -> tuple[Any, np.ndarray | None]:
 
 def _too_long(inputs: Mapping[str, Any], attrs: Attrs) -> Iterator[Objection]:
     """Lengths that X has no room for."""
-    longest, lengths = inputs["X"].shape[1], rows_of(inputs["Length"]).reshape(-1)
+    longest, given = inputs["X"].shape[1], inputs["Length"]
+    if isinstance(given, Lengths) and given.of.longest[-1] <= longest:
+        return
+    lengths = rows_of(given.array if isinstance(given, Lengths) else given).reshape(-1)
     if known(lengths) is None and lengths.size:
         bad = (lengths < 0) | (lengths > longest)
         yield bad.any(), f"takes lengths from 0 to {longest}, but gets {VALUE}", lengths[jnp.argmax(bad)]
 
 
+def _fits(X: Any, of: Ragged) -> bool:
+    return of.sequences == X.shape[0] and (of.padded or of.longest[-1] <= X.shape[1])
+
+
 @op(
     outs="Out", infer=_unpad_spec, rows=knows_rows(_one_level), chosen=rows_by("Length", "all cells of X"),
-    channels=CHANNELS_FIRST, refuses=_too_long,
+    channels=CHANNELS_FIRST, refuses=_too_long, lengths="Length",
 )
-def sequence_unpad(X: Array, Length: Array):
-    """Out = the first Length[n] rows of each X[n], with that LoD. X [N, longest, ...]; Length [N] integers."""
+def sequence_unpad(X: Array, Length: Array | Lengths):
+    """Out = the first Length[n] rows of each X[n], with that LoD. X [N, longest, ...]; Length [N] integers.
+
+    If Length came out of `sequence_pad` as it is, the LoD is that of the sequences that were padded.
+    """
+    if isinstance(Length, Lengths) and _fits(X, Length.of):
+        return unpadded(X, Length.of)
+    Length = Length.array if isinstance(Length, Lengths) else Length
     rows, longest = X.shape[0] * X.shape[1], X.shape[1]
     flat = X.reshape(rows, *(X.shape[2:] or (1,)))
     offsets, exact = _offsets(X, Length)

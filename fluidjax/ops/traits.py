@@ -432,6 +432,8 @@ class Traits:
     shape_of: input slots of which the op looks at the shape alone, so that nothing that it gives depends on what is in them.
     chosen: of an op whose outputs have as many rows as the data say, whose.
     refuses: what the op objects to in the values of its inputs, besides `bounds`; a running step tells (ops/checking.py).
+    lengths: a slot of lengths of sequences: an output, those of the sequences in X; or an input, given as Lengths (lengths.py)
+    where it is known whose they are.
     """
 
     rows: Rows | None = None
@@ -453,6 +455,7 @@ class Traits:
     shape_of: tuple[str, ...] = ()
     chosen: Chosen | None = None
     refuses: Refuses | None = None
+    lengths: str | None = None
 
 
 class Given(TypedDict, total=False):
@@ -477,3 +480,4 @@ class Given(TypedDict, total=False):
     shape_of: tuple[str, ...]
     chosen: Chosen
     refuses: Refuses
+    lengths: str

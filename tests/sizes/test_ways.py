@@ -329,6 +329,52 @@ def test_sequences_of_fed_lengths_where_the_number_of_rows_counts() -> None:
             np.testing.assert_allclose(found, true.T @ true, rtol=1e-5)
 
 
+def padded_and_back(form: str) -> tuple[Any, Any]:
+    """The mean of x * y * w, x having been padded and unpadded by its lengths in some form; and d mean / d w."""
+    x, y = (fluid.data(n, [None, 2], "float32", lod_level=1) for n in "xy")
+    w = layers.create_parameter([2], "float32", default_initializer=fluid.initializer.Constant(0.5))
+    cells, lengths = layers.sequence_pad(x, layers.assign(np.zeros(1, "float32")))
+    back = layers.transpose(layers.transpose(cells, [1, 0, 2]) * w, [1, 0, 2])
+    lengths = {
+        "reshape": lambda: layers.reshape(layers.cast(layers.cast(layers.unsqueeze(lengths, [1]), "int32"), "int64"), [-1]),
+        "bool": lambda: layers.cast(layers.cast(lengths, "bool"), "int64"),
+    }[form]()
+    rows = layers.sequence_unpad(back, lengths)
+    mean = layers.mean(layers.elementwise_mul(rows, y))
+    return (rows, mean), fluid.gradients(mean, w)[0]
+
+
+def test_unpadded_rows_are_those_that_were_padded() -> None:
+    """Lengths keep their origin: what is unpadded by them has the LoD of what was padded, and goes along with its equals."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.scope_guard(fluid.Scope()):
+        (rows, mean), slope = padded_and_back("reshape")
+        main, exe = fluid.default_main_program(), fluid.Executor()
+        exe.run(fluid.default_startup_program())
+        assert "static; its rows are those of 'x' again" in str(main.explain())
+        a, b = np.split(np.linspace(-1, 1, 20).astype("float32").reshape(5, 4), 2, axis=1)
+        for lengths in ([3, 0, 2], [1, 2, 2]):
+            feed = {n: fluid.create_lod_tensor(v, [lengths]) for n, v in (("x", a), ("y", b))}
+            got, value, grad = exe.run(main, feed=feed, fetch_list=[rows, mean, slope], return_numpy=False)
+            assert got.recursive_sequence_lengths() == [lengths]
+            np.testing.assert_allclose(np.array(got), a / 2, rtol=1e-6)
+            np.testing.assert_allclose(np.array(value), [(a * b / 2).mean()], rtol=1e-5)
+            np.testing.assert_allclose(np.array(grad), (a * b).sum(0) / a.size, rtol=1e-5)
+
+
+def test_other_numbers_have_no_origin() -> None:
+    """A 1 for each sequence that has a row, made of its length, is no length of that sequence."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.scope_guard(fluid.Scope()):
+        (rows, _), _ = padded_and_back("bool")
+        main, exe = fluid.default_main_program(), fluid.Executor()
+        exe.run(fluid.default_startup_program())
+        assert [t.way for t in main.explain() if t.op == "sequence_unpad"] == ["bounded"]
+        value = X[:, :2].copy()
+        feed = {"x": fluid.create_lod_tensor(value, [[2, 0, 2]])}
+        (got,) = exe.run(main, feed=feed, fetch_list=[rows], return_numpy=False)
+        assert got.recursive_sequence_lengths() == [[1, 0, 1]]
+        np.testing.assert_allclose(np.array(got), value[[0, 2]] / 2, rtol=1e-6)
+
+
 def test_a_pure_step_of_chosen_rows() -> None:
     """Under a jit a mask that is a constant gives exact rows; with another the error says what to do."""
     with fluid.program_guard(fluid.Program()):

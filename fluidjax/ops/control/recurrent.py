@@ -17,6 +17,7 @@ from ...ir.desc import EMPTY, BlockRef, OpDesc, ProgramDesc
 from ..checking import WORD
 from ..control_interface import Call, ControlOp, Env
 from ..definition import GradNames, GradOp
+from ..ragged import Ragged, like, rows_of
 from ..registry import GRAD, Attr, control_op
 from ..step_scopes import left_by
 from ..traits import Runs
@@ -93,23 +94,25 @@ def run_gradient(call: Call) -> None:
     rows, parameters, states = (_asked(call, slot) for slot in ("inputs", "parameters", "initial_states"))
     outer = {n: v for n, v in call.env.items() if not n.endswith(GRAD)}
     d_outputs = _given(call)
-    first = {n: jnp.asarray(call.read(o)) for n, o in zip(begins, op.input("initial_states"), strict=True)}
-    count = call.read(op.input("inputs")[0]).shape[0]
+    whole = {n: call.read(n) for n in (*rows, *parameters, *states)}
+    first = {n: jnp.asarray(call.exact(o, call.read(o))) for n, o in zip(begins, op.input("initial_states"), strict=True)}
+    count = rows_of(call.read(op.input("inputs")[0])).shape[0]
 
     def step(carry: tuple[Env, Env], given: tuple[Any, Env, Env]) -> tuple[tuple[Env, Env], Env]:
         (d_states, sums), (number, kept, d_out) = carry, given
         inner = {**outer, **kept, **d_out, **{end + GRAD: d_states[begin] for begin, end in zip(begins, ends, strict=True)}}
         call.run_block(idx, inner, iteration=number)
         back = {n: _computed(call, inner, n, v) for n, v in d_states.items()}
-        total = {n: v + _computed(call, inner, n, v) for n, v in sums.items()}
+        total = {n: v + _computed(call, inner, n, v, whole[n]) for n, v in sums.items()}
         return (back, total), {n: call.exact(n, inner[n + GRAD]) for n in rows if n + GRAD in inner}
 
-    zero = jax.tree.map(jnp.zeros_like, first), {n: jnp.zeros_like(call.read(n)) for n in parameters}
+    zero = jax.tree.map(jnp.zeros_like, first), {n: jnp.zeros_like(rows_of(whole[n])) for n in parameters}
     given = jnp.arange(count, dtype=jnp.int32), left, d_outputs
     (d_first, sums), d_rows = jax.lax.scan(step, zero, given, reverse=not op.attrs.get("reverse", False))
-    call.env.update({grad: d_rows[n] if n in d_rows else jnp.zeros_like(call.read(n)) for n, grad in rows.items()})
-    call.env.update({grad: sums[n] for n, grad in parameters.items()})
-    call.env.update({states[o]: d_first[n] for n, o in zip(begins, op.input("initial_states"), strict=True) if o in states})
+    d_rows = {n: d_rows[n] if n in d_rows else jnp.zeros_like(rows_of(whole[n])) for n in rows}
+    d_states = {o: d_first[n] for n, o in zip(begins, op.input("initial_states"), strict=True)}
+    for names, gradients in ((rows, d_rows), (parameters, sums), (states, d_states)):
+        call.env.update({grad: like(whole[n], gradients[n]) for n, grad in names.items()})
 
 
 def _given(call: Call) -> Env:
@@ -125,9 +128,11 @@ def _asked(call: Call, slot: str) -> dict[str, str]:
     return {name: grad for name, grad in pairs if grad != EMPTY}
 
 
-def _computed(call: Call, inner: Env, name: str, value: Any) -> Any:
-    """The gradient that the block computed of a variable, or zero where it computed none."""
+def _computed(call: Call, inner: Env, name: str, value: Any, of: Any = None) -> Any:
+    """The gradient that the block computed of a variable, or zero where it computed none. of: what has these rows, if they are ragged."""
     gradient = inner.get(name + GRAD)
+    if isinstance(gradient, Ragged) and isinstance(of, Ragged) and gradient.key == of.key:
+        gradient = gradient.rows  # padded ones are zero, as those that they are added to
     return jnp.zeros_like(value) if gradient is None else jnp.asarray(call.exact(name + GRAD, gradient), value.dtype).reshape(value.shape)
 
 

@@ -1,0 +1,42 @@
+"""Whose lengths an array holds: known of what an op with the trait `lengths` gives, and handed on by ops that carry elements.
+
+Known by the very value, while one step is traced: what is computed of it is another value, and what comes out of a loop or a
+branch too. Nothing needs it to be right: rows whose lengths have no origin are as many as the numbers say.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ir.desc import OpDesc
+from ..ops.lengths import Lengths, same_numbers
+from ..ops.ragged import Ragged
+from ..ops.registry import OpDef
+from .env import Context, Env
+
+Slots = dict[str, Any]
+
+
+def with_origin(definition: OpDef, inputs: Slots, ctx: Context) -> Slots:
+    """The inputs of an op; lengths whose sequences are known come with them."""
+    slot = definition.traits.lengths
+    found = ctx.lengths.get(id(inputs.get(slot))) if slot is not None and ctx.lengths else None
+    return {**inputs, slot: Lengths(*found)} if slot is not None and found is not None else inputs
+
+
+def follow(op: OpDesc, definition: OpDef, inputs: Slots, env: Env, ctx: Context) -> None:
+    """Remember what an op that has run gave of lengths."""
+    what = definition.traits
+    if what.lengths is not None and op.output(what.lengths):
+        _remember(op.output(what.lengths)[0], inputs.get("X"), env, ctx)
+    elif what.carries is not None and ctx.lengths:
+        lengths, of = ctx.lengths.get(id(inputs.get(what.carries)), (None, None))
+        out = env.get(op.output("Out")[0])
+        if of is not None and hasattr(out, "size") and same_numbers(out, lengths):
+            _remember(op.output("Out")[0], of, env, ctx)
+
+
+def _remember(name: str, of: Any, env: Env, ctx: Context) -> None:
+    value = env.get(name)
+    if value is not None and not isinstance(value, Ragged) and isinstance(of, Ragged):
+        ctx.lengths[id(value)] = value, of  # the value too, so that no other one gets its id
