@@ -234,7 +234,8 @@ class Block:
 
     def _infer(self, definition: OpDef, desc: OpDesc) -> None:
         """Give the outputs of `desc` their shapes and dtypes; check that every name exists."""
-        specs = {slot: self._specs(definition, slot, names) for slot, names in desc.inputs.items() if names}
+        given = {slot: names for slot, names in desc.inputs.items() if names and not self._kernels_own(names)}
+        specs = {slot: self._specs(definition, slot, names) for slot, names in given.items()}
         for n in desc.writes:
             self._var_recursive(n)
         if not _inferable(definition, desc) or None in specs.values():
@@ -281,6 +282,10 @@ class Block:
             shape = desc.shape if min(desc.shape, default=0) >= -1 else tuple(max(n, -1) for n in desc.shape)
             specs.append(Spec(shape, desc.dtype))
         return tuple(specs) if slot in definition.many_inputs else specs[0]
+
+    def _kernels_own(self, names: Sequence[str]) -> bool:
+        """Whether these are variables in which a kernel of Paddle's keeps what is its own (a cudnn_lstm's Cache)."""
+        return all(n != EMPTY and self._var_recursive(n).desc.kind == "RAW" for n in names)
 
     def _settle(self, var: Variable, spec: Spec) -> None:
         """The inferred type becomes the variable's; a persistable one keeps what it was declared with."""

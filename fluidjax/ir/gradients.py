@@ -31,6 +31,22 @@ class Mismatch:
         )
 
 
+def forward_op(desc: ProgramDesc, op: OpDesc, forward: Any) -> OpDesc | None:
+    """The op of a program that a gradient op in any of its blocks differentiates. forward: the OpDef of what it is."""
+    shared = _shared(op, forward)
+    found = (o for block in desc.blocks for o in reversed(block.ops) if o.type == forward.type)
+    return next((o for o in found if _is_of(o, shared)), None)
+
+
+def _shared(op: OpDesc, forward: Any) -> list[tuple[str, tuple[str, ...]]]:
+    """The forward op's slots whose names a gradient op tells."""
+    return [(o, op.inputs[s]) for s, o in forward.grad.takes.items() if not o.endswith(GRAD) and op.inputs.get(s)]
+
+
+def _is_of(user: OpDesc, shared: Iterable[tuple[str, tuple[str, ...]]]) -> bool:
+    return all(user.inputs.get(origin, user.outputs.get(origin)) == names for origin, names in shared)
+
+
 class Gradients:
     """The gradient ops of block 0 with their forward ops. `lookup`: op type -> OpDef (or what is like one)."""
 
@@ -67,9 +83,9 @@ class Gradients:
                 self._users[op.type, name].append(op)
 
     def _gradient(self, at: int, op: OpDesc, forward: Any) -> None:
-        shared = [(o, op.inputs[s]) for s, o in forward.grad.takes.items() if not o.endswith(GRAD) and op.inputs.get(s)]
+        shared = _shared(op, forward)
         for user in reversed(self._users.get((forward.type, shared[0][1][0]), ())) if shared else ():
-            if all(user.inputs.get(origin, user.outputs.get(origin)) == names for origin, names in shared):
+            if _is_of(user, shared):
                 self.pairs[op.uid] = op, user
                 return
         for name in _results(op, forward):

@@ -4,14 +4,6 @@ from __future__ import annotations
 
 _GROUPS: tuple[tuple[str, str], ...] = (
     (
-        "is a sequence layer that is not there",
-        "filter_by_instag",
-    ),
-    (
-        "is cudnn's LSTM, which is not there; use dynamic_lstm, or rnn with an LSTMCell",
-        "lstm",
-    ),
-    (
         "reads data inside the program, which is not there; feed it, or use fluid.io.DataLoader",
         "create_py_reader_by_data double_buffer load py_reader read_file",
     ),

@@ -40,12 +40,12 @@ from .reduce import *  # noqa: F403
 from .resize import *  # noqa: F403
 from .sequence import crf_decoding, linear_chain_crf, lod_append, lod_reset
 from .sequence_metric import chunk_eval, ctc_greedy_decoder
-from .sequence_rows import im2sequence, row_conv
+from .sequence_rows import filter_by_instag, im2sequence, row_conv
 from .tensor import diag_embed
 from .vision import *  # noqa: F403
 
 __all__ = [
-    "autoincreased_step_counter", "chunk_eval", "crf_decoding", "ctc_greedy_decoder", "diag_embed", "im2sequence",
+    "autoincreased_step_counter", "chunk_eval", "crf_decoding", "ctc_greedy_decoder", "diag_embed", "filter_by_instag", "im2sequence",
     "linear_chain_crf", "lod_append", "lod_reset", "mean_iou", "py_func", "row_conv",
 ]  # fmt: skip
 __all__ += activation.__all__

@@ -9,13 +9,13 @@ from .decoding import beam_search, beam_search_decode
 from .index import gather_tree
 from .missing import HINTS
 from .rnn_cells import GRUCell, LSTMCell, RNNCell, rnn
-from .rnn_units import dynamic_lstmp, gru_unit, lstm_unit
+from .rnn_units import dynamic_lstmp, gru_unit, lstm, lstm_unit
 from .sequence import dynamic_gru, dynamic_lstm
 
 __all__ = [
     "BasicDecoder", "BeamSearchDecoder", "DecodeHelper", "Decoder", "GRUCell", "GreedyEmbeddingHelper", "LSTMCell", "RNNCell",
     "SampleEmbeddingHelper", "TrainingHelper", "beam_search", "beam_search_decode", "dynamic_decode", "dynamic_gru",
-    "dynamic_lstm", "dynamic_lstmp", "gather_tree", "gru_unit", "lstm_unit", "rnn",
+    "dynamic_lstm", "dynamic_lstmp", "gather_tree", "gru_unit", "lstm", "lstm_unit", "rnn",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

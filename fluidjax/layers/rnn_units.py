@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ..base.dtypes import VarType
 from ..base.loc import located
 from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
@@ -139,4 +140,47 @@ def dynamic_lstmp(
     return made["Projection"], made["Cell"]
 
 
-__all__ = ["dynamic_lstmp", "gru_unit", "lstm_unit"]
+@located
+def lstm(
+    input: Variable,
+    init_h: Variable,
+    init_c: Variable,
+    max_len: int,
+    hidden_size: int,
+    num_layers: int,
+    dropout_prob: float = 0.0,
+    is_bidirec: bool = False,
+    is_test: bool = False,
+    name: str | None = None,
+    default_initializer: Any = None,
+    seed: int = -1,
+) -> tuple[Variable, Variable, Variable]:
+    """LSTMs in layers over a plain batch: outputs [T, N, H * directions] and the last h and c [layers * directions, N, H].
+
+    input [T, N, D], time first, whatever Paddle's documents say; init_h, init_c [layers * directions, N, H] with H = hidden_size. One
+    parameter holds all weights in cuDNN's order, see the op cudnn_lstm. dropout_prob: of what goes from one layer to the next, drawn
+    anew in every step where seed is -1. max_len has no meaning here. In 1.8.5 only a GPU runs it. Raises FluidTypeError,
+    FluidValueError for arguments that do not fit.
+    """
+    for what, value in (("input", input), ("init_h", init_h), ("init_c", init_c)):
+        variable(value, what, "lstm", FLOATS)
+    for what, number in (("max_len", max_len), ("hidden_size", hidden_size), ("num_layers", num_layers)):
+        typed(number, what, int, "lstm")
+    helper = LayerHelper("cudnn_lstm", name=name)
+    directions = 2 if is_bidirec else 1
+    # Of each layer: the weights of what it is given and of its state, and two biases, four gates each.
+    given = [input.shape[-1], *[directions * hidden_size] * (num_layers - 1)]
+    size = sum(4 * hidden_size * (width + hidden_size + 2) * directions for width in given)
+    weight = helper.create_parameter(helper.param_attr, [size], input.dtype, default_initializer=default_initializer)
+    outs = {slot: helper.create_variable_for_type_inference(input.dtype) for slot in ("Out", "last_h", "last_c")}
+    cache = helper.create_variable(persistable=True, type=VarType.RAW, stop_gradient=True)
+    inputs = {"Input": input, "InitH": init_h, "InitC": init_c, "W": weight, "Cache": cache}
+    attrs = {
+        "max_len": max_len, "is_bidirec": is_bidirec, "input_size": input.shape[-1], "hidden_size": hidden_size,
+        "num_layers": num_layers, "is_test": is_test, "dropout_prob": dropout_prob, "seed": seed,
+    }  # fmt: skip
+    append(helper, inputs, outs, attrs)
+    return outs["Out"], outs["last_h"], outs["last_c"]
+
+
+__all__ = ["dynamic_lstmp", "gru_unit", "lstm", "lstm_unit"]

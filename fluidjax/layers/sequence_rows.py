@@ -134,7 +134,22 @@ def add_position_encoding(input: Variable, alpha: float, beta: float, name: str 
     return append(helper, {"X": [input]}, {"Out": helper.input_dtype()}, {"alpha": alpha, "beta": beta})
 
 
+@located
+def filter_by_instag(ins: Variable, ins_tag: Variable, filter_tag: Variable, is_lod: bool, out_val_if_empty: int = 0) -> list[Variable]:
+    """The instances of ins that have a tag of filter_tag, and a weight [n, 1] for the loss of each: 1, or 0 where there is none.
+
+    ins [rows, D]; with is_lod an instance is a sequence of it, else a row. ins_tag: a sequence of tags for each instance, int64;
+    filter_tag int64 [k]. Where no instance has one, the first result is a row of out_val_if_empty. See the op filter_by_instag.
+    """
+    helper = LayerHelper("filter_by_instag")
+    inputs = {"Ins": ins, "Ins_tag": ins_tag, "Filter_tag": filter_tag}
+    outs = {"Out": ins.dtype, "LossWeight": "float64", "IndexMap": ins_tag.dtype}
+    attrs = {"is_lod": is_lod, "out_val_if_empty": out_val_if_empty}
+    out, weight, _ = append(helper, inputs, outs, attrs)
+    return [out, weight]
+
+
 __all__ = [
-    "add_position_encoding", "im2sequence", "row_conv", "sequence_conv", "sequence_enumerate", "sequence_reshape", "sequence_scatter",
-    "sequence_slice", "sequence_unpad",
+    "add_position_encoding", "filter_by_instag", "im2sequence", "row_conv", "sequence_conv", "sequence_enumerate", "sequence_reshape",
+    "sequence_scatter", "sequence_slice", "sequence_unpad",
 ]  # fmt: skip

@@ -9,10 +9,11 @@ from typing import Any
 from ..errors import EnforceNotMet, UnsupportedError, near
 from ..ir.desc import EMPTY, OpDesc, ProgramDesc
 from ..ir.edit import LRSCHED, OPTIMIZE, role
+from ..ir.gradients import forward_op
 from ..ops.channels import ChannelsLast, plain
 from ..ops.checking import Objection
 from ..ops.ragged import Ragged
-from ..ops.registry import OpDef
+from ..ops.registry import OpDef, lookup
 from ..ops.threefry import fold_in, new_key
 from .checks import Objections, object_to
 from .sizes import SizeNeeds
@@ -118,10 +119,17 @@ def op_key(op: OpDesc, ctx: Context) -> Any:
     """The key of one random op.
 
     A nonzero ``seed`` attribute of its own fixes the op's draw, as in Paddle: the same numbers in every step. With the
-    program's seed, or none, every step draws anew: fold_in(step key, uid).
+    program's seed, or none, every step draws anew: fold_in(step key, uid). A gradient op that computes its forward op anew draws
+    what that drew.
     """
+    definition = lookup(op.type)
+    if definition.forward is not None:
+        forward = forward_op(ctx.desc, op, lookup(definition.forward))
+        if forward is None:
+            raise EnforceNotMet(f"op '{op.type}' draws what its forward op drew, but the program has no such op")
+        op = forward
     seed = int(op.attrs.get("seed", 0) or 0)
-    fixed = op.attrs.get("fix_seed", True)
+    fixed = op.attrs.get("fix_seed", True) and seed != definition.defaults.get("seed", 0)
     if seed and fixed and seed != ctx.desc.seed:
         return new_key(seed, like=ctx.key)
     if ctx.key is None:

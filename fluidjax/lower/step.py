@@ -94,7 +94,12 @@ class Step:
         """Persistable variables that must be in the state."""
         first, written = self.uses
         fetched = [n for n in self.fetches if n not in written]
-        return tuple(dict.fromkeys(n for n in (*first, *fetched) if self._outlives(n)))
+        return tuple(dict.fromkeys(n for n in (*first, *fetched) if self._outlives(n) and n not in self.kernels_own))
+
+    @cached_property
+    def kernels_own(self) -> frozenset[str]:
+        """Variables in which Paddle's kernels keep what is theirs (kind RAW: a cudnn_lstm's Cache): ops find None in them."""
+        return frozenset(n for n, v in self.desc.blocks[0].vars.items() if v.kind == "RAW" and n in self.uses[0])
 
     @cached_property
     def begin_at_zero(self) -> Mapping[str, VarDesc]:
@@ -187,7 +192,7 @@ class Step:
 
     def enter(self, state: Mapping[str, Any], feed: Mapping[str, Any]) -> Env:
         """The values that the first op finds."""
-        env: Env = {WORD: begin()}
+        env: Env = {WORD: begin(), **dict.fromkeys(self.kernels_own)}
         for name in self.reads:
             if name not in state:
                 raise EnforceNotMet(f"variable {name!r} is not initialised; run the startup program first")
@@ -225,7 +230,7 @@ class Step:
             self.run_one(op, env, ctx)
 
     def _fetched(self, env: Env, name: str) -> Any:
-        if name not in env:
+        if env.get(name) is None:
             raise FetchError(f"fetch target {name!r} has no value: no op computes it{near(name, env)}")
         return jax.tree.map(jnp.asarray, env[name])
 

@@ -93,6 +93,7 @@ def add_grad(
             tuple(slot(n, o) for n, o in graddef.takes.items()),
             tuple(slot(n, o) for n, o in graddef.gives.items()),
             fwd.attrs,
+            random=derived and fwd.random,  # what it computes anew must draw what the forward op drew
             forward=fwd.type,
             derived=derived,
             traits=replace(traits or Traits(), sizes=_sizes(fwd, graddef) if derived else None),
@@ -144,7 +145,7 @@ def vjp_rule(fwd: OpDef, graddef: GradDef) -> Callable[..., Any]:
 
     def run(inputs: Mapping[str, Any], attrs: Mapping[str, Any], wanted: Collection[str] | None = None) -> dict[str, Any]:
         given = {o: inputs[s] for s, o in graddef.takes.items() if not o.endswith(GRAD) and inputs.get(s) is not None}
-        _, pull = pullback(fwd, graddef, given, attrs, wanted=wanted)
+        _, pull = pullback(fwd, graddef, given, attrs, attrs.get("key"), wanted)
         return pull({o.removesuffix(GRAD): inputs.get(s) for s, o in graddef.takes.items() if o.endswith(GRAD)})
 
     return run

@@ -1,4 +1,4 @@
-"""Random tensors, dropout and shuffles.
+"""Random tensors and dropout.
 
 The caller makes `key` from the program's seed, the step, the op's uid and the op's own seed attribute (`seed`,
 `startup_seed`, `fix_seed`), so the functions do not look at those.
@@ -20,7 +20,6 @@ from . import draws
 from .channels import apart, held_like
 from .concrete import new_shape, shape_spec
 from .fill import batch_shape
-from .index import take
 from .infer import Spec
 from .ragged import Ragged
 from .registry import Array, Ints, Longs, grad_of, op
@@ -181,21 +180,6 @@ def sampling_id(X: Array, *, min: float = 0.0, max: float = 1.0, seed: int = 0, 
     drawn = jax.random.uniform(key, (X.shape[0], 1), X.dtype, min, max)
     passed = jnp.sum(jnp.cumsum(X, axis=1) <= drawn, axis=1, dtype=np.int64)
     return jnp.minimum(passed, X.shape[1] - 1)
-
-
-@op(outs="Out ShuffleIdx SeedOut", rows=mixes("X"))
-def shuffle_batch(X: Array, Seed: Array, *, startup_seed: int = 0, key: jax.Array):
-    """Out[i] = X[ShuffleIdx[i]]: the rows (all dims but the last) in random order; SeedOut = Seed."""
-    rows = X.reshape(-1, X.shape[-1])
-    order = jax.random.permutation(key, rows.shape[0]).astype(np.int64)
-    return take(rows, order[:, None]).reshape(X.shape), order, Seed
-
-
-@grad_of("shuffle_batch", "ShuffleIdx", nograd="Seed", grad_outs="Out")
-def shuffle_batch_grad(ShuffleIdx: Array, d_Out: Array):
-    """d_X[ShuffleIdx[i]] = d_Out[i]."""
-    rows = d_Out.reshape(-1, d_Out.shape[-1])
-    return take(rows, jnp.argsort(ShuffleIdx)[:, None]).reshape(d_Out.shape)
 
 
 @op("seed", outs="Out")

@@ -15,7 +15,7 @@ bitwise_xor celu channel_shuffle check_finite_and_unscale cholesky cosh cummax c
 diagonal digamma elementwise_fmax elementwise_fmin equal_all erfinv expand_as_v2 expand_v2 expm1 fill_any
 flatten_contiguous_range index_add isclose isfinite_v2 isinf_v2 isnan_v2 kthvalue lerp lgamma linear_interp_v2 log10
 log2 log_softmax logcumsumexp logit logsumexp matmul_v2 matrix_power memcpy multi_dot multinomial mv nearest_interp_v2
-pad3d pixel_unshuffle put_along_axis repeat_interleave searchsorted share_data silu sinh solve swiglu take_along_axis
+pad3d pixel_unshuffle put_along_axis repeat_interleave rnn searchsorted share_data silu sinh solve swiglu take_along_axis
 tan tile top_k_v2 triangular_solve tril_indices trilinear_interp_v2 triu_indices trunc update_loss_scaling
 """.split()
 SHARED = {"op_role", "op_role_var", "op_namescope", "op_callstack", "op_device", "with_quant_attr", "op_proto_version"}

@@ -65,7 +65,9 @@ class Net:
                                        attrs=dict(sample.attrs))
 
     def output_slots(self, proto):
-        return [s.name for s in proto.outputs if s.name in self.sample.outputs or not s.dispensable]
+        """rnn writes all of its outputs, dispensable or not"""
+        every = self.sample.op == "rnn"
+        return [s.name for s in proto.outputs if s.name in self.sample.outputs or not s.dispensable or every]
 
     def data(self, slot, index, name, array):
         lod = self.sample.lod_of(slot, index)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ... import unique_name
 from ...base.absent import reporter
 from ...base.loc import located
-from ...errors import FluidValueError
+from ...errors import FluidTypeError, FluidValueError
 from ...graph.variable import Variable
 from ...layer_helper import LayerHelper
 from ...layers.utils import convert_to_list
@@ -135,9 +138,31 @@ def fused_embedding_seq_pool(
     return out
 
 
+@located
+def shuffle_batch(x: Variable, seed: int | Variable | None = None) -> Variable:
+    """The rows of x [..., D] in random order, with x's shape and LoD; see the op shuffle_batch.
+
+    seed: a number from which the orders of all steps follow, or a variable [1] (int64) that holds the seed of the next; None: the
+    program's random_seed, or where it has none a number drawn now, by NumPy. Raises FluidTypeError for anything else.
+    """
+    helper = LayerHelper("shuffle_batch")
+    if not isinstance(seed, int | Variable | None):
+        raise FluidTypeError(f"shuffle_batch's seed is an int, a Variable or None, not {seed!r}")
+    out = helper.create_variable_for_type_inference(x.dtype)
+    order = helper.create_variable_for_type_inference("int64")
+    if seed is None:
+        seed = helper.main_program.random_seed or np.random.randint(-65536, 65535)
+    attrs = {}
+    if not isinstance(seed, Variable):
+        attrs["startup_seed"] = seed
+        seed = helper.create_variable(name=unique_name.generate("shuffle_batch_seed"), shape=[1], dtype="int64", persistable=True)
+    _append(helper, {"X": x, "Seed": seed}, {"Out": out, "ShuffleIdx": order, "SeedOut": seed}, attrs)
+    return out
+
+
 __all__ = [
-    "fused_elemwise_activation", "fused_embedding_seq_pool", "match_matrix_tensor", "sequence_topk_avg_pooling", "tree_conv",
-    "var_conv_2d",
+    "fused_elemwise_activation", "fused_embedding_seq_pool", "match_matrix_tensor", "sequence_topk_avg_pooling", "shuffle_batch",
+    "tree_conv", "var_conv_2d",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -40,13 +40,14 @@ WITHOUT: dict[str, str] = {
         "locality_aware_nms matrix_nms mine_hard_examples multiclass_nms multiclass_nms2 polygon_box_transform prior_box "
         "retinanet_detection_output target_assign yolo_box yolov3_loss",
     "Its ties and infinities are among its samples.": "beam_search",
+    "They copy rows and count; a row of special values is among the samples.": "filter_by_instag",
     "They are sums of products over matrices and trees of different sizes; what special values make of those is compared elsewhere.":
         "add_position_encoding match_matrix_tensor sequence_topk_avg_pooling tree_conv var_conv_2d",
     "They stand for several other ops, as 1.8.5's passes for inference write them; the cases of those count.":
         "attention_lstm fc fused_elemwise_activation fused_embedding_fc_lstm fused_embedding_seq_pool fusion_gru fusion_lstm "
         "fusion_repeated_fc_relu fusion_seqconv_eltadd_relu fusion_seqexpand_concat_fc fusion_seqpool_concat "
         "fusion_seqpool_cvm_concat fusion_squared_mat_sub",
-    "1.8.5 has them for the GPU alone.": "flip sync_batch_norm",
+    "1.8.5 has them for the GPU alone.": "cudnn_lstm flip sync_batch_norm",
     "Only later Paddles have them; what they share with an older op is compared there.":
         "bicubic_interp_v2 bilinear_interp_v2 linear_interp_v2 nearest_interp_v2 trilinear_interp_v2 "
         "flatten_contiguous_range matmul_v2 "
@@ -54,7 +55,7 @@ WITHOUT: dict[str, str] = {
         "check_finite_and_unscale cholesky cosh cummax cummin cumprod determinant diag_v2 diagonal digamma elementwise_fmax "
         "elementwise_fmin equal_all erfinv expand_as_v2 expand_v2 expm1 fill_any index_add isclose isfinite_v2 isinf_v2 "
         "isnan_v2 kthvalue lerp lgamma log10 log2 log_softmax logcumsumexp logit logsumexp matrix_power memcpy multi_dot "
-        "multinomial mv pad3d pixel_unshuffle put_along_axis repeat_interleave searchsorted share_data silu sinh solve swiglu "
+        "multinomial mv pad3d pixel_unshuffle put_along_axis repeat_interleave rnn searchsorted share_data silu sinh solve swiglu "
         "take_along_axis tan tile top_k_v2 triangular_solve tril_indices triu_indices trunc update_loss_scaling",
 }  # fmt: skip
 
