@@ -16,15 +16,19 @@ from ..base.flags import set_flags as set_flags
 from ..errors import FluidTypeError, UnsupportedError
 from ..graph.program import default_main_program, default_startup_program
 from ..loaders.decorators import batch as batch
+from ..lod_tensor import LoDTensor as Tensor
 from ..param_attr import ParamAttr as ParamAttr
 from ..runtime.place import CPUPlace as CPUPlace
 from ..runtime.place import CUDAPinnedPlace as CUDAPinnedPlace
 from ..runtime.place import CUDAPlace as CUDAPlace
 from ..runtime.place import is_compiled_with_cuda as is_compiled_with_cuda
-from . import creation, io, metric, names, nn, optimizer, regularizer, static, tensor
+from . import creation, io, linalg, metric, names, nn, optimizer, regularizer, stat, state, static, tensor
 from .creation import *  # noqa: F403
+from .linalg import *  # noqa: F403
 from .names import install as install
 from .names import uninstall as uninstall
+from .stat import *  # noqa: F403
+from .state import *  # noqa: F403
 from .tensor import *  # noqa: F403
 
 __version__ = "2.0.0"
@@ -62,9 +66,12 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "ParamAttr", "batch", "dataset", "disable_static", "enable_static",
+    "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "ParamAttr", "Tensor", "batch", "dataset", "disable_static", "enable_static",
     "get_flags", "in_dynamic_mode", "install", "io", "is_compiled_with_cuda", "metric", "nn", "optimizer", "reader",
     "regularizer", "seed", "set_flags", "static", "uninstall",
 ]  # fmt: skip
 __all__ += creation.__all__
+__all__ += linalg.__all__
+__all__ += stat.__all__
+__all__ += state.__all__
 __all__ += tensor.__all__

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import layers
+from ..base.dtypes import name_of
+from ..errors import FluidTypeError
 from ..graph.variable import Variable
+from ..layer_helper import LayerHelper
+from ..layers._build import append
+from .state import get_default_dtype
 
 
 def eye(num_rows: int, num_columns: int | None = None, dtype: Any = "float32", name: str | None = None) -> Variable:
@@ -52,17 +59,17 @@ def zeros_like(x: Variable, name: str | None = None) -> Variable:
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, name: str | None = None) -> Variable:
-    """A variable of `shape` filled with a number. dtype: default float32."""
-    return layers.fill_constant(shape, dtype or "float32", fill_value)
+    """A variable of `shape` filled with a number. dtype: default get_default_dtype()."""
+    return layers.fill_constant(shape, dtype or get_default_dtype(), fill_value)
 
 
 def zeros(shape: Any, dtype: Any = None, name: str | None = None) -> Variable:
-    """Zeros of `shape`. dtype: default float32."""
+    """Zeros of `shape`. dtype: default get_default_dtype()."""
     return full(shape, 0, dtype)
 
 
 def ones(shape: Any, dtype: Any = None, name: str | None = None) -> Variable:
-    """Ones of `shape`. dtype: default float32."""
+    """Ones of `shape`. dtype: default get_default_dtype()."""
     return full(shape, 1, dtype)
 
 
@@ -78,22 +85,63 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, na
     return layers.range(start, end, step, dtype or ("int64" if whole else "float32"))
 
 
+def empty(shape: Any, dtype: Any = None, name: str | None = None) -> Variable:
+    """A variable of `shape` whose numbers nobody relies on; here zeros."""
+    return full(shape, 0, dtype)
+
+
+def empty_like(x: Variable, dtype: Any = None, name: str | None = None) -> Variable:
+    """A variable of x's shape whose numbers nobody relies on; here zeros. dtype: default x's."""
+    return full_like(x, 0, dtype)
+
+
+def diag(x: Variable, offset: int = 0, padding_value: float = 0, name: str | None = None) -> Variable:
+    """A matrix with the vector x on its diagonal and padding_value elsewhere, or the diagonal of a matrix x.
+
+    offset: which diagonal, above the main one where positive.
+    """
+    attrs = {"offset": offset, "padding_value": float(padding_value)}
+    return append(LayerHelper("diag_v2", name=name), {"X": x}, {"Out": x.dtype}, attrs)
+
+
+def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool = True) -> Variable:
+    """A variable that holds an array, a number or a list of them, which the op carries; a variable is copied.
+
+    dtype: default the data's, Python's floats being of the default dtype. place: of no meaning within a program.
+    Raises FluidTypeError for numbers of float64 that float32 cannot hold.
+    """
+    if isinstance(data, Variable):
+        out = layers.assign(data)
+        out = out if dtype is None else layers.cast(out, dtype)
+    else:
+        array = np.asarray(data)
+        plain = not isinstance(data, np.ndarray | np.generic) and array.dtype == np.float64
+        wanted = name_of(dtype) if dtype is not None else get_default_dtype() if plain else array.dtype.name
+        carried = array.astype("float32") if wanted in ("float16", "float64") else array.astype(wanted)
+        if not np.array_equal(carried.astype(wanted), array.astype(wanted), equal_nan=carried.dtype.kind == "f"):
+            raise FluidTypeError("to_tensor's op carries float32; feed arrays of float64 that need more digits")
+        out = layers.assign(carried)
+        out = out if wanted == carried.dtype.name else layers.cast(out, wanted)
+    out.stop_gradient = stop_gradient
+    return out
+
+
 def normal(mean: float = 0.0, std: float = 1.0, shape: Any = None, name: str | None = None) -> Variable:
     """Random numbers of the normal distribution, float32. shape: default [1]."""
     return layers.gaussian_random([1] if shape is None else shape, float(mean), float(std))
 
 
 def randn(shape: Any, dtype: Any = None, name: str | None = None) -> Variable:
-    """Random numbers of the standard normal distribution. dtype: default float32."""
-    return layers.gaussian_random(shape, dtype=dtype or "float32")
+    """Random numbers of the standard normal distribution. dtype: default get_default_dtype()."""
+    return layers.gaussian_random(shape, dtype=dtype or get_default_dtype())
 
 
 def rand(shape: Any, dtype: Any = None, name: str | None = None) -> Variable:
-    """Random numbers between 0 and 1. dtype: default float32."""
-    return layers.uniform_random(shape, dtype or "float32", 0.0, 1.0)
+    """Random numbers between 0 and 1. dtype: default get_default_dtype()."""
+    return layers.uniform_random(shape, dtype or get_default_dtype(), 0.0, 1.0)
 
 
 __all__ = [
-    "arange", "eye", "full", "full_like", "linspace", "normal", "ones", "ones_like", "rand", "randint", "randn",
-    "randperm", "uniform", "zeros", "zeros_like",
+    "arange", "diag", "empty", "empty_like", "eye", "full", "full_like", "linspace", "normal", "ones", "ones_like", "rand",
+    "randint", "randn", "randperm", "to_tensor", "uniform", "zeros", "zeros_like",
 ]  # fmt: skip

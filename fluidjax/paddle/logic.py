@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from .. import layers
 from ..graph.variable import Variable
+from ..layer_helper import LayerHelper
 from ..layers import logical_and, logical_not, logical_or, logical_xor
+from ..layers._build import append
 
 
 def allclose(
@@ -17,6 +19,11 @@ def allclose(
 def equal(x: Variable, y: Variable, name: str | None = None) -> Variable:
     """x == y, element by element, y broadcast to x: bool."""
     return layers.equal(x, y)
+
+
+def equal_all(x: Variable, y: Variable, name: str | None = None) -> Variable:
+    """Whether x and y are equal in shape and everywhere: one bool."""
+    return append(LayerHelper("equal_all", name=name), {"X": x, "Y": y}, {"Out": "bool"})
 
 
 def greater_equal(x: Variable, y: Variable, name: str | None = None) -> Variable:
@@ -50,6 +57,6 @@ def not_equal(x: Variable, y: Variable, name: str | None = None) -> Variable:
 
 
 __all__ = [
-    "allclose", "equal", "greater_equal", "greater_than", "is_empty", "less_equal", "less_than", "logical_and",
+    "allclose", "equal", "equal_all", "greater_equal", "greater_than", "is_empty", "less_equal", "less_than", "logical_and",
     "logical_not", "logical_or", "logical_xor", "not_equal",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import layers
 from ..graph.variable import Variable
+from ..layer_helper import LayerHelper
 from ..layers import (
     abs,
     acos,
@@ -29,6 +30,7 @@ from ..layers import (
     stanh,
     tanh,
 )
+from ..layers._build import append
 
 
 def add(x: Variable, y: Variable, name: str | None = None) -> Variable:
@@ -217,10 +219,116 @@ def cumsum(x: Variable, axis: int | None = None, dtype: Any = None, name: str | 
     return layers.cumsum(layers.reshape(x, [-1]), 0) if axis is None else layers.cumsum(x, axis)
 
 
+def _unary(kind: str, x: Variable, name: str | None, dtype: Any = None) -> Variable:
+    return append(LayerHelper(kind, name=name), {"X": x}, {"Out": dtype or x.dtype})
+
+
+def cosh(x: Variable, name: str | None = None) -> Variable:
+    """(exp(x) + exp(-x)) / 2."""
+    return _unary("cosh", x, name)
+
+
+def sinh(x: Variable, name: str | None = None) -> Variable:
+    """(exp(x) - exp(-x)) / 2."""
+    return _unary("sinh", x, name)
+
+
+def tan(x: Variable, name: str | None = None) -> Variable:
+    """sin(x) / cos(x)."""
+    return _unary("tan", x, name)
+
+
+def log2(x: Variable, name: str | None = None) -> Variable:
+    """Logarithm to base 2."""
+    return _unary("log2", x, name)
+
+
+def log10(x: Variable, name: str | None = None) -> Variable:
+    """Logarithm to base 10."""
+    return _unary("log10", x, name)
+
+
+def isfinite(x: Variable, name: str | None = None) -> Variable:
+    """Element by element: whether x is neither infinite nor nan; bool."""
+    return _unary("isfinite_v2", x, name, "bool")
+
+
+def isinf(x: Variable, name: str | None = None) -> Variable:
+    """Element by element: whether x is inf or -inf; bool."""
+    return _unary("isinf_v2", x, name, "bool")
+
+
+def isnan(x: Variable, name: str | None = None) -> Variable:
+    """Element by element: whether x is nan; bool."""
+    return _unary("isnan_v2", x, name, "bool")
+
+
+def tanh_(x: Variable, name: str | None = None) -> Variable:
+    """tanh(x); a static program has nothing to write in place."""
+    return layers.tanh(x, name)
+
+
 __all__ = [
-    "abs", "acos", "add", "add_n", "addmm", "all", "any", "asin", "atan", "bmm", "ceil", "clip", "cos", "cross",
-    "cumsum", "dist", "divide", "dot", "erf", "exp", "floor", "floor_divide", "increment", "kron", "log", "log1p",
-    "logsumexp", "matmul", "max", "maximum", "mean", "min", "minimum", "mm", "mod", "multiply", "pow", "prod",
-    "reciprocal", "remainder", "round", "rsqrt", "scale", "sigmoid", "sign", "sin", "sqrt", "square", "stanh",
-    "subtract", "sum", "tanh", "trace",
+    "abs",
+    "acos",
+    "add",
+    "add_n",
+    "addmm",
+    "all",
+    "any",
+    "asin",
+    "atan",
+    "bmm",
+    "ceil",
+    "clip",
+    "cos",
+    "cosh",
+    "cross",
+    "cumsum",
+    "dist",
+    "divide",
+    "dot",
+    "erf",
+    "exp",
+    "floor",
+    "floor_divide",
+    "increment",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "kron",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "logsumexp",
+    "matmul",
+    "max",
+    "maximum",
+    "mean",
+    "min",
+    "minimum",
+    "mm",
+    "mod",
+    "multiply",
+    "pow",
+    "prod",
+    "reciprocal",
+    "remainder",
+    "round",
+    "rsqrt",
+    "scale",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "stanh",
+    "subtract",
+    "sum",
+    "tan",
+    "tanh",
+    "tanh_",
+    "trace",
 ]  # fmt: skip

@@ -34,7 +34,9 @@ _PLACES = (
 )  # fmt: skip
 HINTS = {
     "disable_static": "dynamic mode is not there; build static programs",
-    "to_tensor": "tensors of dynamic mode are not there; use paddle.assign(array) or feed the array",
+    "summary": "the high-level API is not there; print(program) shows a program",
+    "flops": "the high-level API is not there; fluid.memory tells what a program needs",
+    "DataParallel": "layers of dynamic mode are not there; use paddle.static.CompiledProgram(program).with_data_parallel(...)",
     "Layer": "layers of dynamic mode are not there; use functions such as paddle.static.nn.fc",
     "Linear": "layers of dynamic mode are not there; use paddle.static.nn.fc",
     "Conv2D": "layers of dynamic mode are not there; use paddle.static.nn.conv2d",

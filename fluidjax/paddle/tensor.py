@@ -22,7 +22,7 @@ from ..layers import (
     transpose,
     unstack,
 )
-from ..layers._build import append
+from ..layers._build import append, require
 from . import logic, math
 from .logic import *  # noqa: F403
 from .math import *  # noqa: F403
@@ -229,13 +229,58 @@ def sort(x: Variable, axis: int = -1, descending: bool = False, name: str | None
 def topk(
     x: Variable, k: Any, axis: int | None = None, largest: bool = True, sorted: bool = True, name: str | None = None
 ) -> Any:
-    """The k largest elements along the last dimension, in order, and their indices.
+    """The k largest (or smallest) elements along `axis` (default the last), in order, and their indices."""
+    inputs, attrs = ({"X": x, "K": k}, {}) if isinstance(k, Variable) else ({"X": x}, {"k": int(k)})
+    attrs |= {"axis": -1 if axis is None else axis, "largest": largest, "sorted": sorted}
+    helper = LayerHelper("top_k_v2", name=name)
+    return append(helper, inputs, {"Out": x.dtype, "Indices": "int64"}, attrs, stop="Indices")
 
-    Raises UnsupportedError for another axis, or largest=False.
-    """
-    if axis not in (None, -1, x.ndim - 1) or not largest:
-        raise UnsupportedError("topk takes the largest elements of the last dimension; transpose or negate x first")
-    return layers.topk(x, k, name)
+
+def chunk(x: Variable, chunks: int, axis: Any = 0, name: str | None = None) -> list[Variable]:
+    """x in so many equal pieces along `axis`."""
+    return layers.split(x, chunks, axis, name)
+
+
+def masked_select(x: Variable, mask: Variable, name: str | None = None) -> Variable:
+    """The elements of x where `mask`, of its shape, holds: a vector whose length depends on data."""
+    return layers.gather_nd(x, layers.where(mask), name)
+
+
+def nonzero(x: Variable, as_tuple: bool = False) -> Any:
+    """Where x is not 0: [n, rank of x], int64; as_tuple: its columns, each [n, 1]."""
+    return layers.nonzero(x, as_tuple)
+
+
+def unbind(input: Variable, axis: int = 0) -> list[Variable]:
+    """The slices of input along `axis`, without that dimension. Raises FluidValueError where its size is not known."""
+    count = input.shape[axis]
+    require(count > 0, f"unbind must know how many slices there are, but {input.name!r} has shape {list(input.shape)}")
+    helper = LayerHelper("unbind")
+    outs = [helper.create_variable_for_type_inference(input.dtype) for _ in range(count)]
+    helper.append_op(type="unbind", inputs={"X": input}, outputs={"Out": outs}, attrs={"axis": axis})
+    return outs
+
+
+def reshape_(x: Variable, shape: Any, name: str | None = None) -> Variable:
+    """reshape(x, shape); a static program has nothing to write in place."""
+    return reshape(x, shape, name)
+
+
+def scatter_(
+    x: Variable, index: Variable, updates: Variable, overwrite: bool = True, name: str | None = None
+) -> Variable:
+    """scatter(x, index, updates, overwrite); a static program has nothing to write in place."""
+    return scatter(x, index, updates, overwrite, name)
+
+
+def squeeze_(x: Variable, axis: Any = None, name: str | None = None) -> Variable:
+    """squeeze(x, axis); a static program has nothing to write in place."""
+    return squeeze(x, axis, name)
+
+
+def unsqueeze_(x: Variable, axis: Any, name: str | None = None) -> Variable:
+    """unsqueeze(x, axis); a static program has nothing to write in place."""
+    return unsqueeze(x, axis, name)
 
 
 def roll(x: Variable, shifts: Any, axis: Any = None, name: str | None = None) -> Variable:
@@ -251,11 +296,11 @@ def meshgrid(*args: Any, **kwargs: Any) -> Any:
 
 
 __all__ = [
-    "argmax", "argmin", "argsort", "assign", "broadcast_to", "cast", "concat", "diag_embed", "expand", "expand_as",
-    "flatten", "flip", "gather", "gather_nd", "index_sample", "index_select", "meshgrid", "multiplex", "numel",
-    "rank", "reshape", "roll", "scatter", "scatter_nd", "scatter_nd_add", "shape", "shard_index", "slice", "sort",
-    "split", "squeeze", "stack", "strided_slice", "t", "tile", "topk", "transpose", "tril", "triu", "unsqueeze",
-    "unstack", "where",
+    "argmax", "argmin", "argsort", "assign", "broadcast_to", "cast", "chunk", "concat", "diag_embed", "expand", "expand_as",
+    "flatten", "flip", "gather", "gather_nd", "index_sample", "index_select", "masked_select", "meshgrid", "multiplex",
+    "nonzero", "numel", "rank", "reshape", "reshape_", "roll", "scatter", "scatter_", "scatter_nd", "scatter_nd_add", "shape",
+    "shard_index", "slice", "sort", "split", "squeeze", "squeeze_", "stack", "strided_slice", "t", "tile", "topk", "transpose",
+    "tril", "triu", "unbind", "unsqueeze", "unsqueeze_", "unstack", "where",
 ]  # fmt: skip
 __all__ += logic.__all__
 __all__ += math.__all__

@@ -51,7 +51,7 @@ def run(expressions):
 def main():
     paddle.enable_static()
     results, shapes, parameters, failed = {}, {}, {}, []
-    for table in (cases.FUNCTIONS,):
+    for table in (cases.FUNCTIONS, cases.TENSORS):
         found = run(table)
         results.update(found[0])
         shapes.update(found[1])
