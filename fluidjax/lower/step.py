@@ -35,6 +35,7 @@ from .control import ControlCall, refuse_remote
 from .env import Context, Env, op_key, read_slots, requested, settle, write_slots
 from .lengths import follow, with_origin
 from .pairing import pair_gradients
+from .row_blocks import RowBlocks
 from .rows import is_ragged, treat
 from .selected import is_sparse, treat_sparse
 from .sizes import SizeNeeds, checked, decided, folded
@@ -49,6 +50,7 @@ class Step:
     reference) instead of sharing its pullback. exact: feeds that say how many rows an op has are constants too (SizeNeeds).
     channels_last: convolutions and what follows them hold their values so (ops/channels.py); nothing that goes in or out does.
     counted: the uids of loops whose number of iterations feeds decide, as constants.
+    in_blocks: rows that the data choose go through large weights block by block (row_blocks.py).
     """
 
     desc: ProgramDesc
@@ -57,6 +59,7 @@ class Step:
     exact: bool = False
     channels_last: bool = False
     counted: frozenset[int] = frozenset()
+    in_blocks: bool = False
 
     def __post_init__(self) -> None:
         refuse_remote(self.desc)
@@ -144,6 +147,13 @@ class Step:
         return horizontal.units(self.ops, self.desc.blocks[0].vars.get)
 
     @cached_property
+    def blocks(self) -> RowBlocks | None:
+        """Which ops go through chosen rows block by block; None where all take them whole."""
+        if not self.in_blocks:
+            return None
+        return RowBlocks(self.desc, self.ops, frozenset((*self.fetches, *self.writes)), frozenset(self.pairs) | self.sizes.folded)
+
+    @cached_property
     def sizes(self) -> SizeNeeds:
         """The values that decide sizes, and what they follow from."""
         return SizeNeeds(self.desc, self.ops, frozenset(self.feeds), self.exact, self.counted)
@@ -226,8 +236,13 @@ class Step:
         if units is not None:
             stacks.run(units, env, ctx, (*self.writes, *self.fetches), self.run_one)
             return
-        for op in self.ops:
-            self.run_one(op, env, ctx)
+        blocks = self.blocks if ctx.watch is None and not self.literal else None
+        at = 0
+        while at < len(self.ops):
+            done = blocks.run(at, env, ctx, run_op) if blocks is not None and at in blocks.starts else 0
+            if not done:
+                self.run_one(self.ops[at], env, ctx)
+            at += done or 1
 
     def _fetched(self, env: Env, name: str) -> Any:
         if env.get(name) is None:

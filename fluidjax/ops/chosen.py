@@ -6,7 +6,6 @@ may be, and their true number is data (``some_rows`` in ragged.py): padded rows 
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import jax.numpy as jnp
@@ -17,16 +16,14 @@ from ..base.dtypes import name_of, numpy_dtype
 from ..errors import ShapeError
 from .concrete import known
 from .infer import Spec
-from .ragged import Ragged, filled, rows_of, some_rows
+from .ragged import Ragged, filled, made_key, rows_of, some_rows
 from .registry import Array, op
 from .traits import knows_rows, rows_by
-
-_numbers = itertools.count()
 
 
 def _some(count: Any, *rows: Any) -> list[Ragged]:
     """Values [capacity, ...] of which the first `count` rows are true, the same of all."""
-    key = ("chosen", next(_numbers))
+    key = made_key()
     return [some_rows(r, count, key) for r in rows]
 
 

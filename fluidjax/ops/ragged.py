@@ -131,6 +131,11 @@ def made_key() -> Hashable:
     return "made", next(_MADE)
 
 
+def by_data(x: Ragged) -> bool:
+    """Whether the data say how many rows are true, of a room for all that might be."""
+    return isinstance(x.key, tuple) and x.key[:1] == ("made",) and x.padded
+
+
 def chosen(x: Ragged, keep: Any) -> Ragged:
     """The rows of one LoD level that `keep` [capacity] names, in their sequences."""
     keep = keep & x.kept()

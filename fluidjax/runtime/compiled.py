@@ -53,7 +53,7 @@ class Compiled:
         sharded: Mapping[str, ShardLayout] = MappingProxyType({}),
     ) -> None:  # fmt: skip
         """sharded: variables of which no rank holds the whole, and where their elements are."""
-        self.step = laid_out(Step(desc, fetches), where.device.platform)
+        self.step = laid_out(Step(desc, fetches, in_blocks=True), where.device.platform)
         self.sharded = {n: p for n, p in sharded.items() if not set(arrays_of([p])).isdisjoint(self.step.reads)}
         self.made = {n: p for n, p in sharded.items() if n not in self.sharded and set(arrays_of([p])) == {n} and n in self.step.writes}
         self._holders = {n: math.prod(desc.blocks[0].vars[n].shape or ()) for n in arrays_of(self.sharded.values())}
