@@ -43,20 +43,38 @@ def values(step: Step, state: Any, feed: Any) -> Any:
     return step(state, feed)[1]
 
 
-def test_as_all_rows_at_once() -> None:
+def regions() -> list[Any]:
+    """Pools over regions of two images, as many of each as is fed, and a product."""
+    rois = layers.sequence_unpad(fluid.data("cells", [2, 6, 4], "float32"), fluid.data("lengths", [2], "int64"))
+    pooled = layers.roi_align(fluid.data("image", [2, 2, 4, 4], "float32"), rois, 2, 2)
+    return [rois, layers.fc(pooled, 3), layers.reduce_sum(pooled)]
+
+
+IMAGE = np.random.RandomState(4).rand(2, 2, 4, 4).astype("float32")
+CELLS = (np.random.RandomState(5).rand(2, 6, 4) * [1, 1, 4, 4]).astype("float32")
+NETS = {
+    "rows": (lambda: images(chosen()), [{"x": X, "mask": np.arange(11) < n} for n in (0, 1, 3, 7, 11)]),
+    "regions": (regions, [{"image": IMAGE, "cells": CELLS, "lengths": np.array(n, "int64")} for n in ((6, 1), (0, 5), (2, 0), (0, 0))]),
+}
+
+
+@pytest.mark.parametrize("net", NETS)
+def test_as_all_rows_at_once(net: str) -> None:
     """One loop, up to the sum over all rows, gives what ops give that take all rows, padding and all."""
-    outs = images(chosen())
+    build, feeds = NETS[net]
+    outs = build()
     fluid.Executor().run(fluid.default_startup_program())
     desc, names = fluid.default_main_program().desc, tuple(v.name for v in outs)
     state = {n: np.array(fluid.global_scope().find_var(n).get_tensor()) for n in Step(desc, names).reads}
     steps = [Step(desc, names, in_blocks=b) for b in (False, True)]
-    traced = [jax.jit(partial(values, step, state)).trace({"x": X, "mask": X[:, 0] > 0}) for step in steps]
+    traced = [jax.jit(partial(values, step, state)).trace(feeds[0]) for step in steps]
     assert [str(t.jaxpr).count("while[") for t in traced] == [0, 1]
-    run = [t.lower().compile() for t in traced]
-    for many in (0, 1, 3, 7, 11):
-        want, got = (fn({"x": X, "mask": np.arange(11) < many}) for fn in run)
+    whole, blocks = (t.lower().compile() for t in traced)
+    for feed in feeds:
+        want, got = whole(feed), blocks(feed)
         for one, other in zip(got[:2], want[:2], strict=True):
-            assert int(one.count) == int(other.count) == many
+            many = int(other.count)
+            assert int(one.count) == many
             np.testing.assert_allclose(one.rows[:many], other.rows[:many], rtol=1e-5, atol=1e-6)
         np.testing.assert_allclose(got[2], want[2], rtol=1e-5, atol=1e-6)
 

@@ -21,9 +21,9 @@ from ..errors import FluidError
 from ..ir import walk
 from ..ir.desc import OpDesc, ProgramDesc
 from ..ops.channels import plain
-from ..ops.ragged import Ragged, by_data, copied
+from ..ops.ragged import Ragged, by_data, copied, rows_of
 from ..ops.registry import traits
-from ..ops.traits import RowWise, SparseGradient
+from ..ops.traits import RowWise, Sequences, SparseGradient
 from .env import Context, Env
 
 BLOCK = 32  # rows at once
@@ -67,7 +67,7 @@ class RowBlocks:
     def _by_rows(self, op: OpDesc) -> bool:
         """Whether an op does nothing but compute rows from rows, and not by looking them up."""
         what = traits(op.type)
-        if not isinstance(what.rows, RowWise) or isinstance(what.sparse, SparseGradient) or op.uid in self.alone:
+        if not (isinstance(what.rows, RowWise) or _alone(op)) or isinstance(what.sparse, SparseGradient) or op.uid in self.alone:
             return False
         return what.bounds is None and what.refuses is None and not op.blocks and not what.runs.acts
 
@@ -86,7 +86,7 @@ class RowBlocks:
 
     def _group(self, at: int, lead: Ragged, env: Env, ctx: Context, run_op: RunOp) -> _Group:
         """The ops from `at` on that compute rows of these sequences from such rows, found by running them on the types of a block."""
-        offsets = (jax.ShapeDtypeStruct((2,), jnp.int32),)
+        offsets = (jax.ShapeDtypeStruct(lead.offsets[-1].shape, jnp.int32),)
         rows = {n: v for n, v in env.items() if isinstance(v, Ragged) and v.key == lead.key and v.capacity == lead.capacity}
         types = {
             n: Ragged(jax.ShapeDtypeStruct((BLOCK, *v.rows.shape[1:]), v.dtype), offsets, (BLOCK,), KEY, padded=True, bare=v.bare)
@@ -96,7 +96,7 @@ class RowBlocks:
 
         def through(given: Env) -> Env:
             values = {**env, **given}
-            for op in self.ops[at:]:
+            for op in self.ops[at:]:  # each is given rows with the LoD that the program sees, or none
                 before = dict(values)
                 if not self._by_rows(op) or not _computed(op, values, ctx, run_op) or self._gives_more(at + len(taken), op, values):
                     values = before
@@ -128,10 +128,16 @@ def _lead(op: OpDesc, env: Env) -> Ragged | None:
     """The rows that an op goes through, if they are chosen, many, and meet a large weight."""
     values = [env[n] for n in op.reads if n in env]
     rows = next((v for v in values if isinstance(v, Ragged) and by_data(v)), None)
-    if rows is None or rows.capacity < 2 * BLOCK or rows.alive is not None:
+    if rows is None or rows.capacity < 2 * BLOCK or rows.alive is not None or len(rows.offsets) > 1:
         return None
     weight = max((math.prod(v.shape) for v in values if not isinstance(v, Ragged) and hasattr(v, "shape")), default=0)
     return rows if weight * rows.capacity >= LEAST else None
+
+
+def _alone(op: OpDesc) -> str:
+    """The slot of which an op that knows sequences takes each row by itself; "" if it does not."""
+    rows = traits(op.type).rows
+    return rows.alone if isinstance(rows, Sequences) and not op.input(rows.unless) else ""
 
 
 def _of_block(value: Any) -> bool:
@@ -155,8 +161,12 @@ def _looped(group: _Group, lead: Ragged, env: Env, ctx: Context, run_op: RunOp) 
         number, made = state
         begin = jnp.minimum(number * BLOCK, last)  # the last block may compute some rows once more
         values = {**env, **{n: lax.dynamic_slice_in_dim(env[n].rows, begin, BLOCK) for n in group.rows}}
+        sequences = replace(lead, offsets=(jnp.clip(lead.offsets[-1] - begin, 0, BLOCK),), longest=(BLOCK,), key=KEY, most=None)
         for op in group.ops:
-            run_op(op, values, ctx, ())
+            given = {n: replace(sequences, rows=values[n], bare=False) for n in op.input(_alone(op))}
+            inner = {**values, **given} if given else values
+            run_op(op, inner, ctx, ())
+            values.update({n: rows_of(inner[n]) for n in op.writes if n in inner} if given else {})
         return number + 1, {n: lax.dynamic_update_slice_in_dim(v, plain(values[n]), begin, 0) for n, v in made.items()}
 
     empty = {n: jnp.zeros((lead.capacity, *v.rows.shape[1:]), v.dtype) for n, v in group.made.items()}

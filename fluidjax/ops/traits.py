@@ -82,11 +82,14 @@ class Sequences:
     levels: output -> the input whose lod_level it has; or a function from the inputs' levels and the attributes to those
     of the outputs, for an op that makes a LoD. Outputs that are not named have none. each: slots, of inputs and outputs, that
     have a row for each sequence; where that is said ("" for none), empty sequences behind the true ones do no harm, and an
-    op that says nothing (None) needs to know how many there are.
+    op that says nothing (None) needs to know how many there are. alone: an input slot of which the op computes each row by itself,
+    given the sequence that it is in, where nothing is given in the slot `unless`.
     """
 
     levels: Mapping[str, str] | Levels
     each: tuple[str, ...] | None = None
+    alone: str = ""
+    unless: str = ""
 
 
 Rows = RowWise | Reduction | Mixing | Sequences
@@ -118,9 +121,9 @@ def mixes(lod: str | None = None, shared: str = "") -> Mixing:
     return Mixing(lod, tuple(shared.split()))
 
 
-def knows_rows(levels: Levels | None = None, *, each: str | None = None, **slots: str) -> Sequences:
+def knows_rows(levels: Levels | None = None, *, each: str | None = None, alone: str = "", unless: str = "", **slots: str) -> Sequences:
     """See Sequences: ``knows_rows(Out="X")``, or a function."""
-    return Sequences(levels or FrozenMap(slots), None if each is None else tuple(each.split()))
+    return Sequences(levels or FrozenMap(slots), None if each is None else tuple(each.split()), alone, unless)
 
 
 # -- sparse: what becomes of SelectedRows in a slot that is not declared to take them (docs/sparse.md) -------------------

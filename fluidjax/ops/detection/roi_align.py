@@ -51,7 +51,10 @@ def _spec(X: Spec, ROIs: Spec, RoisLod: Spec | None, *, pooled_height: int, pool
     return pooled_spec("roi_align", X, ROIs, X.shape[1] if X.ndim == 4 else -1, (pooled_height, pooled_width), spatial_scale)
 
 
-@op(outs="Out", grad="X ROIs RoisLod", nograd="ROIs RoisLod", infer=_spec, rows=knows_rows(), channels=CHANNELS_FIRST)
+@op(
+    outs="Out", grad="X ROIs RoisLod", nograd="ROIs RoisLod", infer=_spec, rows=knows_rows(alone="ROIs", unless="RoisLod"),
+    channels=CHANNELS_FIRST,
+)
 def roi_align(
     X: Array, ROIs: Array | Ragged, RoisLod: Array | None, *, pooled_height: int = 1, pooled_width: int = 1,
     spatial_scale: float = 1.0, sampling_ratio: int = -1,
