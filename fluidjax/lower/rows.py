@@ -98,7 +98,7 @@ def _padded_gradient(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any])
     forward = lookup(definition.forward or "")
     if rows.gradient_keeps_padding(definition, forward, inputs, attrs):
         return None
-    results = rows.masked_gradient(forward, inputs, attrs) if definition.derived else None
+    results = rows.masked_gradient(definition, forward, inputs, attrs)
     if results is None:
         _refuse(definition, {slot for slot, value in inputs.items() if any(r.padded for r in rows.ragged_in(value))})
     return results

@@ -6,18 +6,22 @@ import jax
 import jax.numpy as jnp
 
 from ..errors import ShapeError
+from .ragged import Ragged, counted, rows_of
 from .registry import Array, op
-from .traits import FREE, mixes
+from .traits import FREE, knows_rows
 
 
-@op(outs="Accuracy Correct Total", rows=mixes(), bounds=FREE)
-def accuracy(Out: Array, Indices: Array, Label: Array):
+@op(outs="Accuracy Correct Total", rows=knows_rows(each=""), bounds=FREE)
+def accuracy(Out: Array | Ragged, Indices: Array | Ragged, Label: Array | Ragged):
     """Accuracy = the share of rows whose Label is among Indices.
 
     Out, Indices [N, k] (what top_k gave), Label [N, 1]. Accuracy float32 [1]; Correct and Total, the counts, int32 [1].
     """
-    n = Indices.shape[0]
-    hits = jnp.any(Indices == Label.reshape(n, 1).astype(Indices.dtype), axis=1)
+    padded, found, label = counted("accuracy", Out=Out, Indices=Indices, Label=Label), rows_of(Indices), rows_of(Label)
+    hits = jnp.any(found == label.reshape(-1, 1).astype(found.dtype), axis=1)
+    if padded is not None:
+        hits &= padded.kept()
+    n = found.shape[0] if padded is None else padded.count
     correct = jnp.sum(hits, dtype=jnp.int32, keepdims=True)
     return correct.astype(jnp.float32) / jnp.float32(n), correct, jnp.full((1,), n, jnp.int32)
 
@@ -43,10 +47,10 @@ def _check_counts(states: tuple[Array, Array], buckets: int, slide_steps: int) -
 
 @op(
     outs="AUC StatPosOut StatNegOut", inplace={"StatPosOut": "StatPos", "StatNegOut": "StatNeg"},
-    rows=mixes(), bounds=FREE, counters=("StatPos", "StatNeg"),
+    rows=knows_rows(each=""), bounds=FREE, counters=("StatPos", "StatNeg"),
 )
 def auc(
-    Predict: Array, Label: Array, StatPos: Array, StatNeg: Array, *, curve: str = "ROC", num_thresholds: int = 8191,
+    Predict: Array | Ragged, Label: Array | Ragged, StatPos: Array, StatNeg: Array, *, curve: str = "ROC", num_thresholds: int = 8191,
     slide_steps: int = 1,
 ):  # fmt: skip
     """AUC = the area under the ROC curve of the positives and negatives counted so far, float64 [1].
@@ -58,8 +62,10 @@ def auc(
     """
     buckets = num_thresholds + 1
     _check_counts((StatPos, StatNeg), buckets, slide_steps)
-    where = jnp.clip((Predict[:, -1] * num_thresholds).astype(jnp.int32), 0, num_thresholds)
-    positive = Label.reshape(-1) != 0
+    padded = counted("auc", Predict=Predict, Label=Label)
+    where = jnp.clip((rows_of(Predict)[:, -1] * num_thresholds).astype(jnp.int32), 0, num_thresholds)
+    positive = rows_of(Label).reshape(-1) != 0
+    kept = True if padded is None else padded.kept()
 
     def count(old: Array, hit: Array) -> tuple[jax.Array, jax.Array]:
         new = jnp.zeros(buckets, jnp.int64).at[where].add(hit.astype(jnp.int64))
@@ -72,14 +78,14 @@ def auc(
         total = old[slide_steps * buckets : -1] - history[slot] + new
         return total, jnp.concatenate([history.at[slot].set(new).reshape(-1), total, (calls + 1).reshape(1)])
 
-    pos, pos_out = count(StatPos, positive)
-    neg, neg_out = count(StatNeg, ~positive)
+    pos, pos_out = count(StatPos, positive & kept)
+    neg, neg_out = count(StatNeg, ~positive & kept)
     return _area(pos, neg), pos_out, neg_out
 
 
-@op(outs="OutMeanIou OutWrong OutCorrect", rows=mixes(), bounds=FREE)
+@op(outs="OutMeanIou OutWrong OutCorrect", rows=knows_rows(each=""), bounds=FREE)
 def mean_iou(
-    Predictions: Array, Labels: Array, InWrongs: list[Array] | None, InCorrects: list[Array] | None,
+    Predictions: Array | Ragged, Labels: Array | Ragged, InWrongs: list[Array] | None, InCorrects: list[Array] | None,
     InMeanIou: list[Array] | None, *, num_classes: int,
 ):  # fmt: skip
     """OutMeanIou = the mean over seen classes of correct / (correct + wrong), plus the sum of InMeanIou.
@@ -87,11 +93,15 @@ def mean_iou(
     Predictions and Labels: class numbers of one shape. OutCorrect, OutWrong [num_classes] int32: hits, and misses
     counted for both classes concerned, with those of InCorrects and InWrongs added first. OutMeanIou float32 [1].
     """
-    predicted, wanted = Predictions.reshape(-1), Labels.reshape(-1)
-    hit = (predicted == wanted).astype(jnp.int32)
+    padded = counted("mean_iou", Predictions=Predictions, Labels=Labels)
+    predicted, wanted = rows_of(Predictions).reshape(-1), rows_of(Labels).reshape(-1)
+    hit, miss = (predicted == wanted).astype(jnp.int32), (predicted != wanted).astype(jnp.int32)
+    if padded is not None:
+        kept = jnp.repeat(padded.kept(), predicted.shape[0] // max(padded.capacity, 1))
+        hit, miss = hit * kept, miss * kept
     correct = sum(InCorrects or (), jnp.zeros(num_classes, jnp.int32)).at[wanted].add(hit)
     wrong = sum(InWrongs or (), jnp.zeros(num_classes, jnp.int32))
-    wrong = wrong.at[wanted].add(1 - hit).at[predicted].add(1 - hit)
+    wrong = wrong.at[wanted].add(miss).at[predicted].add(miss)
     seen = correct + wrong
     ratios = correct.astype(jnp.float32) / jnp.maximum(seen, 1).astype(jnp.float32)
     mean = jnp.sum(ratios) / jnp.sum(seen > 0).astype(jnp.float32)
@@ -117,9 +127,9 @@ def _metrics(states: Array) -> jax.Array:
     return jnp.stack(found).astype(jnp.float64)
 
 
-@op(outs="BatchMetrics AccumMetrics AccumStatesInfo", rows=mixes(), bounds=FREE)
+@op(outs="BatchMetrics AccumMetrics AccumStatesInfo", rows=knows_rows(each=""), bounds=FREE)
 def precision_recall(
-    MaxProbs: Array, Indices: Array, Labels: Array, Weights: Array | None, StatesInfo: Array | None, *,
+    MaxProbs: Array | Ragged, Indices: Array | Ragged, Labels: Array | Ragged, Weights: Array | Ragged | None, StatesInfo: Array | None, *,
     class_number: int,
 ):  # fmt: skip
     """BatchMetrics = (macro precision, recall, F1, micro precision, recall, F1) of this batch, float64 [6].
@@ -128,10 +138,12 @@ def precision_recall(
     weights of true positives, false positives, true negatives and false negatives of each class, with those of
     StatesInfo; AccumMetrics are the metrics of these.
     """
-    guess, label = Indices.reshape(-1), Labels.reshape(-1)
+    padded = counted("precision_recall", MaxProbs=MaxProbs, Indices=Indices, Labels=Labels, Weights=Weights)
+    guess, label = rows_of(Indices).reshape(-1), rows_of(Labels).reshape(-1)
     if guess.shape != label.shape:
-        raise ShapeError(f"Indices {list(Indices.shape)} and Labels {list(Labels.shape)} must be as many")
-    weight = jnp.ones(guess.shape, MaxProbs.dtype) if Weights is None else Weights.reshape(-1)
+        raise ShapeError(f"Indices {list(guess.shape)} and Labels {list(label.shape)} must be as many")
+    weight = jnp.ones(guess.shape, MaxProbs.dtype) if Weights is None else rows_of(Weights).reshape(-1)
+    weight = weight if padded is None else jnp.where(padded.kept(), weight, 0)
     right = jnp.where(guess == label, weight, 0)
     wrong = jnp.where(guess == label, 0, weight)  # weight - right is nan for an infinite one
     nothing = jnp.zeros(class_number, weight.dtype)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -18,9 +18,10 @@ from jax import lax
 from ..errors import ShapeError, UnsupportedError
 from .channels import apart
 from .conditions import attribute
+from .ragged import Ragged, like, rows_of
 from .registry import Array, grad_of, op
-from .statistics import STATISTICS, by_fixed_statistics, keeps_statistics
-from .traits import by_format, knows_channels, mixes, row_wise
+from .statistics import STATISTICS, keeps_statistics
+from .traits import by_format, knows_channels, knows_rows, mixes, row_wise
 
 
 @dataclass(frozen=True)
@@ -30,16 +31,36 @@ class Channels:
     axis: int
     others: tuple[int, ...]
     shape: tuple[int, ...]
-    count: int  # values a channel
+    count: Any  # values a channel; of padded rows data
+    kept: Any = None  # of padded rows: which are true, to broadcast with
 
     def spread(self, values: Array) -> Array:
         return values.reshape(self.shape)
 
+    def only(self, x: Array) -> Array:
+        """x with 0 in padded rows."""
+        return x if self.kept is None else jnp.where(self.kept, x, 0)
+
     def sum(self, x: Array) -> jax.Array:
-        return jnp.sum(x, self.others)
+        return jnp.sum(self.only(x), self.others)
+
+    def mean(self, x: Array) -> jax.Array:
+        return jnp.mean(x, self.others) if self.kept is None else self.sum(x) / self.count.astype(x.dtype)
+
+    def where_single(self, single: Array, several: Array) -> Array:
+        """The one where a channel has a single value, else the other."""
+        if self.kept is None:
+            return single if self.count == 1 else several
+        return jnp.where(self.count == 1, single, several)
 
 
-def channels_of(x: Array, data_layout: str) -> Channels:
+def channels_of(x: Array | Ragged, data_layout: str) -> Channels:
+    """Raises ShapeError for a layout that there is not, or fewer than two dimensions."""
+    if isinstance(x, Ragged) and x.padded:
+        ch = channels_of(x.rows, data_layout)
+        beside = ch.count // x.capacity if x.capacity else 0
+        return replace(ch, count=x.count * beside, kept=x.kept().reshape((-1,) + (1,) * (x.rows.ndim - 1)))
+    x = rows_of(x)
     if data_layout not in ("NCHW", "NHWC", "AnyLayout"):
         raise ShapeError(f"data_layout is {data_layout!r}; it can be 'NCHW' or 'NHWC'")
     if x.ndim < 2:
@@ -59,8 +80,8 @@ def _moments(x: Array, ch: Channels) -> tuple[jax.Array, jax.Array]:
     """
     near = lax.stop_gradient(jnp.mean(lax.slice_in_dim(x, 0, 1, axis=0), ch.others))
     d = x - ch.spread(near)
-    shift = jnp.mean(d, ch.others)
-    square = jnp.mean(jnp.square(d), ch.others)
+    shift = ch.mean(d)
+    square = ch.mean(jnp.square(d))
     variance = jnp.where(jnp.isinf(square), square, jnp.maximum(square - shift * shift, 0))
     return near + shift, variance
 
@@ -74,17 +95,18 @@ def _batch_norm(
     trainable_statistics,
 ) -> tuple:  # fmt: skip
     ch = channels_of(X, data_layout)
-    x = X.astype(Variance.dtype)  # float16 is averaged in float32
+    x = rows_of(X).astype(Variance.dtype)  # float16 is averaged in float32
     if keeps_statistics(is_test, use_global_stats, trainable_statistics):
         inverse = lax.rsqrt(Variance + epsilon)
         return affine(x, Mean, inverse, Scale, Bias, ch).astype(X.dtype), Mean, Variance, Mean, inverse, None
-    if ch.count == 1:  # Paddle passes a single value a channel through
-        return X, Mean, Variance, Mean, lax.rsqrt(Variance + epsilon), None
     mean, variance = _moments(x, ch)
     inverse = lax.rsqrt(variance + epsilon)
     keep = momentum if MomentumTensor is None else MomentumTensor.reshape(())
     new_mean, new_variance = (old * keep + now * (1 - keep) for old, now in ((Mean, mean), (Variance, variance)))
-    return affine(x, mean, inverse, Scale, Bias, ch).astype(X.dtype), new_mean, new_variance, mean, inverse, None
+    found = affine(x, mean, inverse, Scale, Bias, ch).astype(X.dtype), new_mean, new_variance, mean, inverse
+    # Paddle passes a single value a channel through.
+    passed = rows_of(X), Mean, Variance, Mean, lax.rsqrt(Variance + epsilon)
+    return *(ch.where_single(a, b) for a, b in zip(passed, found, strict=True)), None
 
 
 BN_OUTS = "Y MeanOut VarianceOut SavedMean~ SavedVariance~ ReserveSpace?"
@@ -97,11 +119,10 @@ WHEN_GLOBAL = dict.fromkeys(GLOBAL, "use_global_stats")
 
 
 @op(
-    outs=BN_OUTS, inplace=BN_INPLACE, rows=row_wise("X", when=by_fixed_statistics, outs="Y"), unchanged=STATISTICS,
-    channels=BN_CHANNELS,
+    outs=BN_OUTS, inplace=BN_INPLACE, rows=knows_rows(Y="X", each=""), unchanged=STATISTICS, channels=BN_CHANNELS,
 )
 def batch_norm(
-    X: Array, Scale: Array, Bias: Array, Mean: Array, Variance: Array, MomentumTensor: Array | None, *,
+    X: Array | Ragged, Scale: Array, Bias: Array, Mean: Array, Variance: Array, MomentumTensor: Array | None, *,
     is_test: bool = False, momentum: float = 0.9, epsilon: float = 1e-5, data_layout: str = "NCHW",
     use_global_stats: bool = False, trainable_statistics: bool = False,
 ):  # fmt: skip
@@ -110,12 +131,13 @@ def batch_norm(
     X [N, C, ...] or [N, ..., C] by data_layout, all others [C]. is_test (without trainable_statistics) and
     use_global_stats take Mean and Variance instead. MeanOut = Mean * momentum + mean * (1 - momentum), VarianceOut
     likewise with the biased variance; SavedMean is the mean, SavedVariance 1 / sqrt(variance + epsilon). MomentumTensor
-    [1] overrides momentum.
+    [1] overrides momentum. Padded rows do not count.
     """
-    return _batch_norm(
+    y, *rest = _batch_norm(
         X, Scale, Bias, Mean, Variance, MomentumTensor, is_test=is_test, momentum=momentum, epsilon=epsilon,
         data_layout=data_layout, use_global_stats=use_global_stats, trainable_statistics=trainable_statistics,
     )  # fmt: skip
+    return like(X, y), *rest
 
 
 def centred_grad(
@@ -126,7 +148,8 @@ def centred_grad(
     rate = ch.spread(scale * inverse)
     if fixed:
         return d_y * rate, d_scale, d_bias
-    return rate * (d_y - ch.spread(average(d_bias) / ch.count) - n * ch.spread(average(d_scale) / ch.count)), d_scale, d_bias
+    centred = d_y - ch.spread(average(d_bias) / ch.count) - n * ch.spread(average(d_scale) / ch.count)
+    return ch.only(rate * centred.astype(d_y.dtype)), d_scale, d_bias
 
 
 def used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon: float, given: bool) -> tuple[Array, Array]:
@@ -147,14 +170,15 @@ def batch_norm_grad(
     """Scale@GRAD = sum(Y@GRAD * n), Bias@GRAD = sum(Y@GRAD), X@GRAD as the module's text says."""
     if d_Y is None:
         return None, None, None
-    ch = channels_of(X, data_layout)
+    ch, d_y = channels_of(X, data_layout), rows_of(d_Y)
     fixed = keeps_statistics(is_test, use_global_stats, trainable_statistics)
-    if ch.count == 1 and not fixed:
-        return d_Y, jnp.zeros_like(Scale), jnp.zeros_like(Bias)
     mean, inverse = used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon, use_global_stats)
-    n = (X.astype(mean.dtype) - ch.spread(mean)) * ch.spread(inverse)
-    d_x, d_scale, d_bias = centred_grad(n, d_Y.astype(mean.dtype), Scale, inverse, fixed, ch)
-    return d_x.astype(X.dtype), d_scale, d_bias
+    n = (rows_of(X).astype(mean.dtype) - ch.spread(mean)) * ch.spread(inverse)
+    d_x, d_scale, d_bias = centred_grad(n, d_y.astype(mean.dtype), Scale, inverse, fixed, ch)
+    found = d_x.astype(X.dtype), d_scale, d_bias
+    if fixed:
+        return found
+    return tuple(ch.where_single(a, b) for a, b in zip((d_y, jnp.zeros_like(Scale), jnp.zeros_like(Bias)), found, strict=True))
 
 
 # name: (function, its derivative in terms of its value, its inverse)
@@ -180,10 +204,10 @@ def _activation(name: str):
 
 @op(
     outs=BN_OUTS, inplace={**BN_INPLACE, "Y": "X"},
-    rows=row_wise("X", when=by_fixed_statistics, outs="Y"), unchanged=STATISTICS, channels=BN_CHANNELS,
+    rows=knows_rows(Y="X", each=""), unchanged=STATISTICS, channels=BN_CHANNELS,
 )
 def inplace_abn(
-    X: Array, Scale: Array, Bias: Array, Mean: Array, Variance: Array, MomentumTensor: Array | None, *,
+    X: Array | Ragged, Scale: Array, Bias: Array, Mean: Array, Variance: Array, MomentumTensor: Array | None, *,
     is_test: bool = False, momentum: float = 0.9, epsilon: float = 1e-5, data_layout: str = "NCHW",
     use_global_stats: bool = False, trainable_statistics: bool = False, activation: str = "", alpha: float = 0.1,
     use_sync_bn: bool = False,
@@ -194,12 +218,12 @@ def inplace_abn(
         X, Scale, Bias, Mean, Variance, MomentumTensor, is_test=is_test, momentum=momentum, epsilon=epsilon,
         data_layout=data_layout, use_global_stats=use_global_stats, trainable_statistics=trainable_statistics,
     )  # fmt: skip
-    return function(y, alpha), *rest
+    return like(X, function(y, alpha)), *rest
 
 
 @grad_of(
     "inplace_abn", "Y Scale Bias SavedMean SavedVariance", nograd=BN_NOGRAD, grad_outs="Y",
-    wiring=GLOBAL, when=WHEN_GLOBAL,
+    wiring=GLOBAL, when=WHEN_GLOBAL, ragged="Y",
 )  # fmt: skip
 def inplace_abn_grad(
     Y, Scale, Bias, SavedMean, SavedVariance, d_Y, Mean, Variance, *, is_test, epsilon, data_layout,
@@ -211,10 +235,10 @@ def inplace_abn_grad(
     _, slope, inverse_of = _activation(activation)
     ch = channels_of(Y, data_layout)
     _, inverse = used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon, use_global_stats)
-    y = Y.astype(Scale.dtype)
+    y, d_y = rows_of(Y).astype(Scale.dtype), rows_of(d_Y)
     n = (inverse_of(y, alpha) - ch.spread(Bias)) / ch.spread(Scale)
     fixed = keeps_statistics(is_test, use_global_stats, trainable_statistics)
-    d_x, d_scale, d_bias = centred_grad(n, d_Y.astype(y.dtype) * slope(y, alpha), Scale, inverse, fixed, ch)
+    d_x, d_scale, d_bias = centred_grad(n, d_y.astype(y.dtype) * slope(y, alpha), Scale, inverse, fixed, ch)
     return d_x.astype(Y.dtype), d_scale, d_bias
 
 

@@ -12,8 +12,9 @@ from jax import lax
 from ..errors import ShapeError
 from .conditions import inner_axis
 from .norm import channels_of
+from .ragged import Ragged, like, rows_of
 from .registry import Array, grad_of, op
-from .traits import CHANNELS_FIRST, by_axes, by_format, mixes, row_wise
+from .traits import CHANNELS_FIRST, by_axes, by_format, knows_rows, mixes, row_wise
 
 
 @op(outs="Norm~ Out", rows=row_wise("X", when=inner_axis("axis"), lod=None), channels=by_axes("axis", "X", "Norm Out"))
@@ -92,9 +93,9 @@ def _present(x: Array, slot_dim: int) -> jax.Array:
     return jnp.repeat(jnp.abs(x[:, ::slot_dim]) >= _PRESENT, slot_dim, axis=1)
 
 
-@op(outs="Y Means~ Scales~", rows=row_wise("X", outs="Y"), channels=CHANNELS_FIRST)
+@op(outs="Y Means~ Scales~", rows=knows_rows(Y="X", each=""), channels=CHANNELS_FIRST)
 def data_norm(
-    scale_w: Array | None, bias: Array | None, X: Array, BatchSize: Array, BatchSum: Array, BatchSquareSum: Array, *,
+    scale_w: Array | None, bias: Array | None, X: Array | Ragged, BatchSize: Array, BatchSum: Array, BatchSquareSum: Array, *,
     epsilon: float = 1e-4, slot_dim: int = -1, summary_decay_rate: float = 0.9999999,
     enable_scale_and_shift: bool = False, data_layout: str = "NCHW", sync_stats: bool = False,
 ):  # fmt: skip
@@ -103,16 +104,16 @@ def data_norm(
     Means = BatchSum / BatchSize, Scales = sqrt(BatchSize / BatchSquareSum). X [N, C], all others [C]. With slot_dim > 0,
     slots of so many columns whose first value is 0 in a row give 0 there.
     """
-    means, scales = BatchSum / BatchSize, jnp.sqrt(BatchSize / BatchSquareSum)
-    y = (X - means) * scales
+    means, scales, x = BatchSum / BatchSize, jnp.sqrt(BatchSize / BatchSquareSum), rows_of(X)
+    y = (x - means) * scales
     if enable_scale_and_shift:
         if scale_w is None or bias is None:
             raise ShapeError("data_norm with enable_scale_and_shift=True needs scale_w and bias")
         y = y * scale_w + bias
-    return jnp.where(_present(X, slot_dim), y, 0) if slot_dim > 0 else y, means, scales
+    return like(X, jnp.where(_present(x, slot_dim), y, 0) if slot_dim > 0 else y), means, scales
 
 
-@grad_of("data_norm", "X scale_w bias Means Scales", rows=mixes())
+@grad_of("data_norm", "X scale_w bias Means Scales")
 def data_norm_grad(X, scale_w, bias, Means, Scales, d_Y, *, epsilon, slot_dim, enable_scale_and_shift):
     """X@GRAD = Y@GRAD * Scales (* scale_w); the gradients of the three sums are what this batch adds to them.
 
@@ -122,10 +123,12 @@ def data_norm_grad(X, scale_w, bias, Means, Scales, d_Y, *, epsilon, slot_dim, e
     """
     if d_Y is None:
         return None, None, None, None, None, None
-    here = _present(X, slot_dim) if slot_dim > 0 else None
-    x, d = X, X - Means
-    if here is not None:
-        x, d = jnp.where(here, x, 0), jnp.where(here, d, 0)
+    rows, d_Y = rows_of(X), rows_of(d_Y)
+    here = _present(rows, slot_dim) if slot_dim > 0 else None
+    true = jnp.ones((rows.shape[0], 1), bool) if here is None else here
+    if isinstance(X, Ragged) and X.padded:
+        true = true & X.kept()[:, None]
+    x, d = jnp.where(true, rows, 0), jnp.where(true, rows - Means, 0)
     d_scale_w = d_bias = None
     d_x = d_Y * Scales
     if enable_scale_and_shift:
@@ -134,9 +137,9 @@ def data_norm_grad(X, scale_w, bias, Means, Scales, d_Y, *, epsilon, slot_dim, e
         d_scale_w, d_bias = jnp.sum(d_Y * d, 0) * Scales, jnp.sum(d_y, 0)
     total, squares = jnp.sum(x, 0), jnp.sum(d * d, 0)
     if here is None:
-        size = jnp.full(Means.shape, X.shape[0], X.dtype)
+        size = jnp.broadcast_to(jnp.sum(true), Means.shape).astype(rows.dtype)
         return d_scale_w, d_bias, d_x, size, total, squares + size * epsilon
-    size = jnp.sum(here, 0).astype(X.dtype)
+    size = jnp.sum(true, 0).astype(rows.dtype)
     share = jnp.maximum(size, 1)
     return d_scale_w, d_bias, d_x, jnp.minimum(size, 1), total / share, squares / share + size * epsilon
 

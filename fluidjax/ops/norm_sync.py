@@ -17,19 +17,20 @@ from .norm import (
     channels_of,
     used_statistics,
 )
+from .ragged import Ragged, like, rows_of
 from .registry import Array, grad_of, op
 from .ring import mean_over
 from .statistics import STATISTICS, keeps_statistics
-from .traits import collective, mixes
+from .traits import collective, knows_rows
 
 
 @op(
     outs=BN_OUTS, inplace=BN_INPLACE,
-    rows=mixes("X"), ranks=collective(agree=("SavedMean", "SavedVariance"), MeanOut="Mean", VarianceOut="Variance"),
+    rows=knows_rows(Y="X", each=""), ranks=collective(agree=("SavedMean", "SavedVariance"), MeanOut="Mean", VarianceOut="Variance"),
     unchanged=STATISTICS, channels=BN_CHANNELS,
 )
 def sync_batch_norm(
-    X: Array, Scale: Array, Bias: Array, Mean: Array, Variance: Array, MomentumTensor: Array | None, *,
+    X: Array | Ragged, Scale: Array, Bias: Array, Mean: Array, Variance: Array, MomentumTensor: Array | None, *,
     is_test: bool = False, momentum: float = 0.9, epsilon: float = 1e-5, data_layout: str = "NCHW",
     use_global_stats: bool = False, trainable_statistics: bool = False,
 ):  # fmt: skip
@@ -41,13 +42,14 @@ def sync_batch_norm(
             use_global_stats=use_global_stats, **options,
         )  # fmt: skip
     ch = channels_of(X, data_layout)
-    x = X.astype(Variance.dtype)
+    x = rows_of(X).astype(Variance.dtype)
     mean = mean_over(ch.sum(x) / ch.count)
     variance = mean_over(ch.sum(lax.square(x - ch.spread(mean))) / ch.count)
     inverse = lax.rsqrt(variance + epsilon)
     keep = momentum if MomentumTensor is None else MomentumTensor.reshape(())
     new_mean, new_variance = (old * keep + now * (1 - keep) for old, now in ((Mean, mean), (Variance, variance)))
-    return affine(x, mean, inverse, Scale, Bias, ch).astype(X.dtype), new_mean, new_variance, mean, inverse, None
+    y = affine(x, mean, inverse, Scale, Bias, ch).astype(X.dtype)
+    return like(X, y), new_mean, new_variance, mean, inverse, None
 
 
 @grad_of(
@@ -64,7 +66,7 @@ def sync_batch_norm_grad(
         return None, None, None
     ch = channels_of(X, data_layout)
     mean, inverse = used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon, use_global_stats)
-    n = (X.astype(mean.dtype) - ch.spread(mean)) * ch.spread(inverse)
+    n = (rows_of(X).astype(mean.dtype) - ch.spread(mean)) * ch.spread(inverse)
     fixed = keeps_statistics(is_test, use_global_stats, trainable_statistics)
-    d_x, d_scale, d_bias = centred_grad(n, d_Y.astype(mean.dtype), Scale, inverse, fixed, ch, mean_over)
+    d_x, d_scale, d_bias = centred_grad(n, rows_of(d_Y).astype(mean.dtype), Scale, inverse, fixed, ch, mean_over)
     return d_x.astype(X.dtype), d_scale, d_bias

@@ -186,6 +186,20 @@ def same_sequences(op: str, values: dict[str, Ragged]) -> None:
             )
 
 
+def counted(op: str, **values: Any) -> Ragged | None:
+    """The value whose true rows an op counts that takes these row by row; None where none has padding.
+
+    Raises MixesRows where padding hides whether their rows fit.
+    """
+    padded = [v for v in values.values() if isinstance(v, Ragged) and v.padded]
+    if not padded:
+        return None
+    for slot, value in values.items():
+        if value is not None and not (isinstance(value, Ragged) and value.key == padded[0].key):
+            raise MixesRows(f"op '{op}' takes {', '.join(values)} row by row, and {slot} has other rows than the padded ones")
+    return padded[0]
+
+
 def _cells(x: Ragged, reverse: bool) -> Any:
     """The row of each cell of the view, [N, longest]; cells behind the end of a sequence have the number of some row."""
     at = jnp.arange(x.longest[-1], dtype=jnp.int32)

@@ -145,11 +145,14 @@ def _stand_in(forward: OpDef, rule: RowWise, slot: str, inputs: Mapping[str, Any
     return next((v for v in outs if isinstance(v, Ragged)), None)
 
 
-def masked_gradient(forward: OpDef, inputs: Mapping[str, Any], attrs: Attrs) -> dict[str, Any] | None:
+def masked_gradient(gradient: OpDef, forward: OpDef, inputs: Mapping[str, Any], attrs: Attrs) -> dict[str, Any] | None:
     """The gradient of a reduction over padded rows, zero in these; None if the op is no such reduction."""
-    x, given = inputs.get("X"), inputs.get("Out@GRAD")
-    if not isinstance(forward.traits.rows, Reduction) or not isinstance(x, Ragged) or isinstance(given, Ragged) or given is None:
+    x, given, rule = inputs.get("X"), inputs.get("Out@GRAD"), forward.traits.rows
+    if not isinstance(rule, Reduction) or not isinstance(x, Ragged) or isinstance(given, Ragged) or given is None:
         return None
+    if not gradient.derived:  # a rule by hand goes by the values that it is given
+        grads = gradient({**inputs, "X": filled(x, _neutral(rule.neutral, x.dtype))}, attrs)
+        return {slot: filled(x.with_rows(value), 0) for slot, value in grads.items()}
 
     def primal(rows: Any) -> Any:
         found = masked(forward, {"X": x.with_rows(rows)}, attrs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..ir.desc import FrozenMap
-from .traits import Attrs, Shapes, Unchanged
+from .traits import Attrs, Unchanged
 
 
 def keeps_statistics(is_test: bool, use_global_stats: bool, trainable_statistics: bool) -> bool:
@@ -17,11 +17,6 @@ def keeps_statistics(is_test: bool, use_global_stats: bool, trainable_statistics
 def fixed_statistics(attrs: Attrs) -> bool:
     """keeps_statistics of an op's attributes; one that is missing is False."""
     return keeps_statistics(*(bool(attrs.get(n, False)) for n in ("is_test", "use_global_stats", "trainable_statistics")))
-
-
-def by_fixed_statistics(attrs: Attrs, shapes: Shapes) -> bool:
-    """The same as a condition on rows: no sample sees another one."""
-    return fixed_statistics(attrs)
 
 
 STATISTICS = Unchanged(FrozenMap({"MeanOut": "Mean", "VarianceOut": "Variance"}), fixed_statistics)
