@@ -82,6 +82,7 @@ if _TYPE_CHECKING:  # else imported by the first who uses them
     from . import checkpoint as checkpoint
     from . import compat as compat
     from . import contrib as contrib
+    from . import evaluator as evaluator
     from . import io as io
     from . import memory as memory
     from . import passes as passes
@@ -115,6 +116,7 @@ if not _TYPE_CHECKING:
         "checkpoint": "",
         "compat": "compat_report",
         "contrib": "",
+        "evaluator": "",
         "io": "load load_program_state save set_program_state",
         "memory": "",
         "passes": "",
@@ -129,7 +131,7 @@ __all__ = [
     "ParallelExecutor", "ParamAttr", "Program", "Ragged", "Scope", "Tensor", "Variable", "WeightNormParamAttr",
     "append_backward", "backward", "bucketed", "clip", "compat_report", "compiler", "core", "cpu_places", "create_lod_tensor",
     "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data", "data_feeder", "dataloader",
-    "default_main_program", "default_startup_program", "dist", "embedding", "errors", "executor", "framework", "functional",
+    "default_main_program", "default_startup_program", "dist", "embedding", "errors", "evaluator", "executor", "framework", "functional",
     "get_flags", "global_scope", "gradients", "in_dygraph_mode", "init_fn", "initializer", "input", "io",
     "is_compiled_with_cuda", "layer_helper", "layers", "load", "load_program_state", "lod_tensor", "memory_optimize",
     "metrics", "name_scope", "nets", "one_hot", "ops", "optimizer", "parallel_executor", "param_attr", "passes", "place",

@@ -25,7 +25,7 @@ from .runtime.calling import advance, initialise, keep, made, refuse_lod_of
 from .runtime.compilations import Compilation
 from .runtime.compile_cache import CACHE
 from .runtime.compiled import Compiled
-from .runtime.cut import store
+from .runtime.cut import store, with_lod
 from .runtime.feeding import explained
 from .runtime.fetching import to_numpy, to_tensor
 from .runtime.kind import Kind
@@ -312,7 +312,7 @@ class Executor:
         """One run of a program that is cut."""
         state, _ = compiled.collect(scope)
         random = jax.random.fold_in(jax.random.key(key[0]), key[1]) if compiled.random else None
-        changed, fetched = ended(compiled.cutting.run, (state, feed, random))
+        changed, fetched = ended(compiled.cutting.run, (with_lod(compiled.step, scope, state), feed, random))
         refuse_lod_of(compiled.with_lod(fetched) if numpy else None)
         store(scope, changed)
         return fetched

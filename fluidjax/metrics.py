@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import layers, unique_name
 from .base.absent import reporter
 from .errors import FluidValueError, UnsupportedError
+from .graph.program import Program, program_guard
+from .initializer import Constant
+from .layer_helper import LayerHelper
 
 
 class MetricBase:
@@ -259,7 +263,71 @@ def number(metric: MetricBase, what: str, value: Any, matrix: bool = False) -> N
         raise FluidValueError(f"{metric}: the {what!r} must be {kinds}, not {type(value).__name__}")
 
 
-__all__ = ["Accuracy", "Auc", "ChunkEvaluator", "CompositeMetric", "EditDistance", "MetricBase", "Precision", "Recall"]
+class DetectionMAP:
+    """The mean average precision of detections, computed by ops of the program: of a batch, and of all batches since the last reset.
+
+    input [rows, 6] (label, score, x1, y1, x2, y2), gt_label [boxes, 1], gt_box [boxes, 4], gt_difficult [boxes, 1] or None: a sequence
+    an image. The other parameters are those of layers.detection.detection_map; background_label does nothing, as in 1.8.5.
+    """
+
+    def __init__(
+        self, input: Any, gt_label: Any, gt_box: Any, gt_difficult: Any = None, class_num: int | None = None, background_label: int = 0,
+        overlap_threshold: float = 0.5, evaluate_difficult: bool = True, ap_version: str = "integral",
+    ) -> None:  # fmt: skip
+        self.helper = LayerHelper("map_eval")
+        attrs = {"overlap_threshold": overlap_threshold, "evaluate_difficult": evaluate_difficult, "ap_version": ap_version}
+        given = input, gt_label, gt_box, gt_difficult, class_num, background_label
+        made = mean_precision_ops(*given, self._create_state, lambda: self._create_state("has_state", "int32", [1]), attrs)
+        self.cur_map, self.accum_map, self.has_state = made
+
+    def _create_state(self, suffix: str, dtype: str, shape: Any) -> Any:
+        name = f"{unique_name.generate(self.helper.name)}_{suffix}"
+        return self.helper.create_variable(name=name, persistable=True, dtype=dtype, shape=shape)
+
+    def get_map_var(self) -> tuple[Any, Any]:
+        """The variables of the batch's mean and of the mean so far."""
+        return self.cur_map, self.accum_map
+
+    def reset(self, executor: Any, reset_program: Any = None) -> None:
+        """Have the next batch be the first: runs reset_program (default a new one), to which an op is added that says so."""
+        forget(self.has_state, executor, reset_program)
+
+
+def mean_precision_ops(
+    input: Any, gt_label: Any, gt_box: Any, gt_difficult: Any, class_num: int | None, background_label: int, new_state: Any,
+    new_mark: Any, attrs: dict[str, Any],
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """Append the ops of DetectionMAP; returns the batch's mean, the mean so far, and the mark of whether there is a state.
+
+    new_state(suffix, dtype, shape), new_mark() make the variables that outlive a run.
+    """
+    found = layers.detection.detection_map
+    columns = [layers.cast(gt_label, gt_box.dtype), gt_box]
+    if gt_difficult is not None:
+        columns.insert(1, layers.cast(gt_difficult, gt_box.dtype))
+    label = layers.concat(columns, axis=1)
+    mean = found(input, label, class_num, background_label, **attrs)
+    kinds = {"accum_pos_count": "int32", "accum_true_pos": "float32", "accum_false_pos": "float32"}
+    states = [new_state(suffix, dtype, None) for suffix, dtype in kinds.items()]
+    mark = new_mark()
+    LayerHelper("map_eval").set_variable_initializer(mark, Constant(0))
+    so_far = found(input, label, class_num, background_label, has_state=mark, input_states=states, out_states=states, **attrs)
+    layers.fill_constant(shape=mark.shape, value=1, dtype=mark.dtype, out=mark)
+    return mean, so_far, mark
+
+
+def forget(mark: Any, executor: Any, program: Any) -> None:
+    """Set a persistable mark to 0 by a program (default a new one), which is run."""
+    program = Program() if program is None else program
+    with program_guard(program):
+        var = program.current_block().create_var(name=mark.name, shape=mark.shape, dtype=mark.dtype, persistable=True)
+        layers.fill_constant(shape=var.shape, value=0, dtype=var.dtype, out=var)
+    executor.run(program)
+
+
+__all__ = [
+    "Accuracy", "Auc", "ChunkEvaluator", "CompositeMetric", "DetectionMAP", "EditDistance", "MetricBase", "Precision", "Recall",
+]  # fmt: skip
 
 if not TYPE_CHECKING:
     __getattr__ = reporter("fluid.metrics", __all__)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import fluidjax as fluid
-from fluidjax import layers
-from fluidjax.errors import FluidError, UnsupportedError
+from fluidjax import evaluator, layers
+from fluidjax.errors import EnforceNotMet, FluidError
 
-from . import detection_cases
+from . import detection_cases, detection_map_cases
 
 BOXES = np.array([[[0, 0, 0.4, 0.4], [0.05, 0, 0.4, 0.4], [0.5, 0.5, 0.9, 0.9]]] * 2, "float32")
 SCORES = np.array([[[0.1, 0.2, 0.3], [0.9, 0.8, 0.7]], [[0.1, 0.2, 0.3], [0.0, 0.1, 0.6]]], "float32")
@@ -45,7 +45,7 @@ def test_nothing_is_minus_one(nms: tuple) -> None:
 @pytest.mark.parametrize("wrong", ["boxes", "scores", "polygons", "limit"])
 def test_shapes_that_do_not_fit_are_refused_while_building(wrong: str) -> None:
     with fluid.program_guard(fluid.Program(), fluid.Program()), pytest.raises(FluidError, match="multiclass_nms"):
-        boxes = fluid.data("boxes", {"boxes": [None, 3], "polygons": [None, 3, 8]}.get(wrong, [None, 3, 4]))
+        boxes = fluid.data("boxes", {"boxes": [None, 3], "polygons": [None, 3, 10]}.get(wrong, [None, 3, 4]))
         scores = fluid.data("scores", [None, 2, 4] if wrong == "scores" else [None, 2, 3])
         layers.multiclass_nms(boxes, scores, score_threshold=0.5, nms_top_k=-2 if wrong == "limit" else 3, keep_top_k=3)
 
@@ -58,20 +58,40 @@ def test_the_loss_of_a_detector_and_its_gradients(name: str) -> None:
         np.testing.assert_allclose(got, want, rtol=2e-5, atol=1e-6)
 
 
-def test_mean_average_precision_of_a_batch_and_no_state() -> None:
+def recorded_means(name: str) -> tuple[np.ndarray, ...]:
+    with np.load(Path(__file__).parent / "data" / "detection_map_1.8.5.npz") as recorded:
+        return tuple(recorded[f"{name}/{part}"] for part in ("means", "state", "lod"))
+
+
+@pytest.mark.parametrize("name", detection_map_cases.CASES)
+def test_mean_average_precision_of_all_batches_so_far(name: str) -> None:
+    """Each batch alone, all since the last reset, and what the scope keeps of them, with its LoD."""
+    with pytest.warns(DeprecationWarning, match="use fluid.metrics"):
+        means, state, lod = detection_map_cases.run(fluid, evaluator, **detection_map_cases.CASES[name])
+    for got, want in zip((means, state, lod), recorded_means(name), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+def test_a_state_is_added_to_where_there_is_one_and_refused_where_it_is_none() -> None:
     main = fluid.Program()
     with fluid.program_guard(main, fluid.Program()):
         found, true = fluid.data("found", [None, 6], lod_level=1), fluid.data("true", [None, 5], lod_level=1)
-        mean = layers.detection.detection_map(found, true, 3, overlap_threshold=0.5)
-        state = fluid.data("state", [1], "int32")
-        with pytest.raises(UnsupportedError, match="grows with every batch"):
-            layers.detection.detection_map(found, true, 3, has_state=state)
+        mark, count = fluid.data("mark", [1], "int32"), fluid.data("count", [None, 1], "int32")
+        records = [fluid.data(n, [None, 2], lod_level=1) for n in ("right", "wrong")]
+        mean = layers.detection.detection_map(found, true, 3, overlap_threshold=0.5, has_state=mark, input_states=[count, *records])
     place = fluid.CPUPlace()
     rows = np.array([[1, 0.9, 0, 0, 0.5, 0.5], [1, 0.8, 0.5, 0.5, 1, 1]], "float32")
-    given = {"found": rows, "true": rows[:, [0, 2, 3, 4, 5]]}
+    given = {"found": rows, "true": rows[:, [0, 2, 3, 4, 5]], "right": rows[:, :2], "wrong": rows[:, :2]}
     feed = {name: fluid.create_lod_tensor(array, [[1, 1]], place) for name, array in given.items()}
-    (got,) = run(main, feed, [mean])
+    for size, sentence in ((2, "a PosCount for each of its 3 classes"), (3, "a sequence for each of its 3 classes")):
+        with pytest.raises(EnforceNotMet, match=sentence):
+            run(main, {**feed, "mark": np.ones(1, "int32"), "count": np.ones((size, 1), "int32")}, [mean])
+    (got,) = run(main, {**feed, "mark": np.zeros(1, "int32"), "count": np.ones((2, 1), "int32")}, [mean])
     assert np.array(got).tolist() == [1.0]
+    feed["right"] = fluid.create_lod_tensor(np.array([[0.95, 0], [0.7, 1]], "float32"), [[0, 2, 0]], place)
+    feed["wrong"] = fluid.create_lod_tensor(np.array([[0.95, 1], [0.7, 0]], "float32"), [[0, 2, 0]], place)
+    (got,) = run(main, {**feed, "mark": np.ones(1, "int32"), "count": np.array([[0], [2], [0]], "int32")}, [mean])
+    np.testing.assert_allclose(got, [(1 / 2 + 2 / 3 + 3 / 4) / 4], rtol=1e-6)  # hits of four boxes at the second, third, fourth score
 
 
 LEVELS = [(0, 1, 0, 0), (0, 0, 1, 1), (0, 1, 2, 2), (1, 1, 0, 1), (1, 0, 1, 0), (1, 1, 2, 1)]

@@ -22,7 +22,7 @@ THERE = {m for m in RECORDED if m == "paddle" or subject(m.removeprefix("paddle.
 # Modules of 1.8.5 that exist here under the same path, directly and for scripts.
 FLUID = """
 backward clip compiler contrib contrib.decoder contrib.decoder.beam_search_decoder contrib.layers contrib.layers.nn contrib.layers.rnn_impl
-core data data_feeder dataloader executor framework initializer input io layer_helper
+core data data_feeder dataloader evaluator executor framework initializer input io layer_helper
 layer_helper_base layers layers.control_flow layers.device layers.distributions layers.io layers.learning_rate_scheduler layers.loss
 layers.detection layers.metric_op layers.nn layers.ops layers.rnn layers.sequence_lod layers.tensor layers.utils lod_tensor metrics nets
 optimizer parallel_executor param_attr reader regularizer transpiler transpiler.collective

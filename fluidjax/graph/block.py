@@ -277,6 +277,9 @@ class Block:
             if desc.kind == "LOD_RANK_TABLE":  # which has no shape, and none depends on it
                 specs.append(Spec((), "int64"))
                 continue
+            if desc.shape is None and desc.dtype is not None and slot in definition.traits.counters:  # the op itself looks at it
+                specs.append(Spec((-1,), desc.dtype))
+                continue
             if desc.shape is None or desc.dtype is None:
                 return None
             shape = desc.shape if min(desc.shape, default=0) >= -1 else tuple(max(n, -1) for n in desc.shape)

@@ -162,7 +162,8 @@ def detection_map(
 ) -> Variable:
     """The mean average precision of a batch, [1]; see the op detection_map. As in 1.8.5 background_label is not passed on.
 
-    Raises UnsupportedError for states: they would grow with every batch.
+    has_state [1] int32: where it is not 0, input_states are out_states of earlier batches (counts, true and false positives), and the
+    mean is that of all batches.
     """
     helper = LayerHelper("detection_map")
     mean = helper.create_variable_for_type_inference("float32")

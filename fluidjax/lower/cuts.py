@@ -31,6 +31,11 @@ class Piece:
 Part = Piece | OpDesc
 
 
+def by_python(op: OpDesc) -> bool:
+    """Whether Python can run the op by itself: a control op, or one that says how (trait `hosted`)."""
+    return lookup(op.type).fn is None or traits(op.type).hosted is not None
+
+
 class Cuts:
     """The parts of a program. reasons: the uids of ops that cannot be traced where they stand, and why, in words."""
 
@@ -46,7 +51,7 @@ class Cuts:
     @cached_property
     def hosted(self) -> frozenset[int]:
         """The uids of the ops that the host runs."""
-        found = {op.uid for ops in self.blocks().values() for op in ops if op.uid in self.reasons and lookup(op.type).fn is None}
+        found = {op.uid for ops in self.blocks().values() for op in ops if op.uid in self.reasons and by_python(op)}
         kinds = {n: v.kind for block in self.desc.blocks for n, v in block.vars.items()}
         before = -1
         while before < len(found):

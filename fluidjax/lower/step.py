@@ -255,9 +255,10 @@ class Step:
 
 
 def _passes_over(op: OpDesc, var: VarDesc) -> bool:
-    slot = traits(op.type).passes_over
-    whole = var.persistable and var.dtype is not None and var.shape is not None and min(var.shape, default=0) >= 0
-    return slot is not None and whole and var.name in op.input(slot) and var.name in op.writes
+    slots = [s for s in traits(op.type).passes_over if var.name in op.input(s)]
+    whole = var.shape is not None and min(var.shape, default=0) >= 0
+    told = whole or any(s in traits(op.type).counters for s in slots)
+    return bool(slots) and var.persistable and var.dtype is not None and told and var.name in op.writes
 
 
 def carried(desc: ProgramDesc, op: OpDesc) -> Iterable[str]:

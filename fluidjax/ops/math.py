@@ -67,7 +67,7 @@ def _infer_sum(X: Sequence[Spec]) -> Spec:
     return Spec(one_shape("sum", *(x.shape for x in X)), X[0].dtype)
 
 
-@op("sum", outs="Out", infer=_infer_sum, rows=elementwise("X"), sparse=StaysSparse(), passes_over="X")
+@op("sum", outs="Out", infer=_infer_sum, rows=elementwise("X"), sparse=StaysSparse(), passes_over=("X",))
 def sum_(X: list[Array | SelectedRows | None]):
     """Out = X[0] + X[1] + ..., all of one shape; sparse, with equal rows added up, if all X are.
 

@@ -22,6 +22,7 @@ from .checking import Refuses
 Attrs = Mapping[str, Any]
 Shapes = Mapping[str, Any]  # slot -> shape, a list of shapes, or None; "ragged": the slots that hold ragged values
 When = Callable[[Attrs, Shapes], bool]
+Hosted = Callable[[Attrs, Attrs], dict[str, Any]]
 Lead = str | Callable[[Attrs], str] | None  # the slot whose LoD the outputs take
 ALL = ("*",)
 
@@ -428,7 +429,7 @@ EAGER = Eager()
 class Traits:
     """All traits of an op. carries: the input whose elements Out holds, in another shape or dtype. fills: Out is filled
     element by element by a number or a draw, so that a part of it can be made by itself. counters: input slots whose
-    values may have another shape than declared; the op itself checks how many numbers they hold. passes_over: an input slot
+    values may have another shape than declared; the op itself checks how many numbers they hold. passes_over: input slots
     in which a variable that nobody has set counts as nothing. fed_by_steps: a gradient
     op within a loop's block that stays there though no op writes what it reads, since another step of the loop gives it.
     eager: the op also runs without being compiled into a step.
@@ -437,6 +438,8 @@ class Traits:
     refuses: what the op objects to in the values of its inputs, besides `bounds`; a running step tells (ops/checking.py).
     lengths: a slot of lengths of sequences: an output, those of the sequences in X; or an input, given as Lengths (lengths.py)
     where it is known whose they are.
+    hosted: what Python does in place of the function where the program is cut at the op: (inputs by slot, attributes) -> outputs by
+    slot. Variables that it reads keep their LoD from run to run.
     """
 
     rows: Rows | None = None
@@ -451,7 +454,7 @@ class Traits:
     carries: str | None = None
     fills: bool = False
     counters: tuple[str, ...] = ()
-    passes_over: str | None = None
+    passes_over: tuple[str, ...] = ()
     fed_by_steps: bool = False
     eager: Eager | None = None
     sizes: Sizes | None = None
@@ -459,6 +462,7 @@ class Traits:
     chosen: Chosen | None = None
     refuses: Refuses | None = None
     lengths: str | None = None
+    hosted: Hosted | None = None
 
 
 class Given(TypedDict, total=False):
@@ -476,7 +480,7 @@ class Given(TypedDict, total=False):
     carries: str
     fills: bool
     counters: tuple[str, ...]
-    passes_over: str
+    passes_over: tuple[str, ...]
     fed_by_steps: bool
     eager: Eager
     sizes: Sizes
@@ -484,3 +488,4 @@ class Given(TypedDict, total=False):
     chosen: Chosen
     refuses: Refuses
     lengths: str
+    hosted: Hosted

@@ -13,15 +13,16 @@ from ..base.flags import flag
 from ..base.interrupts import uninterrupted
 from ..errors import NotOneStep
 from ..ir.desc import OpDesc
+from ..lod_tensor import Lod
 from ..lower.checks import Objections
 from ..lower.control import ControlCall
 from ..lower.cuts import Cuts, Piece
-from ..lower.env import Context, Env
+from ..lower.env import Context, Env, read_slots, write_slots
 from ..lower.step import Step, run_op
 from ..lower.told import told
 from ..ops.checking import WORD
 from ..ops.ragged import Ragged, trimmed
-from ..ops.registry import lookup
+from ..ops.registry import lookup, traits
 from ..ops.unmade import UNMADE, made_anew
 from .nan_check import refuse_left
 from .scope import Scope
@@ -69,6 +70,7 @@ class CutStep:
                     written = {n for n in self.step.writes if n in env}
                     env.update({n: trimmed(v) for n in written if isinstance(v := env[n], Ragged) and v.padded})
                     changed, values = self.step.leave(env, run.context)
+                    changed |= {n: v for n in changed if isinstance(v := env[n], Ragged) and not v.bare}
                 except NotOneStep as why:
                     if not self.refine(why):
                         raise
@@ -119,11 +121,16 @@ class _Run:
                     self._hosted(part, env, path)
 
     def _hosted(self, op: OpDesc, env: Env, path: tuple[int, ...]) -> None:
-        lower = lookup(op.type).control.lower
-        if lower is None:  # it adds arrays up
+        definition = lookup(op.type)
+        lower, hosted = definition.control.lower, definition.traits.hosted
+        if lower is None and hosted is None:  # it adds arrays up
             run_op(op, env, self.context, ())
             return
         with told(op):
+            if lower is None:
+                values = read_slots(op, definition, env)
+                write_slots(op, definition, hosted(values, definition.arguments(op.attrs)), env)  # type: ignore[misc]
+                return
             lower(HostedCall(op, env, self.context, self.block, path))  # type: ignore[arg-type]
         if UNMADE in env and not op.blocks:
             made_anew(env, op.writes)
@@ -131,7 +138,22 @@ class _Run:
 
 def store(scope: Scope, changed: Mapping[str, Any]) -> None:
     """The written variables become what the scope shows, all or none."""
-    values = {n: v if isinstance(v, jax.Array) else np.asarray(v) for n, v in changed.items()}
+    arrays = {n: v.rows if isinstance(v, Ragged) else v for n, v in changed.items()}
+    values = {n: v if isinstance(v, jax.Array) else np.asarray(v) for n, v in arrays.items()}
+    lods = {n: tuple(tuple(np.asarray(level).tolist()) for level in v.offsets) if isinstance(v, Ragged) else () for n, v in changed.items()}
     with uninterrupted():
         for name, value in values.items():
-            (scope.find_var(name) or scope.var(name)).value = value
+            var = scope.find_var(name) or scope.var(name)
+            var.value, var.lod = value, lods[name]
+
+
+def with_lod(step: Step, scope: Scope, state: dict[str, Any]) -> dict[str, Any]:
+    """The state with the LoD of those variables that an op of the host reads (trait `hosted`)."""
+    read = {n for op in step.ops if traits(op.type).hosted is not None for n in op.reads}
+    lods = {n: var.lod for n in read & state.keys() if (var := scope.find_var(n)) is not None and var.lod}
+    return {**state, **{n: _ragged(state[n], lod) for n, lod in lods.items()}}
+
+
+def _ragged(rows: Any, lod: Lod) -> Ragged:
+    offsets = tuple(np.array(level, np.int32) for level in lod)
+    return Ragged(rows, offsets, tuple(int(np.diff(level).max(initial=0)) for level in offsets), ("state", lod))

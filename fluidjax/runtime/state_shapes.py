@@ -31,4 +31,4 @@ def _reshaped(step: Step, name: str) -> bool:
 def zeros(step: Step, name: str) -> np.ndarray | None:
     """The value with which an accumulator begins that nothing sets; None for a variable that must be set."""
     var = step.begin_at_zero.get(name)
-    return None if var is None or var.dtype is None else np.zeros(var.shape or (), numpy_dtype(var.dtype))
+    return None if var is None or var.dtype is None else np.zeros([max(n, 0) for n in var.shape or ()], numpy_dtype(var.dtype))

@@ -14,8 +14,9 @@ from ...errors import ShapeError
 from ..infer import Spec
 from ..registry import Array, op
 from ..traits import CHANNELS_FIRST, Attrs, knows_rows
-from .nms import CHOSEN, POLYGONS, check_limits, detections
-from .similarity import overlap
+from .nms import CHOSEN, check_limits, detections, overlaps
+from .polygon_overlap import SIZES
+from .suppress import Overlaps
 
 
 def _spec(BBoxes: Spec, Scores: Spec, *, nms_top_k: int, keep_top_k: int, **_: Any) -> Spec:
@@ -24,31 +25,29 @@ def _spec(BBoxes: Spec, Scores: Spec, *, nms_top_k: int, keep_top_k: int, **_: A
         raise ShapeError(f"op 'locality_aware_nms' takes BBoxes [N, M, 4] and Scores of one class, [N, 1, M], {shapes}")
     if min(BBoxes.shape[1], Scores.shape[2]) >= 0 and BBoxes.shape[1] != Scores.shape[2]:
         raise ShapeError(f"op 'locality_aware_nms' takes a score for each box, {shapes}")
-    if BBoxes.shape[2] in POLYGONS:
-        raise ShapeError(f"op 'locality_aware_nms' takes boxes of 4 numbers; overlaps of polygons are not there, {shapes}")
-    if BBoxes.shape[2] not in (4, -1):
-        raise ShapeError(f"op 'locality_aware_nms' takes boxes of 4 numbers, {shapes}")
+    if BBoxes.shape[2] not in (4, *SIZES, -1):
+        raise ShapeError(f"op 'locality_aware_nms' takes boxes of 4 numbers, or polygons of {SIZES}, {shapes}")
     check_limits("locality_aware_nms", nms_top_k=nms_top_k, keep_top_k=keep_top_k)
-    return Spec((-1, 6), BBoxes.dtype)
+    return Spec((-1, BBoxes.shape[2] + 2 if BBoxes.shape[2] > 0 else 6), BBoxes.dtype)
 
 
 def _levels(levels: Any, attrs: Attrs) -> dict[str, int]:
     return {"Out": 0}
 
 
-def _merged(boxes: Any, scores: Any, threshold: Any, more: int) -> tuple[Any, Any, Any]:
-    """Boxes [M, 4] and scores [M] where each run of boxes that overlap is one, at its first; and which are the first ones."""
+def _merged(boxes: Any, scores: Any, threshold: Any, overlap: Overlaps) -> tuple[Any, Any, Any]:
+    """Boxes [M, numbers] and scores [M] where each run of boxes that overlap is one, at its first; and which are the first ones."""
     count = scores.shape[0]
 
     def step(run: tuple[Any, ...], given: tuple[Any, ...]) -> tuple[Any, Any]:
         box, score, first = run
         here, weight, at = given
-        joins = (first >= 0) & (overlap(here, box, more) > threshold)
+        joins = (first >= 0) & (overlap(box, here) > threshold)
         mean = (here * weight + box * score) / (weight + score)
         run = jnp.where(joins, mean, here), jnp.where(joins, score + weight, weight), jnp.where(joins, first, at)
         return run, (*run, joins)
 
-    start = jnp.zeros((4,), boxes.dtype), jnp.zeros((), scores.dtype), jnp.full((), -1, jnp.int32)
+    start = jnp.zeros(boxes.shape[1:], boxes.dtype), jnp.zeros((), scores.dtype), jnp.full((), -1, jnp.int32)
     _, (box, score, first, joins) = lax.scan(step, start, (boxes, scores, jnp.arange(count, dtype=jnp.int32)))
     ends = jnp.concatenate([~joins[1:], jnp.ones((min(count, 1),), bool)])
     at = jnp.where(ends, first, count)
@@ -61,13 +60,14 @@ def locality_aware_nms(
     nms_eta: float = 1.0, keep_top_k: int, normalized: bool = True,
 ):  # fmt: skip
     """Out [rows, 6] = as multiclass_nms, of BBoxes [N, M, 4] and Scores [N, 1, M] after boxes in a row that overlap were merged.
+    Polygons as there.
 
     In order, a box that overlaps the one before it (merged so far) by more than nms_threshold is merged with it: the mean of both,
     weighted by their scores, which add up. [[-1]] where there is no box.
     """
-    more = 0 if normalized else 1
+    apart = overlaps(BBoxes.shape[2], normalized)
     threshold = np.asarray(nms_threshold, np.float32).astype(BBoxes.dtype)
-    boxes, scores, first = jax.vmap(lambda b, s: _merged(b, s, threshold, more))(BBoxes, Scores[:, 0])
+    boxes, scores, first = jax.vmap(lambda b, s: _merged(b, s, threshold, apart))(BBoxes, Scores[:, 0])
     labels = np.array([c for c in (0,) if c != background_label], np.int32)
     attrs = {"threshold": nms_threshold, "eta": nms_eta, "normalized": normalized}
     scores = jnp.where(first, scores, -jnp.inf)[:, None][:, labels]

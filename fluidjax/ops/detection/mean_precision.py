@@ -1,4 +1,4 @@
-"""detection_map: the mean average precision of detections."""
+"""The mean average precision of a batch of detections, as arrays, and what 1.8.5 records of them; see detection_map.py."""
 
 from __future__ import annotations
 
@@ -8,59 +8,20 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ...errors import EnforceNotMet, FluidValueError, ShapeError, UnsupportedError
-from ..infer import Spec
+from ...errors import EnforceNotMet
 from ..ragged import Ragged, bounded, mask, sequences_of, view
-from ..registry import Array, op
-from ..traits import FREE, Attrs, knows_rows, rows_by
 from .similarity import overlap
 
 KINDS = ("integral", "11point")
 EASY = 1e-6  # what a gt's mark of difficulty must exceed
 
 
-def _spec(
-    DetectRes: Spec, Label: Spec, HasState: Spec | None, PosCount: Spec | None, TruePos: Spec | None, FalsePos: Spec | None, **attrs: Any
-) -> tuple[Spec, ...]:  # fmt: skip
-    if DetectRes.ndim != 2 or DetectRes.shape[1] not in (6, -1) or Label.ndim != 2 or Label.shape[1] not in (5, 6, -1):
-        shapes = f"{list(DetectRes.shape)} and {list(Label.shape)}"
-        raise ShapeError(f"op 'detection_map' takes DetectRes [rows, 6] and Label [rows, 5 or 6], not {shapes}")
-    if attrs["ap_type"] not in KINDS:
-        raise FluidValueError(f"op 'detection_map' has the ap_type {' or '.join(KINDS)}, not {attrs['ap_type']!r}")
-    if attrs["class_num"] <= 0:
-        raise FluidValueError(f"op 'detection_map' takes a class_num above 0, not {attrs['class_num']}")
-    if any(s is not None for s in (HasState, PosCount, TruePos, FalsePos)):
-        raise UnsupportedError(
-            "op 'detection_map' adds up no state here: its state grows with every batch, and a step's sizes are fixed; fetch "
-            "AccumPosCount, AccumTruePos and AccumFalsePos of each batch and add them up in Python"
-        )
-    kind = DetectRes.dtype
-    return Spec((attrs["class_num"], 1), "int32"), Spec((-1, 2), kind), Spec((-1, 2), kind), Spec((1,), kind)
-
-
-def _by_class(levels: Any, attrs: Attrs) -> dict[str, int]:
-    return {"AccumPosCount": 0, "AccumTruePos": 0, "AccumFalsePos": 0, "MAP": 0}
-
-
-@op(
-    outs="AccumPosCount AccumTruePos AccumFalsePos MAP", infer=_spec, rows=knows_rows(_by_class), bounds=FREE,
-    chosen=rows_by("DetectRes", "as many rows as DetectRes", exact=False),
-)
-def detection_map(
-    DetectRes: Ragged, Label: Ragged, HasState: Array | None, PosCount: Array | None, TruePos: Array | None, FalsePos: Array | None, *,
-    class_num: int, background_label: int = 0, overlap_threshold: float = 0.5, evaluate_difficult: bool = True, ap_type: str = "integral",
-):  # fmt: skip
-    """MAP [1] = the mean, over the classes that are there, of the area under precision over recall.
-
-    DetectRes [rows, 6] (label, score, x1, y1, x2, y2) and Label [rows, 6] (label, whether difficult, x1, y1, x2, y2) or [rows, 5], a
-    sequence an image, labels from 0 to class_num - 1 (others do not count). A detection is right if it is the first, by falling
-    scores, whose largest overlap is with that box of its class, and by more than overlap_threshold. Difficult boxes do not count, nor what
-    overlaps them, unless evaluate_difficult. 11point: the mean of the largest precisions from recall 0, 0.1, ..., 1 on.
-    AccumPosCount [class_num, 1]: boxes of each class; AccumTruePos, AccumFalsePos [rows, 2]: scores and 1 or 0, a sequence a class. As in
-    1.8.5 a class with background_label boxes does not count.
-    """
-    found, there = _images("DetectRes", DetectRes)
-    boxes, real = _images("Label", Label)
+def of_batch(
+    found: Any, label: Any, *, class_num: int, background_label: int, overlap_threshold: float, evaluate_difficult: bool, ap_type: str
+) -> tuple[Any, Ragged, Ragged, Any]:  # fmt: skip
+    """The outputs of detection_map for DetectRes and Label alone."""
+    found, there = _images("DetectRes", found)
+    boxes, real = _images("Label", label)
     if found.shape[0] != boxes.shape[0]:
         raise EnforceNotMet(f"op 'detection_map' takes as many images in DetectRes and Label, not {found.shape[0]} and {boxes.shape[0]}")
     kinds = boxes[..., 0].astype(jnp.int32)

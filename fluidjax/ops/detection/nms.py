@@ -14,25 +14,25 @@ from ..infer import Spec
 from ..ragged import Ragged, bounded, mask, rows_of, sequences_of, view
 from ..registry import Array, op
 from ..traits import CHANNELS_FIRST, Attrs, knows_rows, rows_by
+from .polygon_overlap import SIZES, polygon_overlap
 from .similarity import overlap
-from .suppress import best, each
+from .suppress import Overlaps, best, each
 
-POLYGONS = (8, 16, 24, 32)
 CHOSEN = rows_by("Scores BBoxes", "keep_top_k rows an image, or all boxes of all classes", exact=False)
 
 
 def _checked(op_type: str, boxes: Any, scores: Any) -> None:
-    """Raises ShapeError for shapes that do not go together, UnsupportedError for polygons."""
+    """Raises ShapeError for shapes that do not go together."""
     shapes = f"not {list(boxes.shape)} and {list(scores.shape)}"
     if len(boxes.shape) != 3 or len(scores.shape) not in (2, 3):
         raise ShapeError(f"op '{op_type}' takes BBoxes [N, M, 4] and Scores [N, C, M], or [M, C, 4] and [M, C] with a LoD, {shapes}")
     last = scores.shape[2 if len(scores.shape) == 3 else 1]
     if min(boxes.shape[1], last) >= 0 and boxes.shape[1] != last:
         raise ShapeError(f"op '{op_type}' takes a score for each box of a class, {shapes}")
-    if boxes.shape[2] in POLYGONS and len(scores.shape) == 3:
-        raise ShapeError(f"op '{op_type}' takes boxes of 4 numbers; overlaps of polygons are not there, {shapes}")
+    if boxes.shape[2] in SIZES and len(scores.shape) == 3:
+        return
     if boxes.shape[2] not in (4, -1):
-        raise ShapeError(f"op '{op_type}' takes boxes of 4 numbers, {shapes}")
+        raise ShapeError(f"op '{op_type}' takes boxes of 4 numbers, or polygons of {SIZES} where Scores has three dimensions, {shapes}")
 
 
 def check_limits(op_type: str, **limits: int) -> None:
@@ -45,7 +45,7 @@ def check_limits(op_type: str, **limits: int) -> None:
 def _spec(op_type: str, boxes: Spec, scores: Spec, attrs: Attrs) -> Spec:
     _checked(op_type, boxes, scores)
     check_limits(op_type, nms_top_k=attrs["nms_top_k"], keep_top_k=attrs["keep_top_k"])
-    return Spec((-1, 6), boxes.dtype)
+    return Spec((-1, boxes.shape[2] + 2 if boxes.shape[2] > 0 else 6), boxes.dtype)
 
 
 def _nms_spec(BBoxes: Spec, Scores: Spec, **attrs: Any) -> Spec:
@@ -76,7 +76,8 @@ def multiclass_nms(
     background_label the nms_top_k boxes with the largest scores above score_threshold are taken in that order, of equal scores the first
     box; one that overlaps a kept one by more than nms_threshold is dropped. nms_eta below 1 multiplies thresholds above 0.5 after
     every kept one. Of an image the keep_top_k best stay (-1: all). Rows go by label, then by score (with a LoD by box).
-    normalized: false where the last pixel belongs to a box.
+    normalized: false where the last pixel belongs to a box. BBoxes [N, M, 8, 16, 24 or 32]: polygons (x1, y1, x2, y2, ...), Out has as
+    many columns more.
     """
     attrs = {"threshold": nms_threshold, "eta": nms_eta, "normalized": normalized}
     found = _run("multiclass_nms", BBoxes, Scores, background_label, score_threshold, nms_top_k, keep_top_k, attrs)
@@ -116,6 +117,14 @@ def _run(
     return _rows(cells, scores, places, _most_of_image(scores, places, count, most), labels, index, most)
 
 
+def overlaps(size: int, normalized: bool) -> Overlaps:
+    """How much a box of so many numbers overlaps others: (it, the others) -> [others]."""
+    if size > 4:
+        return polygon_overlap
+    more = 0 if normalized else 1
+    return lambda a, b: overlap(b, a, more)
+
+
 def detections(boxes: Any, scores: Any, labels: Any, low: float, top: int, most: int, attrs: Attrs) -> tuple[Ragged, Ragged]:
     """Out of the classes `labels`, and places in M. boxes [N, C or 1, M, 4], scores [N, C, M]."""
     places, count = kept(boxes, scores, low, top, most, attrs)
@@ -142,8 +151,7 @@ def kept(boxes: Any, scores: Any, low: float, top: int, most: int, attrs: Attrs)
     room = places.shape[1] if most < 0 else min(places.shape[1], most)
     lanes = jnp.broadcast_to(boxes, (n, classes, *boxes.shape[2:])).reshape(n * classes, *boxes.shape[2:])
     lanes = jnp.take_along_axis(lanes, places[..., None], 1)
-    more = 0 if attrs["normalized"] else 1
-    at, count = each(lanes, there, lambda a, b: overlap(b, a, more), attrs["threshold"], attrs["eta"], room)
+    at, count = each(lanes, there, overlaps(boxes.shape[-1], attrs["normalized"]), attrs["threshold"], attrs["eta"], room)
     return jnp.take_along_axis(places, at, 1).reshape(n, classes, room), count.reshape(n, classes)
 
 

@@ -1,0 +1,79 @@
+"""Overlap of polygons: each is a fan of triangles with signs, and triangles overlap in a convex polygon.
+
+The sum over all pairs of triangles, with both signs, is the area that both polygons cover; so a corner may point inwards. The area
+is a continuous function of the corners, edges that lie on each other included.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+SIZES = (8, 16, 24, 32)  # numbers of a polygon: x and y of each corner
+
+
+def polygon_overlap(a: Any, b: Any) -> Any:
+    """Intersection over union of polygons a and b [..., 2 * corners] (x1, y1, x2, y2, ...); 0 where neither has an area."""
+    dtype = b.dtype
+    a, b = (v.astype(np.float64).reshape(*v.shape[:-1], -1, 2) for v in (a, b))
+    origin = a[..., :1, :]  # near both, so that little is lost
+    (first, signs), (second, others) = _fan(a - origin), _fan(b - origin)
+    common = _common(first[..., :, None, :, :], second[..., None, :, :, :])
+    both = jnp.abs(jnp.sum(common * signs[..., :, None] * others[..., None, :], (-2, -1)))
+    union = area(a) + area(b) - both
+    return (both / jnp.where(union == 0, 1, union)).astype(dtype)
+
+
+def area(corners: Any) -> Any:
+    """Of polygons [..., corners, 2]."""
+    at = corners - corners[..., :1, :]
+    return jnp.abs(_cross(at, jnp.roll(at, -1, -2)).sum(-1)) / 2
+
+
+def _cross(a: Any, b: Any) -> Any:
+    return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+
+
+def _fan(corners: Any) -> tuple[Any, Any]:
+    """Triangles [..., corners - 2, 3, 2] around the first corner, each turned to the left, and the signs of how they were turned."""
+    first = jnp.broadcast_to(corners[..., :1, :], corners[..., 2:, :].shape)
+    one, two = corners[..., 1:-1, :], corners[..., 2:, :]
+    sign = jnp.sign(_cross(one - first, two - first))
+    back = (sign < 0)[..., None]
+    return jnp.stack([first, jnp.where(back, two, one), jnp.where(back, one, two)], -2), sign
+
+
+def _common(shape: Any, triangle: Any) -> Any:
+    """The area [...] that triangles [..., 3, 2], turned to the left, have in common: one is clipped by the edges of the other."""
+    shape = jnp.broadcast_to(shape, jnp.broadcast_shapes(shape.shape, triangle.shape))
+    for i in range(3):
+        shape = _clipped(shape, triangle[..., i, None, :], triangle[..., (i + 1) % 3, None, :])
+    return area(shape)
+
+
+def _clipped(shape: Any, begin: Any, end: Any) -> Any:
+    """What of convex polygons [..., M, 2] is on the left of the lines from begin to end, [..., M + 1, 2]; corners may repeat.
+
+    Corners on the other side become the point at which the outline leaves, and behind the last of them comes the one at which it
+    enters again. Where all are on the other side, all become one point.
+    """
+    count = shape.shape[-2]
+    side = _cross(end - begin, shape - begin)
+    following, beyond = jnp.roll(shape, -1, -2), jnp.roll(side, -1, -1)
+    step = side - beyond
+    crossing = shape + (following - shape) * (side / jnp.where(step == 0, 1, step))[..., None]
+
+    def first(there: Any) -> tuple[Any, Any]:
+        place = jnp.argmax(there, -1)
+        return place, jnp.take_along_axis(crossing, place[..., None, None], -2)
+
+    enters = (side < 0) & (beyond >= 0)
+    _, leaving = first((side >= 0) & (beyond < 0))
+    place, entering = first(enters)
+    place = jnp.where(enters.any(-1), place, count)[..., None]
+    corners = jnp.where((side < 0)[..., None], leaving, shape)
+    at = jnp.arange(count + 1)
+    source = jnp.minimum(at - (at > place), count - 1)
+    return jnp.where((at == place + 1)[..., None], entering, jnp.take_along_axis(corners, source[..., None], -2))
