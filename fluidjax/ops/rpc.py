@@ -63,10 +63,6 @@ _remote(
     "checkpoint_notify", "The pservers of epmap save lookup_table (an attribute) = their shard, below dir.",
     dir=("STRING",), lookup_table=("STRING",), epmap=("STRINGS", (_ENDPOINT,)), trainer_id=("INT", 0),
 )  # fmt: skip
-_remote(
-    "save", "X goes to the file file_path, or to the one that kLookupTablePath names.", "X", "kLookupTablePath?",
-    file_path=("STRING",), overwrite=("BOOLEAN", True), save_as_fp16=("BOOLEAN", False),
-)  # fmt: skip
 
 
 def _sections(X: Spec, *, sections: Ints = (), num: int = 0) -> tuple[Spec, ...]:

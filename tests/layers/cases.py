@@ -738,3 +738,12 @@ DETECTION = {
     "retinanet_detection_output": "L.retinanet_detection_output([f(-1, 7, 4)], [f(-1, 7, 2)], [f(7, 4)], f(-1, 3))",
 }  # fmt: skip
 CASES.update(DETECTION)
+CONTRIB = {
+    "contrib partial_concat": "fluid.contrib.layers.partial_concat([f(-1, 4), f(-1, 4)], 1, 2)",
+    "contrib partial_sum": "fluid.contrib.layers.partial_sum([f(-1, 4), f(-1, 4)], 1)",
+    "contrib rank_attention": "fluid.contrib.layers.rank_attention(f(-1, 2), i32(-1, 7), [18, 3], P(name='w'), 3)",
+    "contrib tdm_child": "fluid.contrib.layers.tdm_child(i32(-1, 1), 7, 2, P(name='t'), dtype='int64')",
+    "contrib tdm_sampler": "fluid.contrib.layers.tdm_sampler(i32(-1, 1), [1, 2], [2, 4], 4, P(name='t'), P(name='l'))",
+    "contrib tdm_sampler flat": "fluid.contrib.layers.tdm_sampler(i32(-1, 1), [1, 2], [2, 4], 4, None, None, False, False, 3, dtype='int64')",
+}
+CASES.update(CONTRIB)

@@ -14,10 +14,9 @@ from ...graph.variable import Variable
 from ...layer_helper import LayerHelper
 from ...layers.utils import convert_to_list
 from ..missing import HINTS
-
-
-def _append(helper: LayerHelper, inputs: dict[str, Any], outs: dict[str, Variable], attrs: dict[str, Any]) -> None:
-    helper.append_op(type=helper.layer_type, inputs=inputs, outputs=outs, attrs=attrs)
+from . import click as click
+from .click import *  # noqa: F403
+from .click import append
 
 
 @located
@@ -31,7 +30,7 @@ def fused_elemwise_activation(
     helper = LayerHelper("fused_elemwise_activation")
     out, inner = (helper.create_variable_for_type_inference(x.dtype) for _ in range(2))
     attrs = {"axis": axis, "scale": scale, "save_intermediate_out": save_intermediate_out, "functor_list": names}
-    _append(helper, {"X": x, "Y": y}, {"Out": out, "IntermediateOut": inner}, attrs)
+    append(helper, {"X": x, "Y": y}, {"Out": out, "IntermediateOut": inner}, attrs)
     return out
 
 
@@ -62,7 +61,7 @@ def var_conv_2d(
         "InputChannel": input_channel, "OutputChannel": output_channel, "StrideH": steps[0], "StrideW": steps[1],
         "KernelH": size[0], "KernelW": size[1],
     }  # fmt: skip
-    _append(helper, {"X": input, "ROW": row, "COLUMN": col, "W": weight}, {"Out": out, "Col": windows}, attrs)
+    append(helper, {"X": input, "ROW": row, "COLUMN": col, "W": weight}, {"Out": out, "Col": windows}, attrs)
     return helper.append_activation(out)
 
 
@@ -83,7 +82,7 @@ def match_matrix_tensor(
     weight = helper.create_parameter(helper.param_attr, [x.shape[-1], channel_num, y.shape[-1]], dtype)
     out = helper.create_variable_for_type_inference(dtype)
     half = helper.create_variable_for_type_inference(dtype, True)
-    _append(helper, {"X": x, "Y": y, "W": weight}, {"Out": out, "Tmp": half}, {"dim_t": channel_num})
+    append(helper, {"X": x, "Y": y, "W": weight}, {"Out": out, "Tmp": half}, {"dim_t": channel_num})
     return helper.append_activation(out), half
 
 
@@ -94,7 +93,7 @@ def sequence_topk_avg_pooling(input: Variable, row: Variable, col: Variable, top
     out = helper.create_variable_for_type_inference(helper.input_dtype())
     places = helper.create_variable_for_type_inference(helper.input_dtype(), True)
     attrs = {"topks": topks, "channel_num": channel_num}
-    _append(helper, {"X": input, "ROW": row, "COLUMN": col}, {"Out": out, "pos": places}, attrs)
+    append(helper, {"X": input, "ROW": row, "COLUMN": col}, {"Out": out, "pos": places}, attrs)
     return out
 
 
@@ -115,7 +114,7 @@ def tree_conv(
     dtype = helper.input_dtype()
     weight = helper.create_parameter(helper.param_attr, [nodes_vector.shape[2], 3, output_size, num_filters], dtype)
     out = helper.create_variable_for_type_inference(dtype)
-    _append(helper, {"NodesVector": nodes_vector, "EdgeSet": edge_set, "Filter": weight}, {"Out": out}, {"max_depth": max_depth})
+    append(helper, {"NodesVector": nodes_vector, "EdgeSet": edge_set, "Filter": weight}, {"Out": out}, {"max_depth": max_depth})
     return helper.append_activation(helper.append_bias_op(out) if helper.bias_attr else out)
 
 
@@ -134,7 +133,7 @@ def fused_embedding_seq_pool(
     weight = helper.create_parameter(helper.param_attr, size, dtype)
     out = helper.create_variable_for_type_inference(dtype)
     padding = -1 if padding_idx is None else padding_idx if padding_idx >= 0 else size[0] + padding_idx
-    _append(helper, {"Ids": input, "W": weight}, {"Out": out}, {"is_sparse": is_sparse, "combiner": combiner, "padding_idx": padding})
+    append(helper, {"Ids": input, "W": weight}, {"Out": out}, {"is_sparse": is_sparse, "combiner": combiner, "padding_idx": padding})
     return out
 
 
@@ -164,6 +163,7 @@ __all__ = [
     "fused_elemwise_activation", "fused_embedding_seq_pool", "match_matrix_tensor", "sequence_topk_avg_pooling", "shuffle_batch",
     "tree_conv", "var_conv_2d",
 ]  # fmt: skip
+__all__ += click.__all__
 
 if not TYPE_CHECKING:
     __getattr__ = reporter("fluid.contrib.layers.nn", __all__, HINTS)
