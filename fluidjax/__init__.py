@@ -59,6 +59,7 @@ from .graph.variable import Variable as Variable
 from .input import data as data
 from .input import embedding as embedding
 from .input import one_hot as one_hot
+from .layers import readers as _readers
 from .lod_tensor import LoDTensor as LoDTensor
 from .lod_tensor import create_lod_tensor as create_lod_tensor
 from .lod_tensor import create_random_int_lodtensor as create_random_int_lodtensor
@@ -110,6 +111,14 @@ def _report_memory(*args: _Any) -> _Any:
 
 
 _program.memory_reporter = _report_memory
+
+
+def _feeds(variables: _Any, capacity: int, double_buffer: bool) -> _Any:
+    """What feeds these variables, and so their program, batch by batch."""
+    return reader.DataLoader.from_generator(variables, capacity, double_buffer, iterable=False)
+
+
+_readers.loader_maker = _feeds
 
 if not _TYPE_CHECKING:
     _LATER = {

@@ -205,7 +205,7 @@ def test_without_feed(xy):
     made = loader(xy, iterable=False).set_sample_generator(samples, batch_size=2)
     total = fluid.layers.reduce_sum(xy[0])
     exe = fluid.Executor(CPU)
-    with pytest.raises(FluidValueError, match=r"'x' comes from a DataLoader with iterable=False; call its start\(\)"):
+    with pytest.raises(FluidValueError, match=r"'x' comes from a reader .*; call its start\(\)"):
         exe.run(program, fetch_list=[total])
     for _epoch in range(2):
         made.start()

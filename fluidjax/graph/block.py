@@ -234,7 +234,8 @@ class Block:
 
     def _infer(self, definition: OpDef, desc: OpDesc) -> None:
         """Give the outputs of `desc` their shapes and dtypes; check that every name exists."""
-        given = {slot: names for slot, names in desc.inputs.items() if names and not self._kernels_own(names)}
+        own = definition.control.outside
+        given = {s: names for s, names in desc.inputs.items() if names and s not in own and not self._kernels_own(names)}
         specs = {slot: self._specs(definition, slot, names) for slot, names in given.items()}
         for n in desc.writes:
             self._var_recursive(n)

@@ -15,6 +15,7 @@ _PLAIN = (bool, float)  # types of attributes whose every value is right
 _AROUND = 10  # ops shown either side of a fault
 # Their inputs come over the network, or only name what a peer holds.
 _REMOTE = frozenset({"send", "listen_and_serv"})
+_QUEUES = frozenset({"create_py_reader"})  # their inputs name queues that no block declares
 
 
 class SlotLike(Protocol):
@@ -141,7 +142,7 @@ class _Checker:
                 if not isinstance(names, tuple) or not isinstance(slot, str):
                     self.fail(idx, at, f"slot {slot!r} holds {names!r}; it must hold a tuple of names")
                 for name in names:
-                    if name in own or name == EMPTY:
+                    if name in own or name == EMPTY or (op.type in _QUEUES and slots is op.inputs):
                         continue
                     if not any(name in vars for vars in scope) and not ((idx or op.blocks) and _is_grad(name)):
                         self.undeclared(idx, at, slot, name)

@@ -1,4 +1,4 @@
-"""Variables that are fed."""
+"""Variables that are fed, read from files, or come from readers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from ..base.dtypes import VarType
 from ..base.loc import located
 from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
+from . import readers as readers
 from ._build import typed
 from .missing import HINTS
+from .readers import *  # noqa: F403
 
 
 @located
@@ -40,7 +42,21 @@ def data(
     )
 
 
-__all__ = ["data"]
+@located
+def load(out: Variable, file_path: str, load_as_fp16: bool | None = None) -> None:
+    """Have every run give `out` the tensor of a file, such as fluid.io.save_vars writes; load_as_fp16: as float16.
+
+    In 1.8.5 the op that this appends lacks its output, so it fails when it runs.
+    """
+    helper = LayerHelper("load")
+    attrs: dict[str, Any] = {"file_path": file_path}
+    if load_as_fp16 is not None:
+        attrs["load_as_fp16"] = load_as_fp16
+    helper.append_op(type="load", inputs={}, outputs={"Out": out}, attrs=attrs)
+
+
+__all__ = ["data", "load"]
+__all__ += readers.__all__
 
 if not TYPE_CHECKING:
     __getattr__ = reporter("fluid.layers.io", __all__, HINTS)

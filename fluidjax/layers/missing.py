@@ -2,10 +2,5 @@
 
 from __future__ import annotations
 
-_GROUPS: tuple[tuple[str, str], ...] = (
-    (
-        "reads data inside the program, which is not there; feed it, or use fluid.io.DataLoader",
-        "create_py_reader_by_data double_buffer load py_reader read_file",
-    ),
-)
+_GROUPS: tuple[tuple[str, str], ...] = ()
 HINTS = {name: hint for hint, names in _GROUPS for name in names.split()}

@@ -10,6 +10,8 @@ REASONS: dict[str, str] = {
     "serves federated trainers or saves what pservers hold, by Paddle's own RPC; use fluid.DistributeTranspiler":
         "fl_listen_and_serv recv_save",
     "is for the integer kernels of MKL-DNN alone; quantise by the fake_quantize ops": "dequantize quantize requantize",
+    "lists devices for parallel_do, an op that 1.8.5 has no more; use fluid.cpu_places or fluid.cuda_places": "get_places",
+    "lays variables side by side in memory, which XLA does by itself; leave it out": "coalesce_tensor",
     "runs a program of Paddle's dynamic mode; run the program itself": "run_program",
 }  # fmt: skip
 WITHOUT_MEANING: dict[str, str] = {kind: reason for reason, kinds in REASONS.items() for kind in kinds.split()}

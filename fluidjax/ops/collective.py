@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..errors import EnforceNotMet
+from ..errors import EnforceNotMet, FluidValueError
 from . import ring
 from .infer import Spec
 from .registry import Array, Attr, Reuse, control_op, grad_reuses, op
@@ -68,6 +68,24 @@ def _from_root(x: Array, root: int) -> Any:
 
 @op(outs="Out", infer=_same, rows=mixes("X"), ranks=collective(agree=ALL))
 def c_broadcast(X: Array, *, ring_id: int = 0, root: int = 0, use_calc_stream: bool = False):
+    """Out = X of rank `root`."""
+    return _from_root(X, root)
+
+
+_BY_NUMBER = (jax.lax.psum, REDUCTIONS[2][1], jax.lax.pmax, jax.lax.pmin)  # of reduce_type
+
+
+@op(outs="Out", infer=_same, rows=mixes("X"), ranks=collective(agree=ALL))
+def allreduce(X: Array, *, reduce_type: int = 0, sync_mode: bool = False):
+    """Out = sum (reduce_type 0), product (1), maximum (2) or minimum (3) of X over the ranks."""
+    if not 0 <= reduce_type < len(_BY_NUMBER):
+        raise FluidValueError(f"op 'allreduce' has the reduce_type 0 (sum), 1 (product), 2 (maximum) or 3 (minimum), not {reduce_type}")
+    axis = ring.ring().axis
+    return X if axis is None else _BY_NUMBER[reduce_type](X, axis)
+
+
+@op(outs="Out", infer=_same, rows=mixes("X"), ranks=collective(agree=ALL))
+def broadcast(X: Array, *, root: int = 0, sync_mode: bool = False):
     """Out = X of rank `root`."""
     return _from_root(X, root)
 

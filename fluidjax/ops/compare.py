@@ -43,6 +43,12 @@ SPECIAL: list[tuple[str, Callable[[Any], Any], str]] = [
 ]
 
 
+@op(outs="Out", rows=mixes("X"))
+def equal_reduce(X: Array, Y: Array, *, axis: int = -1):
+    """Out [1] = whether all elements of X and Y are equal, floats nearer than 1e-8."""
+    return jnp.all(_equal(*align(X, Y, axis))).reshape(1)
+
+
 def _declare_relation(kind: str, compare: Callable[[Any, Any], Any], formula: str) -> None:
     def run(X: Array, Y: Array, *, axis: int = -1, force_cpu: bool = False) -> Any:
         return compare(*align(X, Y, axis))

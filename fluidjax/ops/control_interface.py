@@ -95,6 +95,7 @@ class ControlOp:
     divergence: which names differ between ranks after it; by default each rank is taken to run it alone.
     frees: an input slot whose variables are to be forgotten, so naming them there is no use of them.
     may_raise: running it may raise, so a step with it gives its state away only when it has ended.
+    outside: input slots that name what no block declares.
 
     How its gradient is written is said by `write_grad`, as of any op (definition.py). A gradient op that holds blocks is a
     control op of its own, declared beside this one.
@@ -105,3 +106,4 @@ class ControlOp:
     divergence: Callable[[Ranks], None] | None = None
     frees: str | None = None
     may_raise: bool = False
+    outside: tuple[str, ...] = ()

@@ -34,6 +34,7 @@ LATER: Mapping[str, Added] = {
     "arg_max": _FLATTEN,
     "arg_min": _FLATTEN,
     "argsort": {"stable": _HINT},
+    "broadcast": {"ring_id": ("INT", ANY)},  # every ring is the same one here
     "c_comm_init": {"device_id": ("INT", ANY), "endpoints": ("STRING", ANY)},
     "conv2d_transpose": _OUTPUT_PADDING,
     "conv3d_transpose": _OUTPUT_PADDING,

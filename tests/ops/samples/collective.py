@@ -7,6 +7,8 @@ SAMPLES = [
     *(Sample("c_allreduce_%s" % kind, {"X": X}, {"ring_id": 1}, ["Out"], grad=["X"] if kind == "sum" else None, paddle=False, note=NOTE)
       for kind in ("sum", "max", "min", "prod")),
     Sample("c_broadcast", {"X": X}, {"root": 0, "ring_id": 0}, ["Out"], paddle=False, note=NOTE),
+    *(Sample("allreduce", {"X": X}, {"reduce_type": kind}, ["Out"], paddle=False, note=NOTE) for kind in range(4)),
+    Sample("broadcast", {"X": X}, {"root": 0}, ["Out"], paddle=False, note=NOTE),
     Sample("c_allgather", {"X": X}, {"nranks": 1}, ["Out"], grad=["X"], paddle=False, note=NOTE),
     Sample("c_reducescatter", {"X": X}, {"nranks": 1}, ["Out"], paddle=False, note=NOTE),
     Sample("c_sync_calc_stream", {"X": X}, {}, ["Out"], paddle=False, note=NOTE),
