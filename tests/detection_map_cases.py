@@ -38,6 +38,6 @@ def run(fluid, evaluators, evaluator, ap_version, difficult):
                 metric.reset(exe)
             feed = {name: value for name, value in feed.items() if difficult or name != "difficult"}
             means.append([np.asarray(v).reshape(()) for v in exe.run(main, feed=feed, fetch_list=list(metric.get_map_var()))])
-        name = [n for n in main.global_block().vars if n.endswith("accum_true_pos")][0]
+        name = next(n for n in main.global_block().vars if n.endswith("accum_true_pos"))
         state = scope.find_var(name).get_tensor()
         return np.array(means), np.array(state), np.array(state.lod())

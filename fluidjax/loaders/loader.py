@@ -230,8 +230,8 @@ class GeneratorLoader(Positioned):
         """The next batch of a started loader, for the executor. Raises EOFException at the end."""
         if self._running is None:
             raise FluidValueError(
-                f"{self._feed_list[0].name!r} comes from a reader (py_reader, or a DataLoader with iterable=False); call its start() before the "
-                "program runs"
+                f"{self._feed_list[0].name!r} comes from a reader (py_reader, or a DataLoader with iterable=False); "
+                "call its start() before the program runs"
             )
         feed, more = self._running.next()
         if not more:

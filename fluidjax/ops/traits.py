@@ -85,12 +85,15 @@ class Sequences:
     have a row for each sequence; where that is said ("" for none), empty sequences behind the true ones do no harm, and an
     op that says nothing (None) needs to know how many there are. alone: an input slot of which the op computes each row by itself,
     given the sequence that it is in, where nothing is given in the slot `unless`.
+    inner: input slots whose levels below the first may end with empty
+    sequences that are none, at no harm; what is fed to them is padded so.
     """
 
     levels: Mapping[str, str] | Levels
     each: tuple[str, ...] | None = None
     alone: str = ""
     unless: str = ""
+    inner: tuple[str, ...] = ()
 
 
 Rows = RowWise | Reduction | Mixing | Sequences
@@ -122,9 +125,12 @@ def mixes(lod: str | None = None, shared: str = "") -> Mixing:
     return Mixing(lod, tuple(shared.split()))
 
 
-def knows_rows(levels: Levels | None = None, *, each: str | None = None, alone: str = "", unless: str = "", **slots: str) -> Sequences:
+def knows_rows(
+    levels: Levels | None = None, *, each: str | None = None, alone: str = "", unless: str = "", inner: str = "", **slots: str
+) -> Sequences:
     """See Sequences: ``knows_rows(Out="X")``, or a function."""
-    return Sequences(levels or FrozenMap(slots), None if each is None else tuple(each.split()), alone, unless)
+    counted = None if each is None else tuple(each.split())
+    return Sequences(levels or FrozenMap(slots), counted, alone, unless, tuple(inner.split()))
 
 
 # -- sparse: what becomes of SelectedRows in a slot that is not declared to take them (docs/sparse.md) -------------------

@@ -29,16 +29,21 @@ def bucket(n: int) -> int:
     return between if size > SMALLEST and n <= between else size
 
 
-def bucketed(feed: Mapping[str, Any], exact: bool = False, fill: Collection[str] | None = None) -> dict[str, Any]:
+def bucketed(
+    feed: Mapping[str, Any], exact: bool = False, fill: Collection[str] | None = None, inner: Collection[str] = ()
+) -> dict[str, Any]:
     """A feed for ``step_fn``: LoDTensors with sequences become Ragged, anything else stays.
 
     Rows and the longest sequence of each level are padded up to a bucket, by copies of the last row, so that varied batches make few
     shapes; with exact they are not. fill: the number of sequences is padded too, by empty ones, and so are those arrays of these
-    names that have as many rows. Equal LoDs get equal keys, numbered by first appearance. Raises FluidValueError for a LoD that does
+    names that have as many rows. inner: names of which the numbers of sequences below the first level are padded up to a bucket, by
+    empty ones. Equal LoDs get equal keys, numbered by first appearance. Raises FluidValueError for a LoD that does
     not fit its rows.
     """
     keys: dict[Lod, int] = {}
     ragged = {n: _ragged(n, v, keys, exact) for n, v in feed.items() if isinstance(v, LoDTensor) and v.offsets}
+    if not exact:
+        ragged |= {n: _inner(ragged[n]) for n in inner if n in ragged}
     if fill is None or exact:
         return {**feed, **ragged}
     counts = {count: i for i, count in enumerate(dict.fromkeys(r.offsets[0].shape[0] - 1 for r in ragged.values()))}
@@ -57,6 +62,13 @@ def _filled(value: Ragged, counts: Mapping[int, int]) -> Ragged:
     count = value.offsets[0].shape[0] - 1
     offsets = tuple(np.pad(level, (0, bucket(level.shape[0] - 1) - level.shape[0] + 1), mode="edge") for level in value.offsets)
     return replace(value, offsets=offsets, each=_each(counts, count), alive=np.int32(count))
+
+
+def _inner(value: Ragged) -> Ragged:
+    """With empty sequences behind the last of every level below the first, up to a bucket; `longest` says its sizes."""
+    first, *below = value.offsets
+    filled = (np.pad(level, (0, bucket(level.shape[0] - 1) - level.shape[0] + 1), mode="edge") for level in below)
+    return replace(value, offsets=(first, *filled), key=("inner", value.key), most=None)
 
 
 def _rows(array: np.ndarray, key: Hashable) -> Ragged:

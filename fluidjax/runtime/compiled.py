@@ -34,7 +34,7 @@ from .fetching import of_rank
 from .kind import Kind
 from .nan_check import Finite
 from .objecting import agreed, first, unless
-from .padding import Padding
+from .padding import Padding, inner_levels
 from .placement import OWN, REPLICATED, STACKED, Mesh, OneDevice, PerRank, Placement, per_rank
 from .raising import may_raise
 from .recompiles import Recompiles
@@ -73,7 +73,8 @@ class Compiled:
         self.initialises = self.creates and not self.step.reads and not self.rules
         self.random, self.may_raise = self.step.random, may_raise(self.step)
         self.eager = type(where) is OneDevice and not sharded and is_eager(self.step)  # it runs op by op, and is never compiled
-        self.padding = Padding(frozenset(n for n, v in self.step.feeds.items() if not v.lod_level and (v.shape or (0,))[0] < 0))
+        batches = frozenset(n for n, v in self.step.feeds.items() if not v.lod_level and (v.shape or (0,))[0] < 0)
+        self.padding = Padding(batches, inner_levels(self.step))
         self.limited: set[str] = set()  # feeds that bound loops: a step is compiled for each of their buckets
         self.cutting: Any = None  # CutStep: the step in segments, where it cannot be one function
         self._looks = isinstance(where, OneDevice) and where.count == 1 and is_read_only(self.step)

@@ -9,18 +9,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..ir import walk
 from ..lod_tensor import LoDTensor
+from ..lower.step import Step
+from ..ops.registry import traits
+from ..ops.traits import Sequences
 from .bucketing import bucketed, form_of
 
 AS_THEY_ARE = 2  # numbers of sequences
 
 
+def inner_levels(step: Step) -> frozenset[str]:
+    """Feeds of several levels that only ops read to whom empty sequences behind the lower levels do no harm (traits.Sequences)."""
+    found = {n for n, v in step.feeds.items() if v.lod_level > 1} - set(step.fetches)
+    for _, op in walk.ops(step.desc) if found else ():
+        rows = traits(op.type).rows
+        takes = rows.inner if isinstance(rows, Sequences) else ()
+        found -= {n for slot, names in op.inputs.items() if slot not in takes for n in names}
+    return frozenset(found)
+
+
 class Padding:
     """What is known of the ragged feeds of one program, by their forms (which of them have which LoD in common)."""
 
-    def __init__(self, batches: frozenset[str]) -> None:
-        """batches: feeds without a LoD whose first dimension may be of any size."""
-        self.batches = batches
+    def __init__(self, batches: frozenset[str], inner: frozenset[str] = frozenset()) -> None:
+        """batches: feeds without a LoD whose first dimension may be of any size. inner: see inner_levels."""
+        self.batches, self.inner = batches, inner
         self._exact: set[Any] = set()  # forms of which some op must see no padding
         self._counted: set[Any] = set()  # forms of which some op must know how many sequences there are
         self._counts: dict[Any, dict[tuple[int, ...], None]] = {}
@@ -33,7 +47,7 @@ class Padding:
         if form in self._exact:
             return bucketed(values, exact=True)
         fill = None if form in self._counted or not self._vary(form, values) else self.batches
-        return bucketed(values, fill=fill)
+        return bucketed(values, fill=fill, inner=self.inner)
 
     def _vary(self, form: Any, values: Mapping[str, Any]) -> bool:
         counts = self._counts.setdefault(form, {})

@@ -20,7 +20,10 @@ from .packing import firsts, packed
 
 
 def _polygons(segments: Ragged) -> tuple[Any, Any, Any]:
-    """The points of each object's polygons [G, P, L, 2], how many each polygon has [G, P], and how many polygons [G]."""
+    """The points of each object's polygons [G, P, L, 2], how many each polygon has [G, P], and how many polygons [G].
+
+    Behind the last object and the last polygon there may be empty ones, which no image has.
+    """
     _, objects, polygons = segments.offsets
     _, most, longest = segments.longest
     count = objects[1:] - objects[:-1]
@@ -72,7 +75,7 @@ def _one_level(levels: Any, attrs: Attrs) -> dict[str, int]:
 
 
 @op(
-    outs="MaskRois RoiHasMaskInt32 MaskInt32", infer=_spec, rows=knows_rows(_one_level),
+    outs="MaskRois RoiHasMaskInt32 MaskInt32", infer=_spec, rows=knows_rows(_one_level, inner="GtSegms"),
     chosen=rows_by("LabelsInt32", "all rows of Rois", exact=False),
 )
 def generate_mask_labels(
