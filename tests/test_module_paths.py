@@ -121,7 +121,7 @@ def test_function_and_module_of_one_name(shim):
     ("call", "told"),
     [
         (lambda: fluidjax.profiler, "fluid.profiler: its profiler is not there; use jax.profiler.trace"),
-        (lambda: fluidjax.layers.filter_by_instag, "fluid.layers.filter_by_instag is a sequence layer that is not there"),
+        (lambda: fluidjax.layers.get_places, "fluid.layers.get_places is not there; use fluid.cpu_places"),
         (lambda: fluidjax.optimizer.RecomputeOptimizer, "fluid.optimizer.RecomputeOptimizer is not there"),
         (lambda: fluidjax.layers.softmaxx, r"fluid.layers has no 'softmaxx' \(did you mean 'softmax'\?\)"),
         (lambda: fluidjax.layers.nothing_like_it, "fluid.layers has no 'nothing_like_it'$"),

@@ -155,7 +155,7 @@ def shuffle_batch(x: Variable, seed: int | Variable | None = None) -> Variable:
     if not isinstance(seed, Variable):
         attrs["startup_seed"] = seed
         seed = helper.create_variable(name=unique_name.generate("shuffle_batch_seed"), shape=[1], dtype="int64", persistable=True)
-    _append(helper, {"X": x, "Seed": seed}, {"Out": out, "ShuffleIdx": order, "SeedOut": seed}, attrs)
+    append(helper, {"X": x, "Seed": seed}, {"Out": out, "ShuffleIdx": order, "SeedOut": seed}, attrs)
     return out
 
 
