@@ -79,9 +79,22 @@ def test_a_clip_goes_where_the_gradients_are() -> None:
 def test_refusals() -> None:
     with fresh():
         v = fluid.data("v", [3], "float32")
-        for target, sentence in ((lambda: v * 2.0, "its target '.*' stands within a block"), (lambda: v, "it is called within a block")):
-            with pytest.raises(UnsupportedError, match=sentence):
-                layers.cond(layers.fill_constant([1], "bool", True), lambda target=target: fluid.gradients(target(), v)[0])
+        kept = []
+        layers.cond(layers.fill_constant([1], "bool", True), lambda: kept.append(v * 2.0))
+        with pytest.raises(UnsupportedError, match=r"its target '.*' stands in a block of its own; call it there"):
+            fluid.gradients(kept[0], v)
+        with pytest.raises(UnsupportedError, match="its target 'v' stands in a block around it"):
+            layers.cond(layers.fill_constant([1], "bool", True), lambda: fluid.gradients(v, v)[0])
+    with fresh():  # 1.8.5 fails to build it: KeyError of the parameter
+        x, w = fluid.data("x", [2, 3]), layers.create_parameter([3], "float32", name="w")
+
+        def penalty() -> fluid.Variable:
+            slope = fluid.gradients([layers.reduce_sum(layers.square(x) * w)], [w])[0]
+            return layers.reduce_mean(layers.square(slope * w))
+
+        loss = layers.cond(layers.fill_constant([1], "bool", True), penalty, lambda: layers.reduce_mean(layers.square(w)))
+        with pytest.raises(UnsupportedError, match="has computed the gradient of 'w', which stands around it"):
+            fluid.optimizer.SGD(0.1).minimize(loss)
     with fresh() as (main, _):
         x = fluid.data("x", [2, 3], "float32")
         w = layers.create_parameter([3], "float32", name="w")

@@ -142,6 +142,7 @@ class Differentiation:
                         d.rename_input(name, renamed[name])
             for name in d.writes:
                 if GRAD in name and name in block.vars:
+                    _refuse_captured(block, op, name)
                     renamed[name] = "grad/" * self.order + name
                     d.rename_output(name, renamed[name])
                     if name in grad_to_var:
@@ -197,7 +198,8 @@ class Differentiation:
                 if name in names:
                     d.rename_input(name, names[name])
             for name in d.writes:
-                if GRAD in name and name in block.vars:
+                taken = name in block.vars or (block.idx and block._find_var_recursive(name) is not None)
+                if GRAD in name and taken:
                     names[name] = unique_name.generate(name)
                     d.rename_output(name, names[name])
         for old, new in names.items():
@@ -219,6 +221,18 @@ class Differentiation:
         ins = FrozenMap({s: tuple(v) for s, v in d.inputs.items()})
         outs = FrozenMap({s: tuple(v) for s, v in d.outputs.items()})
         block.ops.append(Operator(block, OpDesc(self.program.next_uid(), d.type, ins, outs, attrs, d.loc)))
+
+
+def _refuse_captured(block: Block, op: OpDesc, name: str) -> None:
+    """Raises UnsupportedError where the gradient of a variable from around a block has been computed in it, and is wanted again."""
+    source = forward_name(name)
+    if block.idx and source not in block.vars and block._find_var_recursive(source) is not None:
+        where = f" ({op.loc})" if op.loc else ""
+        raise UnsupportedError(
+            f"gradients() within a block has computed the gradient of {source!r}, which stands around it, and to differentiate op "
+            f"'{op.type}'{where} of that block once more is not supported, nor does Paddle 1.8.5 do so; compute the gradients outside the "
+            "case or the loop, or those of variables of the block alone"
+        )
 
 
 def _is_gradient(op: OpDesc) -> bool:

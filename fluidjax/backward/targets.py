@@ -25,10 +25,13 @@ def gradients(
     own results, for second derivatives.
 
     Raises FluidTypeError for arguments of the wrong type, FluidValueError where targets and target_gradients differ in
-    number or shape, UnsupportedError within a block and for targets that stand in one.
+    number or shape, UnsupportedError for targets of another block than the one that ops go to.
+
+    Within a case or the body of a loop the gradient ops go behind the others of that block, and follow its ops alone: a variable
+    from around it is a constant there unless it is among the inputs.
     """
     outs, ins, given = _checked(targets, inputs, target_gradients)
-    program, block = outs[0].block.program, outs[0].block.program.global_block()
+    program, block = outs[0].block.program, outs[0].block
     no_grad = stopped(program, no_grad_set)
     path = op_path(block, {t.name for t in outs}, {i.name for i in ins}, no_grad)
     call = Differentiation(program)
@@ -69,12 +72,13 @@ def _checked(targets: Any, inputs: Any, target_gradients: Any) -> tuple[list[Var
             raise FluidValueError(f"target {target.name!r} has shape {list(target.shape)}, its gradient {list(grad.shape)}")
     program = outs[0].block.program
     refuse_shared(program)
-    inner = next((v for v in outs if v.block.idx), None)
-    if inner is not None or program.current_block_idx:
-        what = f"its target {inner.name!r} stands within a block" if inner is not None else "it is called within a block"
+    current = program.current_block()
+    other = next((v for v in outs if v.block is not current), None)
+    if other is not None and program is other.block.program:
+        where = "a block around it" if current._find_var_recursive(other.name) is not None else "a block of its own"
         raise UnsupportedError(
-            f"gradients() goes from variables of the program's first block, and {what}; hand the value out of the case or the loop first, "
-            "or call append_backward in the case"
+            f"gradients() goes from variables of the block that it is called in, and its target {other.name!r} stands in {where}; call it "
+            "there, or hand the value out of the case or the loop first; minimize in a case takes a loss from around it"
         )
     if any(v.block.program is not program for v in [*outs, *ins]):
         raise FluidValueError("targets and inputs of gradients() belong to one program")

@@ -192,8 +192,41 @@ def python(fluid):
     return layers.mean(out)
 
 
-NETS = [printed, python, cond, cond_nested, cond_stop_gradient, cond_unused_result, case, switch_case, switch, while_array, while_joined,
-        while_loop, while_in_cond, cond_in_while, while_in_while]
+def slope_in_a_case(fluid):
+    """a penalty on a slope, in a case: what it is the slope of follows from w, so the gradient by w is of second order"""
+    layers = fluid.layers
+    x = layers.data("x", [4])
+    w = parameter(layers, fluid, "w", [4])
+
+    def penalty():
+        mixed = x * w
+        (slope,) = fluid.gradients([layers.reduce_sum(layers.square(layers.square(mixed)))], [mixed])
+        return layers.reduce_mean(layers.square(slope))
+
+    return layers.mean(layers.cond(positive(layers, x), penalty, lambda: layers.reduce_mean(x * w)))
+
+
+def slope_in_a_step(fluid):
+    """each step of a StaticRNN goes down the slope of a function of its own"""
+    layers = fluid.layers
+    x = layers.data("x", [4])
+    first, both = layers.fill_constant([3, 4], "float32", 0.5), layers.stack([x, x])
+    rnn = layers.StaticRNN()
+    with rnn.step():
+        rnn.step_input(both)
+        state = rnn.memory(init=first)
+        here = layers.assign(state)
+        here.stop_gradient = False
+        (slope,) = fluid.gradients([layers.reduce_sum(layers.square(here))], [here])
+        moved = state - slope * 0.25
+        rnn.update_memory(state, moved)
+        rnn.step_output(moved)
+    w = parameter(layers, fluid, "w", [4])
+    return layers.mean(layers.square(rnn() * w))
+
+
+NETS = [slope_in_a_case, slope_in_a_step, printed, python, cond, cond_nested, cond_stop_gradient, cond_unused_result, case, switch_case,
+        switch, while_array, while_joined, while_loop, while_in_cond, cond_in_while, while_in_while]
 FEEDS = {net.__name__: [{"x": X}, {"x": -X}, {"x": X[:, ::-1].copy()}] for net in NETS}
 
 
