@@ -95,3 +95,13 @@ def test_not_where_it_is_differentiated_or_light(monkeypatch: pytest.MonkeyPatch
     assert loops() == 1
     monkeypatch.setattr(row_blocks, "LEAST", 1 << 24)
     assert loops() == 0
+
+
+def test_draws_are_for_all_rows_at_once() -> None:
+    """Each block would draw the same numbers; a dropout that is a test's draws none."""
+    rows = layers.dropout(layers.fc(chosen(), 8), 0.5)
+    desc = fluid.default_main_program().desc
+    for program, count in ((desc, 2), (fluid.default_main_program().clone(for_test=True).desc, 3)):
+        step = Step(program, (rows.name,), in_blocks=True)
+        assert step.blocks is not None
+        assert sum(step.ops[at].type in ("mul", "elementwise_add", "dropout") for at in step.blocks.starts) == count

@@ -22,7 +22,7 @@ from ..ir import walk
 from ..ir.desc import OpDesc, ProgramDesc
 from ..ops.channels import plain
 from ..ops.ragged import Ragged, by_data, copied, rows_of
-from ..ops.registry import traits
+from ..ops.registry import lookup, traits
 from ..ops.traits import RowWise, Sequences, SparseGradient
 from .env import Context, Env
 
@@ -36,12 +36,13 @@ RunOp = Callable[[OpDesc, Env, Context, Sequence[OpDesc]], None]
 @dataclass(frozen=True)
 class _Group:
     """Ops that go through rows block by block. rows: the names that they read; made: by name the rows that are needed afterwards, of
-    a block, as types.
+    a block, as types; lods: names of rows whose LoD the program sees.
     """
 
     ops: Sequence[OpDesc]
     rows: tuple[str, ...]
     made: Mapping[str, Ragged]
+    lods: frozenset[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +66,10 @@ class RowBlocks:
         return frozenset(at for at, op in enumerate(self.ops) if self._by_rows(op))
 
     def _by_rows(self, op: OpDesc) -> bool:
-        """Whether an op does nothing but compute rows from rows, and not by looking them up."""
+        """Whether an op does nothing but compute rows from rows, and not by looking them up or by drawing or with other ranks."""
         what = traits(op.type)
+        if what.ranks.together or (lookup(op.type).random and not op.attrs.get("is_test", False)):
+            return False
         if not (isinstance(what.rows, RowWise) or _alone(op)) or isinstance(what.sparse, SparseGradient) or op.uid in self.alone:
             return False
         return what.bounds is None and what.refuses is None and not op.blocks and not what.runs.acts
@@ -107,7 +110,8 @@ class RowBlocks:
 
         found = jax.eval_shape(through, types)
         needed, read = self._needed_after(at + len(taken)), {n for op in taken for n in op.reads}
-        return _Group(tuple(taken), tuple(n for n in rows if n in read), {n: v for n, v in found.items() if n in needed})
+        lods = frozenset(n for n, v in (*types.items(), *found.items()) if not v.bare)
+        return _Group(tuple(taken), tuple(n for n in rows if n in read), {n: v for n, v in found.items() if n in needed}, lods)
 
     def _gives_more(self, at: int, op: OpDesc, values: Env) -> bool:
         """Whether an op that has run gives something besides rows of the block that is needed after it."""
@@ -137,7 +141,7 @@ def _lead(op: OpDesc, env: Env) -> Ragged | None:
 def _alone(op: OpDesc) -> str:
     """The slot of which an op that knows sequences takes each row by itself; "" if it does not."""
     rows = traits(op.type).rows
-    return rows.alone if isinstance(rows, Sequences) and not op.input(rows.unless) else ""
+    return rows.alone if isinstance(rows, Sequences) and (rows.when is None or rows.when(op)) else ""
 
 
 def _of_block(value: Any) -> bool:
@@ -163,7 +167,7 @@ def _looped(group: _Group, lead: Ragged, env: Env, ctx: Context, run_op: RunOp) 
         values = {**env, **{n: lax.dynamic_slice_in_dim(env[n].rows, begin, BLOCK) for n in group.rows}}
         sequences = replace(lead, offsets=(jnp.clip(lead.offsets[-1] - begin, 0, BLOCK),), longest=(BLOCK,), key=KEY, most=None)
         for op in group.ops:
-            given = {n: replace(sequences, rows=values[n], bare=False) for n in op.input(_alone(op))}
+            given = {n: replace(sequences, rows=plain(values[n]), bare=False) for n in op.input(_alone(op)) if n in group.lods}
             inner = {**values, **given} if given else values
             run_op(op, inner, ctx, ())
             values.update({n: rows_of(inner[n]) for n in op.writes if n in inner} if given else {})

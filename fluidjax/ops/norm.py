@@ -20,7 +20,7 @@ from .channels import apart
 from .conditions import attribute
 from .ragged import Ragged, like, rows_of
 from .registry import Array, grad_of, op
-from .statistics import STATISTICS, keeps_statistics
+from .statistics import STATISTICS, by_fixed_statistics, keeps_statistics
 from .traits import by_format, knows_channels, knows_rows, mixes, row_wise
 
 
@@ -119,7 +119,8 @@ WHEN_GLOBAL = dict.fromkeys(GLOBAL, "use_global_stats")
 
 
 @op(
-    outs=BN_OUTS, inplace=BN_INPLACE, rows=knows_rows(Y="X", each=""), unchanged=STATISTICS, channels=BN_CHANNELS,
+    outs=BN_OUTS, inplace=BN_INPLACE, rows=knows_rows(Y="X", each="", alone="X", when=by_fixed_statistics), unchanged=STATISTICS,
+    channels=BN_CHANNELS,
 )
 def batch_norm(
     X: Array | Ragged, Scale: Array, Bias: Array, Mean: Array, Variance: Array, MomentumTensor: Array | None, *,

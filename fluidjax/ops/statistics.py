@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..ir.desc import FrozenMap
+from ..ir.desc import FrozenMap, OpDesc
 from .traits import Attrs, Unchanged
 
 
@@ -17,6 +17,11 @@ def keeps_statistics(is_test: bool, use_global_stats: bool, trainable_statistics
 def fixed_statistics(attrs: Attrs) -> bool:
     """keeps_statistics of an op's attributes; one that is missing is False."""
     return keeps_statistics(*(bool(attrs.get(n, False)) for n in ("is_test", "use_global_stats", "trainable_statistics")))
+
+
+def by_fixed_statistics(op: OpDesc) -> bool:
+    """fixed_statistics of an op."""
+    return fixed_statistics(op.attrs)
 
 
 STATISTICS = Unchanged(FrozenMap({"MeanOut": "Mean", "VarianceOut": "Variance"}), fixed_statistics)

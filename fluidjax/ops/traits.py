@@ -84,15 +84,14 @@ class Sequences:
     of the outputs, for an op that makes a LoD. Outputs that are not named have none. each: slots, of inputs and outputs, that
     have a row for each sequence; where that is said ("" for none), empty sequences behind the true ones do no harm, and an
     op that says nothing (None) needs to know how many there are. alone: an input slot of which the op computes each row by itself,
-    given the sequence that it is in, where nothing is given in the slot `unless`.
-    inner: input slots whose levels below the first may end with empty
+    given the sequence that it is in, if `when` holds for the op. inner: input slots whose levels below the first may end with empty
     sequences that are none, at no harm; what is fed to them is padded so.
     """
 
     levels: Mapping[str, str] | Levels
     each: tuple[str, ...] | None = None
     alone: str = ""
-    unless: str = ""
+    when: Callable[[OpDesc], bool] | None = None
     inner: tuple[str, ...] = ()
 
 
@@ -126,11 +125,12 @@ def mixes(lod: str | None = None, shared: str = "") -> Mixing:
 
 
 def knows_rows(
-    levels: Levels | None = None, *, each: str | None = None, alone: str = "", unless: str = "", inner: str = "", **slots: str
-) -> Sequences:
+    levels: Levels | None = None, *, each: str | None = None, alone: str = "", when: Callable[[OpDesc], bool] | None = None,
+    inner: str = "", **slots: str
+) -> Sequences:  # fmt: skip
     """See Sequences: ``knows_rows(Out="X")``, or a function."""
     counted = None if each is None else tuple(each.split())
-    return Sequences(levels or FrozenMap(slots), counted, alone, unless, tuple(inner.split()))
+    return Sequences(levels or FrozenMap(slots), counted, alone, when, tuple(inner.split()))
 
 
 # -- sparse: what becomes of SelectedRows in a slot that is not declared to take them (docs/sparse.md) -------------------

@@ -10,6 +10,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from ...ir.desc import OpDesc
 from ..infer import Spec
 from ..ragged import Ragged, rows_of
 from ..registry import Array, op
@@ -51,8 +52,12 @@ def _spec(X: Spec, ROIs: Spec, RoisLod: Spec | None, *, pooled_height: int, pool
     return pooled_spec("roi_align", X, ROIs, X.shape[1] if X.ndim == 4 else -1, (pooled_height, pooled_width), spatial_scale)
 
 
+def _by_lod(op: OpDesc) -> bool:
+    return not op.input("RoisLod")
+
+
 @op(
-    outs="Out", grad="X ROIs RoisLod", nograd="ROIs RoisLod", infer=_spec, rows=knows_rows(alone="ROIs", unless="RoisLod"),
+    outs="Out", grad="X ROIs RoisLod", nograd="ROIs RoisLod", infer=_spec, rows=knows_rows(alone="ROIs", when=_by_lod),
     channels=CHANNELS_FIRST,
 )
 def roi_align(
