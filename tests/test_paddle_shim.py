@@ -72,7 +72,7 @@ MISSING = [
     ("paddle.fluid.layers", "get_places", "fluid.layers.get_places is not there; use fluid.cpu_places"),
     ("paddle", "relu", "fluidjax has no paddle.relu; there is paddle.nn.functional.relu"),
     ("paddle", "summary", "print(program) shows a program"),
-    ("paddle.nn", "Linear", "use paddle.static.nn.fc"),
+    ("paddle.nn", "Lineer", "(did you mean 'Linear'"),
     ("paddle.static", "exeutor", "(did you mean 'Executor'"),
     ("paddle.static.nn", "fcs", "(did you mean 'fc'"),
     ("paddle.optimizer", "AdamW", "paddle.fluid.optimizer.Optax(optax.adamw(...))"),

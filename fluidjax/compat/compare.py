@@ -15,7 +15,7 @@ from . import recorded
 from .recorded import Recorded
 
 THERE, DIFFERENT, ABSENT = "there", "different", "absent"
-# what variables and optimizers of 1.8.5 have for dynamic mode alone
+# what variables, optimizers and layers have for dynamic mode alone
 _DYNAMIC = frozenset("backward clear_gradient clear_gradients detach gradient numpy set_dict set_value state_dict".split())
 
 
@@ -54,13 +54,20 @@ def differences(theirs: Recorded, ours: Any, methods: bool = True) -> Iterator[s
     """In what our function or class takes other arguments than the recorded one, or lacks methods."""
     if theirs.kind in ("module", "value") or isinstance(ours, ModuleType) or not callable(ours):
         return
-    passed = _DYNAMIC if theirs.version == recorded.FLUID else frozenset()
+    passed = _DYNAMIC | _of_every_layer(theirs)
     lacking = [m for m in theirs.methods if not hasattr(ours, m) and m not in passed] if methods and theirs.kind == "class" else []
     if lacking:
         yield f"lacks the methods {', '.join(lacking)}" if len(lacking) > 1 else f"lacks the method {lacking[0]}"
     mine = arguments(ours)
     if mine is not None and theirs.arguments is not None:
         yield from _of_arguments(theirs.arguments, mine)
+
+
+def _of_every_layer(theirs: Recorded) -> frozenset[str]:
+    """The methods that a class has from paddle.nn.Layer, which are told of that alone."""
+    layer = recorded.find("paddle.nn.Layer")
+    inherits = layer is not None and layer != theirs and set(layer.methods) <= set(theirs.methods)
+    return frozenset(layer.methods) - {"forward"} if layer is not None and inherits else frozenset()
 
 
 def _of_arguments(theirs: tuple[tuple[str, str], ...], mine: list[tuple[str, str]]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import fluidjax.paddle as paddle
 from tests.paddle import cases
 
 RECORDED = np.load(Path(__file__).parents[1] / "data" / "paddle_2.6.2.npz")
+MADE: dict[str, dict[str, list[int]]] = {}  # the parameters of each case
 SHAPES = json.loads(str(RECORDED["shapes"]))
 
 
@@ -25,7 +27,12 @@ def results(table: str) -> dict[str, list[np.ndarray]]:
     with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):
         data = cases.Data(paddle.static.data)
         names = {**data.names(), "paddle": paddle, "F": paddle.nn.functional, "nn": paddle.nn}
-        outs = {name: cases.flat(eval(text, names)) for name, text in expressions.items()}
+        outs: dict[str, list[Any]] = {}
+        for name, text in expressions.items():
+            before = {p.name for p in main.all_parameters()}
+            outs[name] = cases.flat(eval(text, names))
+            made = {p.name: list(p.shape) for p in main.all_parameters() if p.name not in before}
+            MADE.update({name: made} if made else {})
         exe = fluid.Executor(fluid.CPUPlace())
         exe.run(startup)
         for made in main.all_parameters():
@@ -48,6 +55,16 @@ def test_function(name):
 @pytest.mark.parametrize("name", cases.TENSORS)
 def test_tensor_function(name):
     close(name, results("TENSORS")[name])
+
+
+@pytest.mark.parametrize("name", cases.LAYERS)
+def test_layer(name):
+    close(name, results("LAYERS")[name])
+
+
+def test_layers_make_the_parameters_of_paddle():
+    results("LAYERS")
+    assert MADE == json.loads(str(RECORDED["parameters"]))
 
 
 def run(build, **feed):

@@ -29,7 +29,7 @@ def run(expressions):
             try:
                 outs[name] = cases.flat(eval(text, scope))
             except Exception as exc:
-                failed.append("%s: %s" % (name, str(exc).strip().splitlines()[-1]))
+                failed.append("%s: %s" % (name, (str(exc) or repr(exc)).strip().splitlines()[-1]))
             made = {p.name: list(p.shape) for p in main.all_parameters() if p.name not in seen}
             seen.update(made)
             if made:
@@ -51,7 +51,7 @@ def run(expressions):
 def main():
     paddle.enable_static()
     results, shapes, parameters, failed = {}, {}, {}, []
-    for table in (cases.FUNCTIONS, cases.TENSORS):
+    for table in (cases.FUNCTIONS, cases.TENSORS, cases.LAYERS):
         found = run(table)
         results.update(found[0])
         shapes.update(found[1])

@@ -1,0 +1,23 @@
+"""The layer classes of paddle.nn, in static mode."""
+
+from __future__ import annotations
+
+from . import activation, base, common, container, conv, loss, norm, pooling
+from .activation import *  # noqa: F403
+from .base import *  # noqa: F403
+from .common import *  # noqa: F403
+from .container import *  # noqa: F403
+from .conv import *  # noqa: F403
+from .loss import *  # noqa: F403
+from .norm import *  # noqa: F403
+from .pooling import *  # noqa: F403
+
+__all__: list[str] = []
+__all__ += activation.__all__
+__all__ += base.__all__
+__all__ += common.__all__
+__all__ += container.__all__
+__all__ += conv.__all__
+__all__ += loss.__all__
+__all__ += norm.__all__
+__all__ += pooling.__all__

@@ -1,0 +1,185 @@
+"""Losses as layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....graph.variable import Variable
+from .. import functional as F
+from .base import Layer
+
+
+class BCELoss(Layer):
+    """paddle.nn.functional.binary_cross_entropy as a layer."""
+
+    def __init__(self, weight: Variable | None = None, reduction: str = "mean", name: str | None = None) -> None:
+        super().__init__()
+        self.weight, self.reduction = weight, reduction
+
+    def forward(self, input: Variable, label: Variable) -> Variable:
+        return F.binary_cross_entropy(input, label, self.weight, self.reduction)
+
+
+class BCEWithLogitsLoss(Layer):
+    """paddle.nn.functional.binary_cross_entropy_with_logits as a layer."""
+
+    def __init__(
+        self,
+        weight: Variable | None = None,
+        reduction: str = "mean",
+        pos_weight: Variable | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self.weight, self.reduction, self.pos_weight = weight, reduction, pos_weight
+
+    def forward(self, logit: Variable, label: Variable) -> Variable:
+        return F.binary_cross_entropy_with_logits(logit, label, self.weight, self.reduction, self.pos_weight)
+
+
+class CTCLoss(Layer):
+    """paddle.nn.functional.ctc_loss as a layer."""
+
+    def __init__(self, blank: int = 0, reduction: str = "mean") -> None:
+        super().__init__()
+        self.blank, self.reduction = blank, reduction
+
+    def forward(
+        self,
+        log_probs: Variable,
+        labels: Variable,
+        input_lengths: Variable,
+        label_lengths: Variable,
+        norm_by_times: bool = False,
+    ) -> Variable:
+        return F.ctc_loss(log_probs, labels, input_lengths, label_lengths, self.blank, self.reduction, norm_by_times)
+
+
+class CrossEntropyLoss(Layer):
+    """paddle.nn.functional.cross_entropy as a layer."""
+
+    def __init__(
+        self,
+        weight: Variable | None = None,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+        soft_label: bool = False,
+        axis: int = -1,
+        use_softmax: bool = True,
+        label_smoothing: float = 0.0,
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        (
+            self.weight,
+            self.ignore_index,
+            self.reduction,
+            self.soft_label,
+            self.axis,
+            self.use_softmax,
+            self.label_smoothing,
+        ) = weight, ignore_index, reduction, soft_label, axis, use_softmax, label_smoothing
+
+    def forward(self, input: Variable, label: Variable) -> Variable:
+        return F.cross_entropy(
+            input, label, self.weight, self.ignore_index, self.reduction, self.soft_label, self.axis, self.use_softmax,
+            self.label_smoothing,
+        )  # fmt: skip
+
+
+class KLDivLoss(Layer):
+    """paddle.nn.functional.kl_div as a layer."""
+
+    def __init__(self, reduction: str = "mean") -> None:
+        super().__init__()
+        self.reduction = reduction
+
+    def forward(self, input: Variable, label: Variable) -> Variable:
+        return F.kl_div(input, label, self.reduction)
+
+
+class L1Loss(Layer):
+    """paddle.nn.functional.l1_loss as a layer."""
+
+    def __init__(self, reduction: str = "mean", name: str | None = None) -> None:
+        super().__init__()
+        self.reduction = reduction
+
+    def forward(self, input: Variable, label: Variable) -> Variable:
+        return F.l1_loss(input, label, self.reduction)
+
+
+class MSELoss(Layer):
+    """paddle.nn.functional.mse_loss as a layer."""
+
+    def __init__(self, reduction: str = "mean") -> None:
+        super().__init__()
+        self.reduction = reduction
+
+    def forward(self, input: Variable, label: Variable) -> Variable:
+        return F.mse_loss(input, label, self.reduction)
+
+
+class MarginRankingLoss(Layer):
+    """paddle.nn.functional.margin_ranking_loss as a layer."""
+
+    def __init__(self, margin: float = 0.0, reduction: str = "mean", name: str | None = None) -> None:
+        super().__init__()
+        self.margin, self.reduction = margin, reduction
+
+    def forward(self, input: Variable, other: Variable, label: Variable) -> Variable:
+        return F.margin_ranking_loss(input, other, label, self.margin, self.reduction)
+
+
+class NLLLoss(Layer):
+    """paddle.nn.functional.nll_loss as a layer."""
+
+    def __init__(
+        self, weight: Variable | None = None, ignore_index: int = -100, reduction: str = "mean", name: str | None = None
+    ) -> None:
+        super().__init__()
+        self.weight, self.ignore_index, self.reduction = weight, ignore_index, reduction
+
+    def forward(self, input: Variable, label: Variable) -> Variable:
+        return F.nll_loss(input, label, self.weight, self.ignore_index, self.reduction)
+
+
+class SmoothL1Loss(Layer):
+    """paddle.nn.functional.smooth_l1_loss as a layer."""
+
+    def __init__(self, reduction: str = "mean", delta: float = 1.0, name: str | None = None) -> None:
+        super().__init__()
+        self.reduction, self.delta = reduction, delta
+
+    def forward(self, input: Variable, label: Variable) -> Variable:
+        return F.smooth_l1_loss(input, label, self.reduction, self.delta)
+
+
+class HSigmoidLoss(Layer):
+    """paddle.nn.functional.hsigmoid_loss with trained weights [num_classes - 1, feature_size] and bias [num_classes - 1, 1].
+
+    is_custom: paths are given, and weights are as many as num_classes.
+    """
+
+    def __init__(
+        self, feature_size: int, num_classes: int, weight_attr: Any = None, bias_attr: Any = None, is_custom: bool = False,
+        is_sparse: bool = False, name: str | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.num_classes, self.is_custom, self.is_sparse = num_classes, is_custom, is_sparse
+        count = num_classes if is_custom else num_classes - 1
+        self.weight = self.create_parameter([count, feature_size], weight_attr)
+        self.bias = self.create_parameter([count, 1], bias_attr, is_bias=True)
+
+    def forward(
+        self, input: Variable, label: Variable, path_table: Variable | None = None, path_code: Variable | None = None
+    ) -> Variable:
+        return F.hsigmoid_loss(
+            input, label, self.num_classes, self.weight, self.bias, path_table, path_code, is_sparse=self.is_sparse
+        )
+
+
+__all__ = [
+    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CrossEntropyLoss", "HSigmoidLoss", "KLDivLoss", "L1Loss", "MSELoss",
+    "MarginRankingLoss", "NLLLoss", "SmoothL1Loss",
+]  # fmt: skip
