@@ -82,6 +82,7 @@ def arguments(thing: Any) -> str:
 def members(cls: type) -> Iterator[str]:
     """The public methods and properties that a class, or one of ours that it derives from, defines."""
     ours = [c for c in cls.__mro__ if c.__module__.startswith("fluidjax")]
+    ours = [c for c in ours if c is cls or c.__name__ != "Layer"]  # what every layer has is listed once
     for name in sorted({n for c in ours for n in vars(c) if not n.startswith("_")}):
         value = inspect.getattr_static(cls, name)
         if isinstance(value, staticmethod | classmethod):

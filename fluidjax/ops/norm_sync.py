@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from jax import lax
 
+from .infer import Spec
 from .norm import (
     BN_CHANNELS,
     BN_INPLACE,
@@ -24,8 +27,15 @@ from .statistics import STATISTICS, keeps_statistics
 from .traits import collective, knows_rows
 
 
+def _spec(
+    X: Spec, Scale: Spec, Bias: Spec, Mean: Spec, Variance: Spec, MomentumTensor: Spec | None, **attributes: Any
+) -> tuple[Spec | None, ...]:
+    """The shapes of batch_norm: there are no ranks while a program is built."""
+    return X, Mean, Variance, Mean, Variance, None
+
+
 @op(
-    outs=BN_OUTS, inplace=BN_INPLACE,
+    outs=BN_OUTS, inplace=BN_INPLACE, infer=_spec,
     rows=knows_rows(Y="X", each=""), ranks=collective(agree=("SavedMean", "SavedVariance"), MeanOut="Mean", VarianceOut="Variance"),
     unchanged=STATISTICS, channels=BN_CHANNELS,
 )
