@@ -103,7 +103,7 @@ def arguments(thing: Any) -> list[tuple[str, str]] | None:
         found = inspect.signature(thing).parameters.values()
     except (TypeError, ValueError):
         return None
-    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    stars: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     return [(stars.get(p.kind, "") + p.name, "" if p.default is p.empty else shown(p.default)) for p in found]
 
 

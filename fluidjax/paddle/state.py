@@ -40,7 +40,7 @@ def set_default_dtype(d: Any) -> None:
 def get_device() -> str:
     """Where an Executor without a place runs: "cpu" or "gpu:0"."""
     place = Executor().place
-    return "cpu" if isinstance(place, CPUPlace) else f"gpu:{place.get_device_id()}" if isinstance(place, CUDAPlace) else "gpu:0"
+    return "cpu" if isinstance(place, CPUPlace) else f"gpu:{place.device_id}" if isinstance(place, CUDAPlace) else "gpu:0"
 
 
 def set_device(device: str) -> Any:

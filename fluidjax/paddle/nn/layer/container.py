@@ -56,6 +56,10 @@ class _Numbered(Layer):
     def _add(self, name: str, value: Any) -> None:
         (self.add_sublayer if self.held == "_sub_layers" else self.add_parameter)(name, value)
 
+    def _of(self, values: list[Any]) -> Any:
+        """A list of the same kind."""
+        raise NotImplementedError
+
     def __len__(self) -> int:
         return len(vars(self)[self.held])
 
@@ -63,7 +67,7 @@ class _Numbered(Layer):
         return iter(self._values())
 
     def __getitem__(self, at: Any) -> Any:
-        return type(self)(self._values()[at]) if isinstance(at, slice) else self._values()[at]
+        return self._of(self._values()[at]) if isinstance(at, slice) else self._values()[at]
 
     def __setitem__(self, at: int, value: Any) -> None:
         self._add(list(vars(self)[self.held])[at], value)
@@ -82,6 +86,9 @@ class LayerList(_Numbered):
     def __init__(self, sublayers: Iterable[Layer] | None = None) -> None:
         super().__init__()
         self._set(sublayers or ())
+
+    def _of(self, values: list[Any]) -> LayerList:
+        return LayerList(values)
 
     def __delitem__(self, at: Any) -> None:
         values = self._values()
@@ -113,6 +120,9 @@ class ParameterList(_Numbered):
     def __init__(self, parameters: Iterable[Any] | None = None) -> None:
         super().__init__()
         self._set(parameters or ())
+
+    def _of(self, values: list[Any]) -> ParameterList:
+        return ParameterList(values)
 
     def append(self, parameter: Any) -> ParameterList:
         """Add a parameter at the end; returns this list. Raises FluidTypeError for anything else."""
