@@ -45,11 +45,11 @@ def modules() -> dict[str, Path]:
     return found
 
 
-@cache
 def tree(module: str) -> ast.Module:
     return ast.parse(modules()[module].read_text())
 
 
+@cache
 def level(module: str) -> int:
     """The level of a module, by the one pattern that fits it."""
     name = module.removeprefix(PACKAGE + ".")
@@ -67,8 +67,13 @@ def nodes(node: ast.AST, lazy: bool = False) -> Iterator[tuple[ast.AST, bool]]:
         yield from nodes(child, lazy or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda))
 
 
-def imports(module: str) -> Iterator[Import]:
+@cache
+def imports(module: str) -> tuple[Import, ...]:
     """What a module imports, with every ``from package import name`` resolved to the module that is meant."""
+    return tuple(_imports(module))
+
+
+def _imports(module: str) -> Iterator[Import]:
     for node, lazy in nodes(tree(module)):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -87,6 +92,7 @@ def _base(module: str, node: ast.ImportFrom) -> str:
     return ".".join([*package[: len(package) - node.level + 1], *([node.module] if node.module else [])])
 
 
+@cache
 def own(module: str) -> list[Import]:
     return [i for i in imports(module) if i.target.split(".")[0] == PACKAGE]
 

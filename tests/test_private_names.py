@@ -33,22 +33,32 @@ def room(path: Path) -> str:
     return inside[0] if len(inside) > 1 else path.stem
 
 
+def of_itself(node: ast.Attribute) -> bool:
+    """Whether it is an attribute of `self` or `cls`."""
+    return isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
 @cache
-def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
-
-
-def made(node: ast.AST) -> str:
-    """The private name that a node of a module or class defines; "" for none."""
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        name = node.name
-    elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) in ("self", "cls"):
-        name = node.attr
-    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-        name = node.id
-    else:
-        return ""
-    return name if name.startswith("_") and not name.startswith("__") else ""
+def private(path: Path) -> tuple[frozenset[str], tuple[tuple[int, str], ...]]:
+    """The private names that a file makes, and those that it may have from elsewhere, with their lines."""
+    made, used = set(), []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Attribute):
+            if of_itself(node):
+                made |= {node.attr} if isinstance(node.ctx, ast.Store) else set()
+            else:
+                used.append((node.lineno, node.attr))
+        elif isinstance(node, ast.Name):
+            made |= {node.id} if isinstance(node.ctx, ast.Store) else set()
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            made.add(node.name)
+        elif isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").startswith("fluidjax")):
+            used += [(node.lineno, alias.name) for alias in node.names]
+    return frozenset(filter(is_private, made)), tuple((line, name) for line, name in used if name.startswith("_"))
 
 
 @cache
@@ -56,26 +66,18 @@ def homes() -> dict[str, set[str]]:
     """Private name -> the rooms of the package that define one."""
     found = defaultdict(set)
     for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(tree(path)):
-            if name := made(node):
-                found[name].add(room(path))
+        for name in private(path)[0]:
+            found[name].add(room(path))
     return found
 
 
 def reached(path: Path) -> Iterator[str]:
     """The private names of other rooms that a file uses, with their lines."""
-    own = {name for node in ast.walk(tree(path)) if (name := made(node))}
-    for node in ast.walk(tree(path)):
-        if isinstance(node, ast.Attribute):
-            names = [node.attr] if ast.unparse(node.value) not in ("self", "cls") else []
-        elif isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").startswith("fluidjax")):
-            names = [alias.name for alias in node.names]
-        else:
-            continue
-        for name in names:
-            there = homes().get(name, ())
-            if there and name not in FLUIDS and room(path) not in there and name not in own:
-                yield f"line {node.lineno}: {name} of {' or '.join(sorted(there))}"
+    own, used = private(path)
+    for line, name in used:
+        there = homes().get(name, ())
+        if there and name not in FLUIDS and room(path) not in there and name not in own:
+            yield f"line {line}: {name} of {' or '.join(sorted(there))}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))

@@ -27,6 +27,7 @@ from .samples import all_samples
 from .together import SIZE
 
 CASES = {f"{family}-{sample.op}-{index}": (family, index, sample) for family, index, sample in all_samples()}
+PLACES = {name: i for i, name in enumerate(CASES)}
 RTOL, ATOL = 1e-5, 1e-6
 NUMERIC_RTOL = 1e-5
 
@@ -41,6 +42,12 @@ def batches(wide: bool) -> dict[str, tuple[Batch, int]]:
         batch = Batch([CASES[n][2] for n in some], wide)
         found |= {n: (batch, i) for i, n in enumerate(some)}
     return found
+
+
+def batch_of(item: pytest.Item) -> int:
+    """Where conftest.py puts a test: by the batch of its sample; first those that have none."""
+    name = getattr(item, "callspec", None) and item.callspec.params.get("name")
+    return 1 + PLACES[name] // SIZE if name else 0
 
 
 def run_of(name: str, wide: bool = False) -> Run:
