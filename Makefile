@@ -20,7 +20,7 @@ help:
 	@echo 'make demo       train a LeNet on handwritten digits, under two minutes'
 	@echo 'make test       the whole test suite'
 	@echo 'make test-fast  the test suite without the slow tests'
-	@echo 'make search     property tests on fresh random examples, four times as many (ARGS=--hypothesis-seed=N: the same again)'
+	@echo 'make search     property tests on fresh random examples, six times as many, and every numeric derivative (ARGS=--hypothesis-seed=N: the same again)'
 	@echo 'make bench      compare with hand-written JAX, and with what make bench-peers installed'
 	@echo 'make bench-peers  install Paddle 1.8.5, torch and onnxruntime into $(PEERS), each where it can be'
 	@echo 'make models     fetch the OCR models that some tests run (make test does it)'
@@ -33,13 +33,13 @@ demo: $(VENV)/.with-demo
 	$(VENV)/bin/python -m fluidjax demo $(ARGS)
 
 test: $(VENV)/.with-test models
-	$(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal $(ARGS)
+	$(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal -m 'not thorough' $(ARGS)
 
 test-fast: $(VENV)/.with-test models
-	$(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal -m 'not slow' $(ARGS)
+	$(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal -m 'not slow and not thorough' $(ARGS)
 
 search: $(VENV)/.with-test
-	$(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal -m hypothesis --hypothesis-profile=search $(ARGS)
+	$(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal -m 'hypothesis or thorough' --hypothesis-profile=search $(ARGS)
 
 # Real models that some tests and benchmarks run; without a network those are skipped.
 models: $(VENV)/.with-test

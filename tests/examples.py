@@ -5,6 +5,9 @@ from __future__ import annotations
 from hypothesis import settings
 
 
+FIXED = 60  # examples of a test that names no number, in the fixed profile
+
+
 def examples(number: int) -> settings:
     """The settings of a test that runs so many examples; under another profile, in proportion to its max_examples."""
-    return settings(max_examples=max(1, number * settings.default.max_examples // 100))
+    return settings(max_examples=max(1, number * settings.default.max_examples // FIXED))

@@ -97,10 +97,10 @@ def built(recipe: list[tuple[int, int, int]], kinds: dict[str, Any]) -> tuple[St
 
 
 def both(step: Step, state: dict[str, Any]) -> list[tuple[dict[str, Any], list[Any]]]:
-    """What the step gives, op by op, as the program has its values and with channels last."""
+    """What the step gives, as the program has its values and with channels last."""
     feed = {"x": np.random.default_rng(1).integers(-3, 4, SHAPE).astype("float64")}
     with jax.enable_x64(True):
-        return [replace(step, channels_last=last)(state, feed, jax.random.key(5)) for last in (False, True)]
+        return [jax.jit(replace(step, channels_last=last))(state, feed, jax.random.key(5)) for last in (False, True)]
 
 
 @settings(max_examples=5, deadline=None)

@@ -405,7 +405,7 @@ ENDS = {
 
 
 @pytest.mark.slow
-@examples(20)
+@examples(12)
 @given(
     st.lists(st.sampled_from(sorted(ROWS)), min_size=1, max_size=5),
     st.lists(st.sampled_from(sorted(ENDS)), min_size=1, max_size=3, unique=True),
@@ -441,7 +441,7 @@ LOSSES = {
 
 
 @pytest.mark.slow
-@examples(15)
+@examples(8)
 @given(
     st.lists(st.sampled_from(sorted(ROWS)), min_size=1, max_size=4),
     st.sampled_from(sorted(LOSSES)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ def numeric(run: Run, seed: int) -> float:
     return (up - down) / (2 * STEP)
 
 
-@cache
+@lru_cache(maxsize=4)
 def _moved_batch(batch: Batch, seed: int, step: float) -> dict[Run, Any]:
     """The results of a batch whose runs are moved so far, each in its direction."""
 

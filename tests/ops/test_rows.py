@@ -6,7 +6,7 @@ Padded is what a step would be given: the rows that the rule names with more row
 from __future__ import annotations
 
 import json
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +121,7 @@ def test_padding_changes_no_true_row(name: str) -> None:
             check(one, expected, padded_inputs(run)[1], slot)
 
 
-@cache
+@lru_cache(maxsize=2)
 def both_ways(part: int) -> dict[str, Any]:
     """Results without padding and with it, of the samples of this part that meet their claims."""
     names = [n for n in CLAIMS[part * SIZE : (part + 1) * SIZE] if attempt(lambda n=n: meets(n)) is True]
@@ -208,7 +208,7 @@ def test_gradients_leave_padding_out(kind: str) -> None:
             np.testing.assert_allclose(np.asarray(one), np.asarray(expected), rtol=2e-5, atol=1e-6, err_msg=slot)
 
 
-@cache
+@lru_cache(maxsize=2)
 def both_gradients(part: int) -> dict[str, Any]:
     """Gradients without padding and with it, of the op types of this part that meet their claims."""
     kinds = [k for k in sorted(DIFFERENTIATED)[part * SIZE : (part + 1) * SIZE] if attempt(lambda k=k: meets(DIFFERENTIATED[k])) is True]
