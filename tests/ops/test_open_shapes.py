@@ -40,7 +40,7 @@ HERE = {
 # Beside a constant, or as a whole: these were refused where every -1 was taken for one and the same size.
 CLASHED = {
     "equal": "X.0.0", "cross_entropy": "Label.0.0", "accuracy": "Label.0.*", "softmax_with_cross_entropy": "*",
-    "batch_norm": "Scale.0.0", "conv2d": "Filter.0.2", "huber_loss": "Y.0.0",
+    "batch_norm": "Scale.0.0", "conv2d": "Filter.0.2", "conv3d": "Input.0.*", "huber_loss": "Y.0.0",
     "linear_chain_crf": "*", "partial_sum": "X.0.1", "average_accumulates": "param.0.0", "addmm": "Input.0.1",
 }  # fmt: skip
 
