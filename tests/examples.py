@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hypothesis import settings
 
-
 FIXED = 60  # examples of a test that names no number, in the fixed profile
 
 
