@@ -50,7 +50,7 @@ def table_of(rows):
     return want
 
 
-@examples(20)
+@examples(8)
 @given(sparse_rows())
 def test_merging_keeps_the_table(rows):
     want = table_of(rows)
