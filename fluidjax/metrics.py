@@ -294,7 +294,7 @@ class DetectionMAP:
 
 
 def mean_precision_ops(
-    input: Any, gt_label: Any, gt_box: Any, gt_difficult: Any, class_num: int | None, background_label: int, new_state: Any,
+    input: Any, gt_label: Any, gt_box: Any, gt_difficult: Any, class_num: Any, background_label: int, new_state: Any,
     new_mark: Any, attrs: dict[str, Any],
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """Append the ops of DetectionMAP; returns the batch's mean, the mean so far, and the mark of whether there is a state.

@@ -208,7 +208,7 @@ def _cut(flat: Any, size: int, width: int, layers: int, directions: int) -> list
         parts.append(flat[at : at + int(np.prod(shape))].reshape(shape))
         at += int(np.prod(shape))
     count = layers * directions
-    return [(*parts[2 * i : 2 * i + 2], *parts[2 * (count + i) : 2 * (count + i) + 2]) for i in range(count)]  # type: ignore[misc]
+    return [(*parts[2 * i : 2 * i + 2], *parts[2 * (count + i) : 2 * (count + i) + 2]) for i in range(count)]
 
 
 def _flat_specs(

@@ -67,8 +67,9 @@ def channels_of(x: Array | Ragged, data_layout: str) -> Channels:
         raise ShapeError(f"a batch of at least 2 dimensions is needed, not {list(x.shape)}")
     axis = x.ndim - 1 if data_layout == "NHWC" else 1
     others = tuple(a for a in range(x.ndim) if a != axis)
-    shape = tuple(x.shape[a] if a == axis else 1 for a in range(x.ndim))
-    return Channels(axis, others, shape, math.prod(x.shape[a] for a in others))
+    sizes = list(x.shape)
+    shape = tuple(sizes[a] if a == axis else 1 for a in range(x.ndim))
+    return Channels(axis, others, shape, math.prod(sizes[a] for a in others))
 
 
 def _moments(x: Array, ch: Channels) -> tuple[jax.Array, jax.Array]:
