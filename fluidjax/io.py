@@ -27,6 +27,7 @@ from .loaders.decorators import (
     xmap_readers,
 )
 from .loaders.loader import DataLoader, PyReader
+from .loaders.by_length import batch_by_length
 from .loaders.position import Position, resumable
 from .saved.model import load_inference_model, save_inference_model
 from .saved.programs import load, load_program_state, save, set_program_state
@@ -52,6 +53,7 @@ __all__ = [
     "Position",
     "PyReader",
     "batch",
+    "batch_by_length",
     "buffered",
     "cache",
     "chain",

@@ -19,6 +19,7 @@ from ..graph.variable import Variable
 from ..lod_tensor import LoDTensor
 from ..runtime.feeding import FeedRule, ranges, rule_for
 from ..runtime.place import Place, as_place
+from .by_length import batch_by_length
 from .channel import Background
 from .decorators import ReaderPass, batch, reading_pass
 from .position import Positioned
@@ -80,13 +81,17 @@ class GeneratorLoader(Positioned):
     # -- where the batches come from -------------------------------------------------------------------------------
 
     def set_sample_generator(
-        self, reader: Source, batch_size: int, drop_last: bool = True, places: Any = None
-    ) -> GeneratorLoader:
+        self, reader: Source, batch_size: int, drop_last: bool = True, places: Any = None, sort_window: int = 0,
+        sort_seed: int | None = None,
+    ) -> GeneratorLoader:  # fmt: skip
         """`reader` yields samples (a tuple with a field for each variable); `batch_size` of them make a batch.
 
         drop_last: leave a shorter last batch out. places: a place or a list of them; needed where the loader is iterated
-        over. Samples are converted as by DataFeeder.
+        over. Samples are converted as by DataFeeder. sort_window: so many batches of samples at a time are sorted by the length of
+        their first field, and come in an order that sort_seed decides (``reader.batch_by_length``); 0: none.
         """
+        if sort_window:
+            return self.set_sample_list_generator(batch_by_length(reader, batch_size, sort_window, sort_seed, drop_last), places)
         return self.set_sample_list_generator(batch(reader, batch_size, drop_last), places)
 
     def set_sample_list_generator(self, reader: Source, places: Any = None) -> GeneratorLoader:
