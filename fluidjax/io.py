@@ -13,6 +13,7 @@ from .checkpoint.functions import (
     save_checkpoint,
     wait_checkpoint,
 )
+from .loaders.by_length import batch_by_length
 from .loaders.decorators import (
     ComposeNotAligned,
     batch,
@@ -27,7 +28,6 @@ from .loaders.decorators import (
     xmap_readers,
 )
 from .loaders.loader import DataLoader, PyReader
-from .loaders.by_length import batch_by_length
 from .loaders.position import Position, resumable
 from .saved.model import load_inference_model, save_inference_model
 from .saved.programs import load, load_program_state, save, set_program_state

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ def test_every_sample_comes_once_beside_those_of_like_length(lengths: list[int],
     for begin in range(0, len(samples), size * window):  # of one window no batch reaches into another one's lengths
         inside = {i for i in range(begin, min(begin + size * window, len(samples)))}
         ends = sorted((min(lengths[i] for _, i in b), max(lengths[i] for _, i in b)) for b in batches if b[0][1] in inside)
-        assert all(high <= low for (_, high), (low, _) in zip(ends, ends[1:], strict=False))
+        assert all(high <= low for (_, high), (low, _) in itertools.pairwise(ends))
         for batch in batches:
             assert len({i in inside for _, i in batch}) == 1
             places = [(lengths[i], i) for _, i in batch]
