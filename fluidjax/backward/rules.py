@@ -14,6 +14,7 @@ from ..base.roles import OP_ROLE, OP_ROLE_VAR
 from ..errors import UnsupportedError
 from ..ir.desc import EMPTY, FrozenMap, OpDesc
 from ..ops.definition import GradBlock, GradOp, Unwritten
+from ..ops.later import SLOTS
 from ..ops.registry import GRAD, GradDef, OpDef, Reuse, lookup
 from .draft import Draft, grad_name
 
@@ -97,7 +98,8 @@ def _written(made: GradOp) -> Draft:
 
 
 def _own(graddef: GradDef, names: Names, attrs: dict[str, Any]) -> Draft:
-    ins = {slot: names.taken(origin) for slot, origin in graddef.taken(attrs).items()}
+    later = SLOTS.get(names.op.type, ())
+    ins = {slot: found for slot, origin in graddef.taken(attrs).items() if (found := names.taken(origin)) or slot not in later}
     there = graddef.given(slot for slot, found in ins.items() if found)
     _warn_of_lost(graddef, there, names.op)
     return Draft(graddef.type, ins, {slot: names.given(origin) for slot, origin in there.items()}, attrs)

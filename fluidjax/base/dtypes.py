@@ -41,6 +41,8 @@ class VarType(enum.IntEnum):
     UINT8 = 20
     INT8 = 21
     BF16 = 22
+    COMPLEX64 = 23
+    COMPLEX128 = 24
 
     def __str__(self) -> str:
         return f"VarType.{self.name}"
@@ -60,10 +62,13 @@ _ENUM = {
     "uint8": VarType.UINT8,
     "int8": VarType.INT8,
     "bfloat16": VarType.BF16,
+    "complex64": VarType.COMPLEX64,
+    "complex128": VarType.COMPLEX128,
 }
 _NAME = {v: k for k, v in _ENUM.items()}
 NAMES = frozenset(_ENUM)
 FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
+REAL_OF = {"complex64": "float32", "complex128": "float64"}  # the dtype of real and imaginary parts
 KINDS = {
     v.name: v
     for v in VarType

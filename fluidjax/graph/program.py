@@ -248,10 +248,14 @@ class Program:
 
     @staticmethod
     def parse_from_string(data: bytes) -> Program:
-        """The program in Paddle's ProgramDesc protobuf. Raises ParseError, and nothing else, for bytes that hold none."""
-        from ..ir import proto
+        """The program in Paddle's ProgramDesc protobuf, of 1.x to 3.x.
 
-        program = Program.from_desc(proto.from_bytes(data))
+        Raises ParseError for bytes that hold none, UnsupportedError for versions of op types that are not known here.
+        """
+        from ..ir import proto
+        from ..passes.later_files import adapted
+
+        program = Program.from_desc(adapted(*proto.read(data)))
         program.update_info(loaded=True)
         return program
 

@@ -18,6 +18,7 @@ from .desc import BlockRef, Long, VarDesc
 DTYPES = {
     "bool": "bool", "int8": "i8", "uint8": "u8", "int16": "i16", "int32": "i32", "int64": "i64",
     "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
+    "complex64": "c64", "complex128": "c128",
 }  # fmt: skip
 DTYPE_OF = {short: name for name, short in DTYPES.items()}
 KIND_OF = {name.lower(): name for name in KINDS}

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -43,8 +43,9 @@ _KIND_OF = {int(number): name for name, number in KINDS.items()}
 _FIELDS = {
     "INT": "i", "FLOAT": "f", "STRING": "s", "INTS": "ints", "FLOATS": "floats", "STRINGS": "strings", "BOOLEAN": "b",
     "BOOLEANS": "bools", "BLOCK": "block_idx", "LONG": "l", "BLOCKS": "blocks_idx", "LONGS": "longs",
-    "FLOAT64S": "float64s", "FLOAT64": "float64",
+    "FLOAT64S": "float64s", "FLOAT64": "float64", "SCALAR": "scalar", "SCALARS": "scalars",
 }  # fmt: skip
+_SCALARS = {"BOOLEAN": "b", "LONG": "i", "FLOAT64": "r"}  # what a Scalar holds -> its field
 _ELEMENT = {name: name[:-1] for name in _FIELDS if name.endswith("S")}
 _EMPTY_STRINGS = frozenset({"op_role_var", "op_callstack", "skip_eager_deletion_vars", "states", "ex_states"})
 
@@ -105,6 +106,8 @@ def _put_op(out: Any, op: OpDesc, attr_type: AttrTypes | None) -> None:
                 if not isinstance(value, tuple):
                     raise FluidValueError(f"it is {value!r}, but {kind} is a list")
                 getattr(attr, _FIELDS[kind]).extend([_scalar(_ELEMENT[kind], v) for v in value])
+            elif kind == "SCALAR":
+                attr.scalar.CopyFrom(_scalar(kind, value))
             else:
                 setattr(attr, _FIELDS[kind], _scalar(kind, value))
         except (ValueError, TypeError) as error:
@@ -153,18 +156,39 @@ def _scalar(kind: str, value: Any) -> Any:
         if kind == "FLOAT" and math.isinf(to_float32(number)) and not math.isinf(number):
             raise FluidValueError(f"{value} is out of range for a 32-bit FLOAT")
         return number
+    if kind == "SCALAR" and isinstance(value, bool | int | float):
+        return _any_scalar(value)
     raise FluidValueError(f"it is {value!r}, but its type is {kind}")
+
+
+def _any_scalar(value: float) -> Any:
+    """A Scalar, which says itself what it holds."""
+    kind = "BOOLEAN" if isinstance(value, bool) else "LONG" if isinstance(value, int) else "FLOAT64"
+    return wire.Scalar(type=wire.Scalar.Type.Value(kind), **{_SCALARS[kind]: _scalar(kind, value)})
 
 
 def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """By which Paddle a program was written: 2006002 for 2.6.2 (0: it does not say), and the versions of op types that have some."""
+
+    paddle: int
+    ops: FrozenMap = FrozenMap()
+
+
 def from_bytes(data: bytes) -> ProgramDesc:
-    """The program in Paddle's bytes (1.x and 2.x). Run verify on it before trusting more than its structure.
+    """The program in Paddle's bytes (1.x, 2.x and 3.x). Run verify on it before trusting more than its structure.
 
     Raises ParseError, naming the field, for bytes that hold no program and for what only a newer Paddle has.
     """
+    return read(data)[0]
+
+
+def read(data: bytes) -> tuple[ProgramDesc, Written]:
+    """As from_bytes, and by whom it was written."""
     if not isinstance(data, bytes | bytearray | memoryview):
         raise ParseError(f"a program in protobuf is bytes, not {type(data).__name__}; read the file in mode 'rb'")
     message = wire.ProgramDesc()
@@ -184,7 +208,8 @@ def from_bytes(data: bytes) -> ProgramDesc:
     for idx, block in enumerate(message.blocks):
         blocks.append(_block(block, idx, len(message.blocks), uid))
         uid += len(block.ops)
-    return ProgramDesc((_with_data(blocks), *blocks[1:]))
+    versions = {_decoded(pair.op_name): pair.op_version.version for pair in message.op_version_map.pair}
+    return ProgramDesc((_with_data(blocks), *blocks[1:])), Written(message.version.version, FrozenMap(versions))
 
 
 def _block(message: Any, idx: int, count: int, uid: int) -> BlockDesc:
@@ -275,7 +300,23 @@ def _attr(message: Any, blocks: int, where: str) -> Any:
     return _value(kind, value, blocks, where)
 
 
+def _held(message: Any, where: str) -> Any:
+    """What a Scalar holds."""
+    try:
+        kind = wire.Scalar.Type.Name(message.type)
+    except ValueError:
+        raise ParseError(f"{where}: a scalar's type is {message.type}, which is none") from None
+    if kind not in _SCALARS:
+        raise ParseError(f"{where}: a complex number as an attribute is not supported")
+    field = _SCALARS[kind]
+    if not message.HasField(field):
+        raise ParseError(f"{where}: a scalar of type {kind} has no field {field!r}")
+    return _value(kind, getattr(message, field), 0, where)
+
+
 def _value(kind: str, value: Any, blocks: int, where: str) -> Any:
+    if kind == "SCALAR":
+        return _held(value, where)
     if kind == "STRING":
         return _decoded(value)
     if kind == "LONG":

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import ShapeError
-from .channels import apart, held_like
+from .channels import apart, held_like, plain
 from .registry import Array, Attr, grad_of, op
 from .traits import Sparse, by_axes, by_values, elementwise, knows_channels, row_wise
 
@@ -24,7 +24,9 @@ Unary = Callable[[Any], Any]
 
 
 def _sign(x: Any) -> Any:
-    """-1, 0 or 1; 0 of nan (jnp.sign gives nan)."""
+    """-1, 0 or 1; 0 of nan (jnp.sign gives nan). Of a complex number the conjugate of its direction."""
+    if jnp.issubdtype(x.dtype, jnp.complexfloating):
+        return jnp.conj(jnp.sign(x))
     return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
 
 
@@ -47,7 +49,6 @@ OF_INPUT: list[tuple[str, Unary, Unary, str]] = [
     ("acos", jnp.arccos, lambda x: -1 / jnp.sqrt(1 - x * x), "Out = arccos(X)."),
     ("atan", jnp.arctan, lambda x: 1 / (1 + x * x), "Out = arctan(X)."),
     ("erf", jax.lax.erf, lambda x: 2 / math.sqrt(math.pi) * jnp.exp(-x * x), "Out = 2 / sqrt(pi) * integral from 0 to X of exp(-t^2)."),
-    ("softplus", jax.nn.softplus, jax.nn.sigmoid, "Out = log(1 + exp(X))."),
     ("softsign", jax.nn.soft_sign, _softsign_slope, "Out = X / (1 + |X|)."),
 ]
 # op type, function, derivative from Out, formula: the gradient op takes Out
@@ -63,7 +64,6 @@ OF_OUTPUT: list[tuple[str, Unary, Unary, str]] = [
 STEPS: list[tuple[str, Unary, str]] = [
     ("ceil", jnp.ceil, "Out = the smallest integer >= X."),
     ("floor", jnp.floor, "Out = the largest integer <= X."),
-    ("round", jnp.round, "Out = the integer nearest to X; halves go to the even one."),
 ]
 
 
@@ -118,6 +118,36 @@ for _row in OF_OUTPUT:
     _declare_of_output(*_row)
 for _step in STEPS:
     _declare_step(*_step)
+
+
+@op(outs="Out", rows=elementwise("X"))
+def softplus(X: Array, *, beta: float = 1.0, threshold: float = 20.0) -> Any:
+    """Out = log(1 + exp(beta * X)) / beta, or X where beta * X is beyond the threshold; both are of later Paddles."""
+    if (beta, threshold) == (1.0, 20.0):  # beyond 20 it is X in float32
+        return jax.nn.softplus(X)
+    return jnp.where(X * beta > threshold, X, jax.nn.softplus(X * beta) / beta)
+
+
+@grad_of("softplus", "X")
+def softplus_grad(X: Array, d_Out: Array, *, beta: float, threshold: float) -> Any:
+    """X@GRAD = Out@GRAD / (1 + exp(-beta * X)), or Out@GRAD where beta * X is beyond the threshold."""
+    if (beta, threshold) == (1.0, 20.0):
+        return d_Out * jax.nn.sigmoid(X)
+    return jnp.where(X * beta > threshold, d_Out, d_Out * jax.nn.sigmoid(X * beta))
+
+
+@op("round", outs="Out", rows=elementwise("X"))
+def round_(X: Array, *, decimals: int = 0) -> Any:
+    """Out = the integer nearest to X, or the nearest of so many decimals; halves go to the even one."""
+    if not decimals:
+        return jnp.round(X)
+    return jnp.round(X * X.dtype.type(10.0**decimals)) / X.dtype.type(10.0**decimals)
+
+
+@grad_of("round", "")
+def round_grad(d_Out: Array) -> Any:
+    """X@GRAD = 0."""
+    return jnp.zeros_like(d_Out)
 
 
 @op(outs="Out", rows=elementwise("X"))
@@ -413,23 +443,31 @@ def maxout_grad(X: Array, Out: Array, d_Out: Array, *, groups: int, axis: int) -
 
 
 @op(outs="Out", rows=row_wise("X"), channels=knows_channels("X"))
-def prelu(X: Array, Alpha: Array, *, mode: str = "all") -> Any:
-    """Out = X where X > 0, else Alpha * X; Alpha is one number (all), one a channel, or one an element of a sample."""
+def prelu(X: Array, Alpha: Array, *, mode: str = "all", data_format: str = "NCHW") -> Any:
+    """Out = X where X > 0, else Alpha * X; Alpha is one number (all), one a channel, or one an element of a sample.
+
+    data_format: the channels are the second axis of X, with NHWC the last.
+    """
+    X = plain(X) if data_format == "NHWC" else X
     x, _, give = apart(X)
-    return give(jnp.where(x > 0, x, _alpha(X, Alpha, mode) * x))
+    return give(jnp.where(x > 0, x, _alpha(X, Alpha, mode, data_format) * x))
 
 
-def _alpha(x: Any, alpha: Any, mode: str) -> Any:
+def _alpha(x: Any, alpha: Any, mode: str, data_format: str) -> Any:
     """Alpha with the dimensions that broadcast over X, as that is held."""
+    if mode == "channel" and data_format == "NHWC":
+        return alpha.reshape(*[1] * (x.ndim - 1), -1)
     if mode == "channel":
         return held_like(x, alpha.reshape(1, -1, *[1] * (x.ndim - 2)))
     return held_like(x, alpha.reshape(1, *x.shape[1:])) if mode == "element" else alpha.reshape([1] * x.ndim)
 
 
 @grad_of("prelu", "X Alpha", channels=knows_channels("X Out@GRAD"))
-def prelu_grad(X: Array, Alpha: Array, d_Out: Array, *, mode: str) -> tuple[Any, Any]:
+def prelu_grad(X: Array, Alpha: Array, d_Out: Array, *, mode: str, data_format: str) -> tuple[Any, Any]:
     """X@GRAD = Out@GRAD where X > 0, else Alpha * Out@GRAD; Alpha@GRAD = sum of X * Out@GRAD over X <= 0."""
-    (x, channel, give), (d_out, _, _), alpha = apart(X), apart(d_Out), _alpha(X, Alpha, mode)
+    if data_format == "NHWC":
+        X, d_Out = plain(X), plain(d_Out)
+    (x, channel, give), (d_out, _, _), alpha = apart(X), apart(d_Out), _alpha(X, Alpha, mode, data_format)
     shared = tuple(i for i, n in enumerate(alpha.shape) if n == 1)
     slope = jnp.where(x > 0, 0, x * d_out).sum(shared, keepdims=True)
     slope = jnp.moveaxis(slope, channel, 1) if x.ndim > 2 else slope

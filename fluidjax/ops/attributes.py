@@ -20,9 +20,13 @@ Strs = list[str]
 Bools = list[bool]
 Longs = typing.NewType("Longs", list)
 Int64 = typing.NewType("Int64", int)
+Float64 = typing.NewType("Float64", float)
+Float64s = typing.NewType("Float64s", list)
+Scalars = typing.NewType("Scalars", list)  # each a truth value, an integer or a float64
 ATTR_TYPES: dict[Any, str] = {
     int: "INT", float: "FLOAT", str: "STRING", bool: "BOOLEAN", Ints: "INTS", Floats: "FLOATS", Strs: "STRINGS",
     Bools: "BOOLEANS", Int64: "LONG", Longs: "LONGS", BlockRef: "BLOCK", list[BlockRef]: "BLOCKS",
+    Float64: "FLOAT64", Float64s: "FLOAT64S", Scalars: "SCALARS",
 }  # fmt: skip
 REQUIRED = inspect.Parameter.empty
 
@@ -84,6 +88,20 @@ def _float(value: Any) -> float:
         return float(np.float32(value))
 
 
+def _float64(value: Any) -> float:
+    if isinstance(value, str):
+        raise TypeError
+    return float(value)
+
+
+def _scalar(value: Any) -> bool | int | float:
+    """A number as it is, NumPy's as Python's."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if not isinstance(value, bool | int | float):
+        raise TypeError
+    return value
+
+
 def _str(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
@@ -106,5 +124,6 @@ def _many(convert: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
 _CONVERT: dict[str, Callable[[Any], Any]] = {
     "INT": _int, "FLOAT": _float, "STRING": _str, "BOOLEAN": _bool, "LONG": lambda v: Long(_int(v)), "BLOCK": _block,
     "INTS": _many(_int), "FLOATS": _many(_float), "STRINGS": _many(_str), "BOOLEANS": _many(_bool),
-    "LONGS": _many(lambda v: Long(_int(v))), "BLOCKS": _many(_block),
+    "LONGS": _many(lambda v: Long(_int(v))), "BLOCKS": _many(_block), "FLOAT64": _float64, "FLOAT64S": _many(_float64),
+    "SCALAR": _scalar, "SCALARS": _many(_scalar),
 }  # fmt: skip

@@ -31,6 +31,11 @@ def size_of(slot: str, axis: str | int) -> High:
     return high
 
 
+def gathered(op: OpDesc, find: Find) -> Found:
+    """The size of X along attribute `axis`; no bound where a tensor says which axis that is."""
+    return (-1, None) if op.input("Axis") else size_of("X", "axis")(op, find)
+
+
 def below(attr: str, unless: str = "") -> High:
     """Attribute `attr`; no bound where the op has something in slot `unless`."""
 

@@ -21,7 +21,7 @@ from .registry import Array, op
 from .traits import knows_rows, rows_by
 
 
-def _some(count: Any, *rows: Any) -> list[Ragged]:
+def some(count: Any, *rows: Any) -> list[Ragged]:
     """Values [capacity, ...] of which the first `count` rows are true, the same of all."""
     key = made_key()
     return [some_rows(r, count, key) for r in rows]
@@ -41,7 +41,7 @@ def where_index(Condition: Array | Ragged):
     if isinstance(Condition, Ragged):
         true = filled(Condition.with_rows(true), False)
     rows = jnp.stack(jnp.nonzero(true, size=true.size, fill_value=0), axis=1).astype(np.int64)
-    (out,) = _some(jnp.sum(true), rows)
+    (out,) = some(jnp.sum(true), rows)
     return out
 
 
@@ -63,7 +63,7 @@ def _distinct(X: Any, dtype: int) -> tuple[Any, Any, Any]:
     new = (first == at) & ~beyond
     index = (jnp.cumsum(new) - 1)[first]
     count = jnp.zeros(size, kind).at[jnp.where(beyond, size, index)].add(1, mode="drop")
-    out, counts = _some(jnp.sum(new), values[jnp.nonzero(new, size=size, fill_value=0)[0]], count)
+    out, counts = some(jnp.sum(new), values[jnp.nonzero(new, size=size, fill_value=0)[0]], count)
     index = index.astype(kind)
     return out, X.with_rows(index) if isinstance(X, Ragged) else index, counts
 

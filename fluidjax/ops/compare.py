@@ -96,9 +96,13 @@ def is_empty(X: Array | Ragged) -> Any:
 
 
 @op(outs="Out", rows=mixes())
-def allclose(Input: Array, Other: Array, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
-    """Out[0] = all |Input - Other| <= atol + rtol * |Other|; so an infinity is close to no other."""
-    near = jnp.abs(Input - Other) <= atol + rtol * jnp.abs(Other)
+def allclose(
+    Input: Array, Other: Array, Rtol: Array | None, Atol: Array | None, *, rtol: float = 1e-5, atol: float = 1e-8,
+    equal_nan: bool = False,
+) -> Any:
+    """Out[0] = all |Input - Other| <= atol + rtol * |Other|; so an infinity is close to no other. Rtol and Atol [1] go before these."""
+    least, share = (float(v) if t is None else t.reshape(()) for v, t in ((atol, Atol), (rtol, Rtol)))  # later Paddles write them as texts
+    near = jnp.abs(Input - Other) <= least + share * jnp.abs(Other)
     if equal_nan:
         near |= jnp.isnan(Input) & jnp.isnan(Other)
     return near.all().reshape(1)

@@ -137,7 +137,29 @@ def _hand_rule(fn: Callable[..., Any], graddef: GradDef) -> Callable[..., Any]:
             return {next(iter(graddef.gives)): result}
         return dict(zip(graddef.gives, result, strict=True))
 
-    return run
+    def conjugate(inputs: Mapping[str, Any], attrs: Mapping[str, Any], slots: Collection[str] | None = None) -> dict[str, Any]:
+        """As the rule says of real numbers, and of complex ones with conjugates around it, see conj()."""
+        if not any(_complex(v) for v in inputs.values()):
+            return run(inputs, attrs, slots)
+        flowing = {s: conj(v) if origin.endswith(GRAD) else v for s, origin in graddef.takes.items() if (v := inputs.get(s)) is not None}
+        found = run(flowing, attrs, slots)
+        return {s: _real_like(inputs.get(origin), conj(found[s])) for s, origin in graddef.gives.items()}
+
+    return conjugate
+
+
+def _complex(value: Any) -> bool:
+    return any(jax.numpy.issubdtype(leaf.dtype, jax.numpy.complexfloating) for leaf in jax.tree.leaves(value) if hasattr(leaf, "dtype"))
+
+
+def conj(value: Any) -> Any:
+    """Gradients in JAX's convention as Paddle's, and back: of a real loss, dL/dRe(z) + i dL/dIm(z) is the conjugate of what JAX gives."""
+    return jax.tree.map(lambda leaf: jax.numpy.conj(leaf) if _complex(leaf) else leaf, value)
+
+
+def _real_like(origin: Any, grad: Any) -> Any:
+    """What flows to a real input of an op on complex numbers is real."""
+    return grad.real if grad is not None and origin is not None and _complex(grad) and not _complex(origin) else grad
 
 
 def vjp_rule(fwd: OpDef, graddef: GradDef) -> Callable[..., Any]:
@@ -174,7 +196,7 @@ def pullback(
             lambda p, c: _cotangent(p, c), primals, [_like(p, rows_of(cotangents.get(s.name))) for s, p in zip(outs, primals, strict=True)],
             is_leaf=lambda x: x is None or type(x) is ChannelsLast,
         )
-        (grads,) = pull(given)
+        (grads,) = conj(pull(conj(given)))
         found = {slot: grads.get(origin) for slot, origin in slots.items()}
         return found if wanted is None else {slot: _of_integers(inputs, slots[slot]) if v is None else v for slot, v in found.items()}
 
@@ -204,6 +226,8 @@ def _cotangent(primal: Any, cotangent: Any) -> Any:
         return np.zeros(primal.shape, jax.dtypes.float0)
     if cotangent is None:
         return jax.numpy.zeros(primal.shape, primal.dtype)
+    if _complex(cotangent) and not _complex(primal):
+        cotangent = cotangent.real
     return jax.numpy.asarray(cotangent, primal.dtype).reshape(primal.shape)
 
 
@@ -211,4 +235,4 @@ def _floating(value: Any) -> bool:
     if isinstance(value, list | tuple) and not value:
         return False
     leaf = value[0] if isinstance(value, list | tuple) else value
-    return jax.numpy.issubdtype(leaf.dtype, jax.numpy.floating)
+    return jax.numpy.issubdtype(leaf.dtype, jax.numpy.inexact)

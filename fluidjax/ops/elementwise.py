@@ -65,7 +65,7 @@ class _Shaped:
 
 
 def _divided(x: Any, y: Any) -> Any:
-    return x / y if jnp.issubdtype(x.dtype, jnp.floating) else _truncated(x, y)
+    return x / y if jnp.issubdtype(x.dtype, jnp.inexact) else _truncated(x, y)
 
 
 def _truncated(x: Any, y: Any) -> Any:

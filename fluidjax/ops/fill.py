@@ -17,7 +17,7 @@ from .concrete import SMALL, concrete, integers, known, refuse_huge, shape_spec
 from .draws import HOST
 from .infer import Spec
 from .ragged import ROWS, Ragged, rows_of
-from .registry import Array, Floats, Int64, Ints, Longs, op
+from .registry import Array, Floats, Int64, Ints, Longs, Scalars, op
 from .traits import EAGER, Eager, alike, knows_rows, mixes, row_wise, sizes_from
 
 
@@ -134,11 +134,13 @@ _VALUES = {"bool": "bool_values", "int32": "int32_values", "int64": "int64_value
 @op(outs="Out", eager=EAGER)
 def assign_value(
     *, shape: Ints, dtype: int, bool_values: Ints = (), fp32_values: Floats = (), int32_values: Ints = (),
-    int64_values: Longs = (),
+    int64_values: Longs = (), values: Scalars = (),
 ):  # fmt: skip
-    """Out = the values of the attribute for `dtype`, with `shape`."""
+    """Out = the values of the attribute for `dtype`, with `shape`; since Paddle 2.5 `values` holds those of any dtype."""
     given = {"bool": bool_values, "float32": fp32_values, "int32": int32_values, "int64": int64_values}
     kind = name_of(dtype)
+    if values:
+        return np.asarray(values).astype(numpy_dtype(kind)).reshape(shape)
     if kind not in given:
         raise EnforceNotMet(f"assign_value holds {', '.join(given)}, not {kind}")
     return np.asarray(given[kind], numpy_dtype(kind)).reshape(shape)

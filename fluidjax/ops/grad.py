@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..errors import UnsupportedError
 from .registry import REGISTRY, Reuse, grad_reuses
 
 _X = {"X": "Out@GRAD"}
@@ -27,6 +28,12 @@ def _without_bias(attrs: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**attrs, "bias": 0.0, "bias_after_scale": True}
 
 
+def _turned(attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+    if attrs.get("flatten"):
+        raise UnsupportedError("cumsum with flatten has no gradient here: reshape X to one axis before it instead")
+    return {**attrs, "reverse": not attrs.get("reverse", False)}
+
+
 TABLE: dict[str, tuple[Reuse, ...]] = {
     "assign": (Reuse("assign", _X, _OUT),),
     "scale": (Reuse("scale", {**_X, "ScaleTensor": "ScaleTensor"}, _OUT, _without_bias),),
@@ -35,7 +42,7 @@ TABLE: dict[str, tuple[Reuse, ...]] = {
     "flip": (Reuse("flip", _X, _OUT),),
     "sequence_reverse": (Reuse("sequence_reverse", {"X": "Y@GRAD"}, {"Y": "X@GRAD"}),),
     "reverse": (Reuse("reverse", _X, _OUT),),
-    "cumsum": (Reuse("cumsum", _X, _OUT, lambda a: {**a, "reverse": not a.get("reverse", False)}),),
+    "cumsum": (Reuse("cumsum", _X, _OUT, _turned),),
     "sum": (Reuse("scale", _X, _OUT, _scaled_by(1.0), each=True),),
     "minus": (
         Reuse("scale", _X, _OUT, _scaled_by(1.0)),

@@ -6,6 +6,7 @@ costs no check inside the step.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 import jax
@@ -16,14 +17,14 @@ from jax import lax
 from ..base.dtypes import name_of, numpy_dtype
 from ..errors import ShapeError
 from ..ir.desc import OpDesc
-from .bounds import candidates, places, size_of
+from .bounds import candidates, gathered, places, size_of
 from .concrete import concrete, integers
-from .conditions import both, inner_axis, rank_from, unset
+from .conditions import absent, both, inner_axis, rank_from, unset
 from .infer import Spec
 from .ragged import Ragged, rows_of
 from .reduce import without_nan
 from .registry import Array, Int64, grad_of, op
-from .traits import FREE, Bounds, knows_rows, mixes, row_wise, sizes_from
+from .traits import CHANNELS_FIRST, FREE, Bounds, knows_rows, mixes, row_wise, sizes_from
 
 _TRUST = "promise_in_bounds"
 
@@ -66,16 +67,42 @@ def rows(ids: Array) -> Array:
     return ids.reshape(-1, 1)
 
 
-@op(outs="Out", rows=row_wise("Index", lod=None, by_number="X"), bounds=Bounds("Index", "index", size_of("X", 0)))
-def gather(X: Array, Index: Array, *, overwrite: bool = True):
-    """Out[i] = X[Index[i]], whole rows."""
+def _gather_spec(X: Spec, Index: Spec, Axis: Spec | None, *, overwrite: bool, axis: int) -> Spec:
+    if Axis is not None:
+        return Spec((-1,) * (X.ndim + min(Index.ndim, 1) - 1), X.dtype)
+    at = _axis_of("gather", X, None, axis)
+    count = [-1 if min(Index.shape) < 0 else math.prod(Index.shape)] if Index.ndim else []
+    return Spec((*X.shape[:at], *count, *X.shape[at + 1 :]), X.dtype)
+
+
+def _axis_of(kind: str, X: Array | Spec, Axis: Array | None, axis: int) -> int:
+    at = integers(kind, "Axis", Axis, None, [axis])[0]
+    if not -X.ndim <= at < X.ndim:
+        raise ShapeError(f"{kind}: X {list(X.shape)} has no axis {at}")
+    return at % X.ndim
+
+
+@op(
+    outs="Out", infer=_gather_spec, bounds=Bounds("Index", "index", gathered), sizes=sizes_from("Axis"), channels=CHANNELS_FIRST,
+    rows=row_wise("Index", lod=None, by_number="X", when=both(absent("Axis"), unset("axis"))),
+)
+def gather(X: Array, Index: Array, Axis: Array | None, *, overwrite: bool = True, axis: int = 0):
+    """Out[..., i, ...] = X[..., Index[i], ...] along the first axis, in later Paddles along `axis`, or the one that Axis [1] holds."""
+    at = _axis_of("gather", X, Axis, axis)
+    if at or not Index.ndim:
+        return jnp.take(X, narrow(Index.reshape(-1) if Index.ndim else Index, X.shape), axis=at, mode="clip")
     return take(X, rows(Index))
 
 
-@grad_of("gather", "X Index", nograd="Index", ragged="Index Out@GRAD", rows=knows_rows())
-def gather_grad(X: Array, Index: Array | Ragged, d_Out: Array | Ragged, *, overwrite: bool):
-    """d_X[Index[i]] = d_Out[i], the last one where an index repeats (+= unless overwrite)."""
+@grad_of("gather", "X Index Axis", nograd="Index Axis", ragged="Index Out@GRAD", rows=knows_rows(), sizes=sizes_from("Axis"))
+def gather_grad(X: Array, Index: Array | Ragged, Axis: Array | None, d_Out: Array | Ragged, *, overwrite: bool, axis: int):
+    """d_X[..., Index[i], ...] = d_Out[..., i, ...], the last one where an index repeats (+= unless overwrite, and along other axes)."""
     index, d = rows_of(Index), rows_of(d_Out)
+    at = _axis_of("gather_grad", X, Axis, axis)
+    if at:
+        return jnp.zeros(X.shape, d.dtype).at[(slice(None),) * at + (index.reshape(-1) if index.ndim else index,)].add(d)
+    if not index.ndim:
+        index, d = index.reshape(1), d[None]
     if isinstance(Index, Ragged) and Index.padded:  # an index that repeats in the padding would overwrite
         index = jnp.where(Index.kept().reshape(-1, *[1] * (index.ndim - 1)), index, X.shape[0])
     return put(jnp.zeros(X.shape, d.dtype), rows(index), d, add=not overwrite)

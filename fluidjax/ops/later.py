@@ -1,8 +1,8 @@
 """What Paddle 2 and 3 added to op types of 1.8.5, so that a program that uses it is refused instead of computed otherwise.
 
 Attributes come with their type and the one value that means what the op did before; ANY is a hint to kernels, or only
-tells more of what holds here anyway. An op whose function has a parameter of that name takes every value. Input slots that were
-added are refused by themselves: no definition names them.
+tells more of what holds here anyway. An op whose function has a parameter of that name takes every value. Slots that were
+added and stand in SLOTS are there; others are refused by themselves: no definition names them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,15 @@ from collections.abc import Mapping
 from typing import Any
 
 ANY = object()
+
+# Slots that were added, and are there: the op's function has a parameter of that name.
+SLOTS: Mapping[str, tuple[str, ...]] = {
+    "allclose": ("Rtol", "Atol"),
+    "gather": ("Axis",),
+    "roll": ("ShiftsTensor",),
+    "scale": ("BiasTensor",),
+    "sigmoid_cross_entropy_with_logits": ("pos_weight",),
+}
 Added = Mapping[str, tuple[str, Any]]
 
 _FALSE = ("BOOLEAN", False)
@@ -34,6 +43,7 @@ LATER: Mapping[str, Added] = {
     "arg_max": _FLATTEN,
     "arg_min": _FLATTEN,
     "argsort": {"stable": _HINT},
+    "assign_value": {"values": ("SCALARS", ())},
     "broadcast": {"ring_id": ("INT", ANY)},  # every ring is the same one here
     "c_comm_init": {"device_id": ("INT", ANY), "endpoints": ("STRING", ANY)},
     "conv2d_transpose": _OUTPUT_PADDING,
@@ -58,7 +68,9 @@ LATER: Mapping[str, Added] = {
     "hash": {"ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE": _HINT},
     "kldiv_loss": {"log_target": _FALSE},
     "lamb": {**_PRECISION, "always_adapt": _FALSE},
-    "lars_momentum": {**_PRECISION, "epsilon": ("FLOAT", 0.0), "rescale_grad": ("FLOAT", 1.0)},
+    "lars_momentum": {
+        **_PRECISION, "epsilon": ("FLOAT", 0.0), "rescale_grad": ("FLOAT", 1.0),
+    },
     "linspace": {"dtype": ("INT", -1)},  # Start's
     "lookup_table": {
         "entry": ("STRING", ANY), "entry_config": ("STRING", ANY), "is_test": _HINT, "slot": ("INT", ANY), "table_class": ("STRING", ANY),
@@ -79,6 +91,10 @@ LATER: Mapping[str, Added] = {
     "roi_align": {"aligned": _FALSE},
     "roll": {"axis": ("LONGS", ())},  # it was named dims
     "round": {"decimals": ("INT", 0)},
+    "set_value": {
+        "bool_values": ("INTS", ()), "fp32_values": ("FLOATS", ()), "int32_values": ("INTS", ()), "int64_values": ("LONGS", ()),
+        "fp64_values": ("FLOAT64S", ()),
+    },  # before 2.5
     "sgd": _PRECISION,
     "softmax_with_cross_entropy": {"use_softmax": ("BOOLEAN", True)},
     "softplus": {"beta": ("FLOAT", 1.0), "threshold": ("FLOAT", 20.0)},  # beyond 20, log(1 + e^x) is x in float32

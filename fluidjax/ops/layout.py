@@ -29,9 +29,17 @@ def flip(X: Array, *, dims: Ints, axis: Ints = ()):
     return jnp.flip(X, dims or axis)
 
 
-@op(outs="Out", grad="X", rows=mixes("X"))
-def roll(X: Array, *, shifts: Longs = (), dims: Longs = (), axis: Longs = ()):
-    """Out[(i + shifts) mod size] = X[i] along `dims` (in later Paddles `axis`; there, without one, of all elements in a row)."""
+@op(outs="Out", grad="X ShiftsTensor", nograd="ShiftsTensor", rows=mixes("X"))
+def roll(X: Array, ShiftsTensor: Array | None, *, shifts: Longs = (), dims: Longs = (), axis: Longs = ()):
+    """Out[(i + shifts) mod size] = X[i] along `dims` (in later Paddles `axis`; there, without one, of all elements in a row).
+
+    ShiftsTensor goes before `shifts`.
+    """
+    if ShiftsTensor is not None:
+        shifts = ShiftsTensor.reshape(-1)
+        if not (dims or axis):
+            return jnp.roll(X, shifts[0])
+        return jnp.roll(X, tuple(shifts[i] for i in range(shifts.size)), dims or axis)
     dims = dims or axis
     if len(shifts) == 1 and not dims:
         return jnp.roll(X, shifts[0])

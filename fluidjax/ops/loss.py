@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from .bounds import classes
-from .conditions import attribute, both, inner_axis, unset
+from .conditions import absent, attribute, both, inner_axis, unset
 from .infer import Spec
 from .registry import Array, grad_of, op
 from .traits import FREE, Bounds, alike, by_axes, row_wise
@@ -186,22 +186,33 @@ def _kept(label: Any, ignore: int, normalize: bool) -> tuple[Any, Any]:
 
 
 @op(
-    outs="Out", rows=row_wise("X", "Label", when=attribute("normalize", lambda v: not v)), bounds=FREE,
+    outs="Out", rows=row_wise("X", "Label", when=both(absent("pos_weight"), attribute("normalize", lambda v: not v))), bounds=FREE,
     channels=alike("X Label", "Out"),
 )
-def sigmoid_cross_entropy_with_logits(X: Array, Label: Array, *, normalize: bool = False, ignore_index: int = -100) -> Any:
-    """Out = max(X, 0) - X * Label + log(1 + exp(-|X|)); 0 where Label is ignore_index, over the count of others if normalize."""
+def sigmoid_cross_entropy_with_logits(
+    X: Array, Label: Array, pos_weight: Array | None, *, normalize: bool = False, ignore_index: int = -100
+) -> Any:
+    """Out = max(X, 0) - X * Label + log(1 + exp(-|X|)); 0 where Label is ignore_index, over the count of others if normalize.
+
+    pos_weight, of later Paddles and X's shape: Out = (1 - Label) * X + pos_weight * log(1 + exp(-X)), as their kernel has it.
+    """
     kept, count = _kept(Label, ignore_index, normalize)
-    return jnp.where(kept, jnp.maximum(X, 0) - X * Label + jnp.log1p(jnp.exp(-jnp.abs(X))), 0) / count
+    loss = jnp.maximum(X, 0) - X * Label + jnp.log1p(jnp.exp(-jnp.abs(X)))
+    if pos_weight is not None:
+        loss = (1 - Label) * X + pos_weight * (jnp.maximum(-X, 0) + jnp.log1p(jnp.exp(-jnp.abs(X))))
+    return jnp.where(kept, loss, 0) / count
 
 
-@grad_of("sigmoid_cross_entropy_with_logits", "X Label", nograd="Label")
+@grad_of("sigmoid_cross_entropy_with_logits", "X Label pos_weight", nograd="Label pos_weight")
 def sigmoid_cross_entropy_with_logits_grad(
-    X: Array, Label: Array, d_Out: Array, *, normalize: bool, ignore_index: int
+    X: Array, Label: Array, pos_weight: Array | None, d_Out: Array, *, normalize: bool, ignore_index: int
 ) -> Any:
     """X@GRAD = Out@GRAD * (sigmoid(X) - Label); 0 where Label is ignore_index, over the count of others if normalize."""
     kept, count = _kept(Label, ignore_index, normalize)
-    return jnp.where(kept, d_Out * (jax.nn.sigmoid(X) - Label), 0) / count
+    slope = jax.nn.sigmoid(X) - Label
+    if pos_weight is not None:
+        slope = 1 - Label - pos_weight * jax.nn.sigmoid(-X)
+    return jnp.where(kept, d_Out * slope, 0) / count
 
 
 @op(outs="Loss", grad="Predicted Labels", nograd="Labels", rows=row_wise("Predicted", "Labels"), bounds=FREE)

@@ -32,20 +32,21 @@ def _as(value: Any, like: Any) -> Any:
     """A number in the dtype of an array; for integers it loses its fraction, as by a cast in C."""
     if isinstance(value, float):
         with np.errstate(invalid="ignore"):  # too great for an integer
-            return value if jnp.issubdtype(like.dtype, jnp.floating) else np.asarray(value).astype(like.dtype)
+            return value if jnp.issubdtype(like.dtype, jnp.inexact) else np.asarray(value).astype(like.dtype)
     return value.reshape(()).astype(like.dtype)
 
 
 @op(outs="Out", infer=_same, rows=elementwise("X"), sparse=by_values())
 def scale(
-    X: Array, ScaleTensor: Array | None, *, scale: float = 1.0, bias: float = 0.0, bias_after_scale: bool = True
-):
-    """Out = scale * X + bias, or scale * (X + bias) without `bias_after_scale`. ScaleTensor [1] stands for `scale`."""
-    factor = _as(scale if ScaleTensor is None else ScaleTensor, X)
+    X: Array, ScaleTensor: Array | None, BiasTensor: Array | None, *, scale: float = 1.0, bias: float = 0.0,
+    bias_after_scale: bool = True,
+):  # fmt: skip
+    """Out = scale * X + bias, or scale * (X + bias) without `bias_after_scale`. ScaleTensor and BiasTensor [1] go before these."""
+    factor, more = _as(scale if ScaleTensor is None else ScaleTensor, X), _as(bias if BiasTensor is None else BiasTensor, X)
     if not bias_after_scale:
-        return (X + _as(bias, X)) * factor
+        return (X + more) * factor
     out = X * factor
-    return out + _as(bias, X) if bias else out
+    return out + more if bias or BiasTensor is not None else out
 
 
 def fits(n: int, m: int) -> bool:
@@ -113,8 +114,13 @@ def increment(X: Array, *, step: float = 1.0):
 
 
 @op(outs="Out", rows=row_wise("X", when=both(inner_axis("axis"), unset("flatten"), unset("asvector"))))
-def cumsum(X: Array, *, axis: int = -1, exclusive: bool = False, reverse: bool = False):
-    """Out[i] = X[0] + ... + X[i] along `axis`; without X[i] if `exclusive`, from the end if `reverse`."""
+def cumsum(X: Array, *, axis: int = -1, exclusive: bool = False, reverse: bool = False, flatten: bool = False):
+    """Out[i] = X[0] + ... + X[i] along `axis`; without X[i] if `exclusive`, from the end if `reverse`.
+
+    flatten: of all elements in a row.
+    """
+    if flatten:
+        X, axis = X.reshape(-1), 0
     axis = axis % X.ndim
     total = lax.cumsum(X, axis, reverse)
     if not exclusive:
@@ -182,19 +188,23 @@ def _root(p: float) -> float:
 
 
 @op(outs="Out", rows=row_wise("X", when=both(inner_axis("axis"), unset("flatten"), unset("asvector")), lod=None))
-def p_norm(X: Array, *, porder: float = 2.0, axis: int = -1, epsilon: float = 1e-12, keepdim: bool = False):
+def p_norm(
+    X: Array, *, porder: float = 2.0, axis: int = -1, epsilon: float = 1e-12, keepdim: bool = False, asvector: bool = False
+):
     """Out = (sum of |X| ** porder along `axis`) ** (1 / porder); max or min of |X| if infinite, the nonzeros for 0.
 
-    The one op whose result for a vector has shape [].
+    asvector: of all elements. The one op whose result for a vector has shape [].
     """
-    return _p_norm(jnp.abs(X), porder, float(np.float32(_root(porder))), axis, keepdim)  # the root in float32, as in Paddle
+    root = float(np.float32(_root(porder)))  # in float32, as in Paddle
+    return _p_norm(jnp.abs(X), porder, root, None if asvector else axis, keepdim)
 
 
 @grad_of("p_norm", "X Out")
-def p_norm_grad(X: Array, Out: Array, d_Out: Array, *, porder: float, axis: int, epsilon: float, keepdim: bool):
+def p_norm_grad(X: Array, Out: Array, d_Out: Array, *, porder: float, axis: int, epsilon: float, keepdim: bool, asvector: bool):
     """X@GRAD = Out@GRAD * sign(X) * |X| ** (porder - 1) / (Out ** (porder - 1) + epsilon)."""
-    shape = list(X.shape)
-    shape[axis] = 1
+    shape = [1] * X.ndim if asvector else list(X.shape)
+    if not asvector:
+        shape[axis] = 1
     norm, d = Out.reshape(shape), d_Out.reshape(shape)
     if porder == 0:
         return jnp.zeros_like(X)

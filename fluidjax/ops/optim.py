@@ -9,7 +9,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from ..errors import ShapeError
+from ..errors import FluidValueError, ShapeError
 from . import optim_rows
 from .registry import Array, Int64, SelectedRows, op
 from .traits import follows, mixes, updates_elements, updates_whole
@@ -45,10 +45,18 @@ def sgd(Param: Array, LearningRate: Array, Grad: Array | SelectedRows):
 @op(outs="ParamOut VelocityOut", inplace=_outs("Param", "Velocity"), update=updates_elements("Velocity"))
 def momentum(
     Param: Array, Grad: Array | SelectedRows, Velocity: Array, LearningRate: Array, *, mu: float,
-    use_nesterov: bool = False,
+    use_nesterov: bool = False, regularization_method: str = "", regularization_coeff: float = 0.0, rescale_grad: float = 1.0,
 ):  # fmt: skip
-    """v = mu * Velocity + Grad; ParamOut = Param - lr * v, or Param - lr * (Grad + mu * v) by use_nesterov."""
+    """v = mu * Velocity + Grad; ParamOut = Param - lr * v, or Param - lr * (Grad + mu * v) by use_nesterov.
+
+    Later Paddles also multiply Grad by rescale_grad (their CPU kernel does not) and, where regularization_method is l2_decay, add
+    regularization_coeff * Param.
+    """
+    if regularization_method not in ("", "l2_decay"):
+        raise FluidValueError(f"momentum has the regularization_method 'l2_decay' or '', not {regularization_method!r}")
     g = _table(Grad)
+    g = g if rescale_grad == 1 else g * rescale_grad
+    g = g + regularization_coeff * Param if regularization_method else g
     v = mu * Velocity + g
     return Param - _scalar(LearningRate) * (g + mu * v if use_nesterov else v), v
 
@@ -60,15 +68,17 @@ def _norm(x: Array) -> jax.Array:
 @op(outs="ParamOut VelocityOut", inplace=_outs("Param", "Velocity"), update=updates_whole("Velocity"))
 def lars_momentum(
     Param: Array, Grad: Array, Velocity: Array, LearningRate: Array, *, mu: float, lars_coeff: float = 0.001,
-    lars_weight_decay: float = 0.0005,
+    lars_weight_decay: float = 0.0005, epsilon: float = 0.0, rescale_grad: float = 1.0,
 ):  # fmt: skip
     """v = mu * Velocity + rate * (Grad + decay * Param), ParamOut = Param - v.
 
-    rate = lr * lars_coeff * |Param| / (|Grad| + decay * |Param|), or lr where one of the norms is 0.
+    rate = lr * lars_coeff * |Param| / (|Grad| + decay * |Param| + epsilon), or lr where one of the norms is 0. Later Paddles first
+    multiply Grad by rescale_grad.
     """
+    Grad = Grad if rescale_grad == 1 else Grad * rescale_grad
     size, steep, lr = _norm(Param), _norm(Grad), _scalar(LearningRate)
     scaled = (size > 0) & (steep > 0)
-    rate = jnp.where(scaled, lr * lars_coeff * size / (steep + lars_weight_decay * size), lr)
+    rate = jnp.where(scaled, lr * lars_coeff * size / (steep + lars_weight_decay * size + epsilon), lr)
     v = mu * Velocity + rate * (Grad + lars_weight_decay * Param)
     return Param - v, v
 
@@ -219,6 +229,7 @@ def ftrl(
 def lamb(
     Param: Array, Grad: Array | SelectedRows, LearningRate: Array, Moment1: Array, Moment2: Array, Beta1Pow: Array,
     Beta2Pow: Array, *, weight_decay: float, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6,
+    always_adapt: bool = False,
 ):  # fmt: skip
     """ParamOut = Param - lr * |Param| / |u| * u with u = m1 / (sqrt(m2) + epsilon) + weight_decay * Param.
 

@@ -75,15 +75,17 @@ for _kind, _rank in (("max_pool2d_with_index", 2), ("max_pool3d_with_index", 3))
 
 @op(outs="Out", rows=mixes(), channels=CHANNELS_FIRST)
 def unpool(
-    X: Array, Indices: Array, *, unpooling_type: str, ksize: Ints, strides: Ints = (1, 1), paddings: Ints = (0, 0)
-):
+    X: Array, Indices: Array, *, unpooling_type: str, ksize: Ints, strides: Ints = (1, 1), paddings: Ints = (0, 0),
+    output_size: Ints = (),
+):  # fmt: skip
     """Out = zeros with X's values at Indices, their places in the planes of Out.
 
-    X, Indices [N, C, h, w]; Out [N, C, H, W] with H = (h - 1) * stride - 2 * padding + ksize.
+    X, Indices [N, C, h, w]; Out [N, C, H, W] with H = (h - 1) * stride - 2 * padding + ksize, or the output_size of later Paddles.
     """
     if unpooling_type != "max":
         raise UnsupportedError(f"unpooling_type is {unpooling_type!r}; only 'max' exists")
     sides = [(n - 1) * s - 2 * p + k for n, k, s, p in zip(X.shape[2:], ksize, strides, paddings, strict=True)]
+    sides = list(output_size[-2:]) or sides
     return _put(X, Indices, jax.ShapeDtypeStruct((*X.shape[:2], *sides), X.dtype), add=False)
 
 

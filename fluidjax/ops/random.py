@@ -81,10 +81,14 @@ def uniform_random(
 
 @op(outs="Out", fills=True, eager=_EAGER)
 def truncated_gaussian_random(
-    *, shape: Ints, mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: int = 5, key: jax.Array
-):
-    """Out[...] ~ N(mean, std^2), drawn again where it is more than 2 std away from the mean."""
-    return draws.truncated_normal(key, shape, numpy_dtype(name_of(dtype)), mean, std)
+    *, shape: Ints, mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: int = 5, a: float = -2.0, b: float = 2.0,
+    key: jax.Array,
+):  # fmt: skip
+    """Out[...] ~ N(mean, std^2), drawn again where it is not between mean + a * std and mean + b * std (2 before Paddle 3)."""
+    kind = numpy_dtype(name_of(dtype))
+    if (a, b) == (-2.0, 2.0):
+        return draws.truncated_normal(key, shape, kind, mean, std)
+    return jax.random.truncated_normal(key, a, b, shape, kind) * std + mean
 
 
 @op(outs="Out", rows=knows_rows(), shape_of=("Input",))

@@ -28,7 +28,7 @@ def _sum(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
 
 
 def _mean(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
-    if jnp.issubdtype(x.dtype, jnp.floating):
+    if jnp.issubdtype(x.dtype, jnp.inexact):
         return jnp.mean(x, axis, keepdims=keepdims)
     total = _sum(x, axis, keepdims)
     return lax.div(total, jnp.asarray(x.size // max(total.size, 1), x.dtype))  # as in C

@@ -9,7 +9,21 @@ from __future__ import annotations
 
 from ..base.dtypes import VarType
 from ..ir.desc import BlockRef
-from .attributes import HINTS, REQUIRED, Array, Attr, Bools, Floats, Int64, Ints, Longs, Strs
+from .attributes import (
+    HINTS,
+    REQUIRED,
+    Array,
+    Attr,
+    Bools,
+    Float64,
+    Float64s,
+    Floats,
+    Int64,
+    Ints,
+    Longs,
+    Scalars,
+    Strs,
+)
 from .catalog import REGISTRY, attr_type, control, having, lookup, register, traits
 from .declare import control_op, op, parse_slots, signature
 from .definition import GRAD, GradDef, OpDef, Reuse, Slot, canonical
@@ -18,8 +32,8 @@ from .ragged import Ragged
 from .selected import SelectedRows
 
 __all__ = [
-    "GRAD", "HINTS", "REGISTRY", "REQUIRED", "Array", "Attr", "BlockRef", "Bools", "Floats", "GradDef", "Int64", "Ints",
-    "Longs", "OpDef", "Ragged", "Reuse", "SelectedRows", "Slot", "Strs", "VarType", "add_grad", "attr_type", "canonical",
+    "GRAD", "HINTS", "REGISTRY", "REQUIRED", "Array", "Attr", "BlockRef", "Bools", "Float64", "Float64s", "Floats", "GradDef", "Int64",
+    "Ints", "Longs", "OpDef", "Ragged", "Reuse", "Scalars", "SelectedRows", "Slot", "Strs", "VarType", "add_grad", "attr_type", "canonical",
     "control", "control_op", "grad_of", "grad_reuses", "having", "lookup", "op", "parse_slots", "pullback", "register", "signature",
     "traits",
 ]  # fmt: skip

@@ -20,7 +20,7 @@ import numpy as np
 from ..errors import ParseError
 
 NAMES = "StructuredToParameterName@@"  # a table of names that paddle.save of 2.x adds
-_DTYPES = frozenset({"f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "b1"})
+_DTYPES = frozenset({"f2", "f4", "f8", "c8", "c16", "i1", "i2", "i4", "i8", "u1", "u2", "b1"})
 
 
 @dataclass(frozen=True)

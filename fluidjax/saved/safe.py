@@ -18,7 +18,7 @@ from .values import Difference, as_program, collect, descs, is_persistable, stor
 
 _DTYPES = {
     "BOOL": "bool", "U8": "uint8", "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64", "F16": "float16",
-    "BF16": "bfloat16", "F32": "float32", "F64": "float64",
+    "BF16": "bfloat16", "F32": "float32", "F64": "float64", "C64": "complex64",
 }  # fmt: skip
 
 

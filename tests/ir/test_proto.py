@@ -155,7 +155,7 @@ def spoilt(**changes):
         ({"blocks__0__vars__0__name": b"x"}, "'x' is there twice"),
         ({"blocks__0__ops__2__attrs__0__block_idx": 2}, "attribute 'sub_block': it points at block 2 of 2"),
         ({"blocks__0__ops__0__attrs__0__type": 99}, "type is 99"),
-        ({"blocks__0__ops__0__attrs__0__type": 16}, "SCALAR of a newer Paddle"),
+        ({"blocks__0__ops__0__attrs__0__type": 13}, "VAR of a newer Paddle"),
         ({"blocks__0__ops__0__attrs__0__type": 1}, "it has no field 'f'"),
         ({"blocks__0__ops__0__inputs__0__parameter": b"Y"}, "slot 'Y' is there twice"),
         ({"version__version": -1}, "version"),

@@ -67,7 +67,7 @@ class Sample(object):
         return lod[index] if lod and isinstance(self.inputs[slot], (list, tuple)) else lod
 
     def starts_gradient(self, slot, array):
-        return array.dtype.kind == "f" and (self.of is None or slot in self.of)
+        return array.dtype.kind in "fc" and (self.of is None or slot in self.of)
 
     def cotangent(self, slot, index, shape, dtype):
         """the gradient that flows into compared float output number `index` (counted over all variables, in order)"""
@@ -98,7 +98,9 @@ def counts(outputs):
 
 def cotangent(shape, index, dtype="float32"):
     """numbers in [-1, 1), other ones for every index"""
-    return generator(["cotangent", list(shape), index]).uniform(-1, 1, tuple(shape)).astype(dtype)
+    source = generator(["cotangent", list(shape), index])
+    real = source.uniform(-1, 1, tuple(shape))
+    return (real + 1j * source.uniform(-1, 1, tuple(shape)) if np.dtype(dtype).kind == "c" else real).astype(dtype)
 
 
 def generator(key):

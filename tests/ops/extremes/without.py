@@ -57,6 +57,15 @@ WITHOUT: dict[str, str] = {
         "isnan_v2 kthvalue lerp lgamma log10 log2 log_softmax logcumsumexp logit logsumexp matrix_power memcpy multi_dot "
         "multinomial mv pad3d pixel_unshuffle put_along_axis repeat_interleave rnn searchsorted share_data silu sinh solve swiglu "
         "take_along_axis tan tile top_k_v2 triangular_solve tril_indices triu_indices trunc update_loss_scaling",
+    "Only later Paddles have them; their special values, ties and kinks are among their samples.":
+        "adamw angle as_complex as_real baddbmm bincount bitwise_left_shift bitwise_right_shift broadcast_tensors "
+        "cholesky_solve complex conj copysign dequantize_linear eigh eigvalsh einsum elementwise_heaviside empty "
+        "fake_channel_wise_quantize_dequantize_abs_max fake_quantize_dequantize_abs_max fft_c2c fft_c2r fft_r2c "
+        "fill_diagonal fill_diagonal_tensor fold frame fused_softmax_mask fused_softmax_mask_upper_triangle gammaln "
+        "graph_send_recv graph_send_ue_recv graph_send_uv histogram i0 i0e i1 i1e identity_loss imag index_put inverse "
+        "logspace lu masked_fill masked_select matrix_rank memcpy_d2h memcpy_h2d merged_adam merged_momentum mode "
+        "nanmedian nextafter npu_identity overlap_add polygamma qr quantize_linear real reduce_amax reduce_amin reduce_as "
+        "renorm rms_norm segment_pool set_value slogdeterminant svd unique_consecutive",
 }  # fmt: skip
 
 

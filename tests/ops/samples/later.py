@@ -4,8 +4,8 @@ import numpy as np
 from ..sample import LATER, Sample, distinct, f32, ints, positive
 
 
-def one(op, x, attrs, outs=("Out",), grad=True, slot="X"):
-    return Sample(op, {slot: x}, attrs, list(outs), [slot] if grad else None, paddle=LATER)
+def one(op, x, attrs, outs=("Out",), grad=True, slot="X", **more):
+    return Sample(op, {slot: x}, attrs, list(outs), [slot] if grad else None, paddle=LATER, **more)
 
 
 def shares(*shape):
@@ -62,4 +62,85 @@ SAMPLES = [
     quantised("fake_channel_wise_quantize_abs_max", f32(2, 3, 2), quant_axis=1, round_type=1),
     Sample("fake_channel_wise_dequantize_max_abs", {"X": f32(2, 3), "Scales": [positive(3)]}, {"quant_axis": 1, "quant_bits": [8]}, ["Out"],
            paddle=LATER),
+]
+SAMPLES += [
+    Sample("gather", {"X": f32(2, 4), "Index": np.array([3, 0, 3])}, {"axis": 1}, ["Out"], ["X"], paddle=LATER),
+    Sample(
+        "gather",
+        {"X": f32(2, 3, 2), "Index": np.array([2, 2]), "Axis": np.array([-2], "int32")},
+        {},
+        ["Out"],
+        ["X"],
+        paddle=LATER,
+        skip={"unknown": "the axis is data"},
+    ),
+    Sample("gather", {"X": f32(3, 2), "Index": np.array(1)}, {}, ["Out"], ["X"], paddle=LATER),
+    one("softplus", np.array([-2, 0, 1.5, 9], "float32"), {"beta": 2.0, "threshold": 10.0}),
+    one(
+        "softplus",
+        np.array([5, np.nan, np.inf, -np.inf], "float32"),
+        {"beta": 2.0, "threshold": 10.0},
+        skip={"numeric": "the kink"},
+    ),
+    one("p_norm", f32(2, 3), {"porder": 2.0, "asvector": True, "axis": -1}),
+    one("p_norm", f32(2, 3), {"porder": np.inf, "asvector": True, "keepdim": True}),
+    one("cumsum", f32(2, 3), {"flatten": True}, grad=False),
+    one("round", np.array([0.125, -2.345, 1.05], "float32"), {"decimals": 1}, grad=False),
+    Sample(
+        "prelu",
+        {"X": f32(2, 3, 2), "Alpha": f32(2)},
+        {"mode": "channel", "data_format": "NHWC"},
+        ["Out"],
+        ["X", "Alpha"],
+        paddle=LATER,
+    ),
+    Sample(
+        "unpool",
+        {"X": f32(1, 1, 2, 2), "Indices": np.array([[[[0, 3], [10, 14]]]], "int32")},
+        {"unpooling_type": "max", "ksize": [2, 2], "strides": [2, 2], "paddings": [0, 0], "output_size": [5, 5]},
+        ["Out"],
+        ["X"],
+        paddle=LATER,
+    ),
+    Sample("scale", {"X": f32(3), "BiasTensor": f32(1)}, {"scale": 2.0}, ["Out"], paddle=LATER),
+    Sample("roll", {"X": f32(2, 3), "ShiftsTensor": np.array([1, -1])}, {"axis": [0, 1]}, ["Out"], ["X"], paddle=LATER),
+    Sample(
+        "sigmoid_cross_entropy_with_logits",
+        {"X": f32(2, 3), "Label": positive(2, 3, lo=0.0, hi=1.0), "pos_weight": positive(2, 3)},
+        {},
+        ["Out"],
+        ["X"],
+        paddle=LATER,
+    ),
+    *(
+        Sample(
+            "grid_sampler",
+            {"X": f32(1, 2, 3, 3), "Grid": f32(1, 2, 2, 2, lo=-1.4, hi=1.4)},
+            {"mode": mode, "padding_mode": padding, "align_corners": align},
+            ["Output"],
+            ["X", "Grid"] if mode == "bilinear" else ["X"],
+            paddle=LATER,
+        )
+        for mode, padding, align in (
+            ("bilinear", "border", False),
+            ("nearest", "zeros", False),
+            ("bilinear", "reflection", True),
+            ("nearest", "reflection", False),
+        )
+    ),
+    Sample(
+        "affine_grid",
+        {"Theta": f32(1, 2, 3)},
+        {"output_shape": [1, 1, 2, 3], "align_corners": False},
+        ["Output"],
+        ["Theta"],
+        paddle=LATER,
+    ),
+    Sample(
+        "momentum",
+        {"Param": f32(3), "Grad": f32(3), "Velocity": f32(3), "LearningRate": f32(1)},
+        {"mu": 0.9, "regularization_method": "l2_decay", "regularization_coeff": 0.5},
+        ["ParamOut", "VelocityOut"],
+        paddle=LATER,
+    ),
 ]

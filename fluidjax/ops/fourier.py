@@ -1,0 +1,88 @@
+"""Fourier transforms, and the frames of signals that they are taken of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import FluidValueError, ShapeError
+from .registry import Array, Int64, Longs, op
+from .traits import CHANNELS_FIRST, mixes
+
+
+def _factor(kind: str, normalization: str, forward: bool, sizes: Sequence[int]) -> float:
+    """What the plain sum over exp(-+ 2 pi i j k / n) is multiplied by."""
+    count = float(np.prod(sizes))
+    if normalization not in ("backward", "ortho", "forward"):
+        raise FluidValueError(f"{kind}: normalization is 'backward', 'ortho' or 'forward', not {normalization!r}")
+    if normalization == "ortho":
+        return count**-0.5
+    return 1 / count if (normalization == "forward") == forward else 1.0
+
+
+def _scaled(x: Any, factor: float) -> Any:
+    return x if factor == 1 else x * np.asarray(factor, x.real.dtype)
+
+
+@op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
+def fft_c2c(X: Array, *, axes: Longs, normalization: str, forward: bool):
+    """Out = the discrete Fourier transform of complex X along `axes`; the one with the other sign unless `forward`.
+
+    normalization: which of the two divides by the number of points (backward, forward), or each by its root (ortho).
+    """
+    sizes = [X.shape[a] for a in axes]
+    factor = _factor("fft_c2c", normalization, forward, sizes)
+    if forward:
+        return _scaled(jnp.fft.fftn(X, axes=tuple(axes)), factor)
+    return _scaled(jnp.fft.ifftn(X, axes=tuple(axes)), factor * float(np.prod(sizes)))
+
+
+@op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
+def fft_r2c(X: Array, *, axes: Longs, normalization: str, forward: bool, onesided: bool):
+    """Out = the transform of real X along `axes`; with `onesided` only the first half, n // 2 + 1, of the last of these axes."""
+    factor = _factor("fft_r2c", normalization, forward, [X.shape[a] for a in axes])
+    if not onesided:
+        whole = jnp.fft.fftn(X, axes=tuple(axes))
+    else:
+        whole = jnp.fft.rfftn(X, axes=tuple(axes))
+    return _scaled(whole if forward else jnp.conj(whole), factor)
+
+
+@op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
+def fft_c2r(X: Array, *, axes: Longs, normalization: str, forward: bool, last_dim_size: Int64 = 0):
+    """Out = the real transform of half a spectrum X, whose last axis of `axes` becomes last_dim_size (0: 2 (n - 1)) long."""
+    last = last_dim_size if last_dim_size > 0 else 2 * (X.shape[axes[-1]] - 1)
+    sizes = [*(X.shape[a] for a in axes[:-1]), last]
+    factor = _factor("fft_c2r", normalization, forward, sizes) * float(np.prod(sizes))
+    return _scaled(jnp.fft.irfftn(jnp.conj(X) if forward else X, sizes, axes=tuple(axes)), factor)
+
+
+@op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
+def frame(X: Array, *, frame_length: int, hop_length: int, axis: int = -1):
+    """Out [..., frame_length, n] = pieces of X along the last axis, one every hop_length; with axis 0, Out [n, frame_length, ...]."""
+    if axis not in (0, -1) or frame_length < 1 or hop_length < 1 or X.shape[axis] < frame_length:
+        raise ShapeError(
+            f"frame takes pieces of 1 to {X.shape[axis]} along axis 0 or -1, not {frame_length} every {hop_length} along {axis}"
+        )
+    count = 1 + (X.shape[axis] - frame_length) // hop_length
+    at = np.arange(count)[:, None] * hop_length + np.arange(frame_length)
+    return X[at] if axis == 0 else X[..., at.T]
+
+
+@op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)
+def overlap_add(X: Array, *, hop_length: int, axis: int = -1):
+    """Out = the frames of X [..., frame_length, n] added up, each hop_length behind the one before.
+
+    With axis 0, X is [n, frame_length, ...].
+    """
+    if axis not in (0, -1) or X.ndim < 2 or hop_length < 1:
+        raise ShapeError(f"overlap_add takes frames along two axes, the first or the last, not {list(X.shape)} along {axis}")
+    length, count = (X.shape[1], X.shape[0]) if axis == 0 else X.shape[-2:]
+    at = np.arange(count)[:, None] * hop_length + np.arange(length)
+    size = (count - 1) * hop_length + length
+    if axis == 0:
+        return jnp.zeros((size, *X.shape[2:]), X.dtype).at[at].add(X)
+    return jnp.zeros((*X.shape[:-2], size), X.dtype).at[..., at.T].add(X)
