@@ -84,4 +84,4 @@ def test_files(dtype: str, tmp_path: Path) -> None:
         for load in (lambda: fluid.io.load_persistables(exe, str(tmp_path), main), lambda: fluid.load(main, str(tmp_path / "prefix"))):
             tensor.set(np.zeros(2, dtype), fluid.CPUPlace())
             load()
-            np.testing.assert_array_equal(np.array(fluid.global_scope().find_var("w").get_tensor()), value)
+            np.testing.assert_array_equal(np.array(fluid.global_scope().var("w").get_tensor()), value)

@@ -72,7 +72,9 @@ def _with_scalars(desc: ProgramDesc) -> ProgramDesc:
             names = _ones(op, block, desc)
             ops.append(replace(op, outputs=_renamed(op.outputs, names)) if names else op)
             for name, one in names.items():
-                added.append(replace(_found(name, block, desc), name=one, shape=(1,), persistable=False))  # type: ignore[type-var]
+                declared = _found(name, block, desc)
+                assert declared is not None
+                added.append(replace(declared, name=one, shape=(1,), persistable=False))
                 ops.append(make.op("squeeze", {"X": one}, {"Out": name}, None, op, axes=(0,)))
         if added:
             desc = edit.add_vars(edit.replace_ops(desc, idx, ops), idx, added)
