@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,11 @@ def zeros_like(x: Variable, name: str | None = None) -> Variable:
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, name: str | None = None) -> Variable:
     """A variable of `shape` filled with a number. dtype: default get_default_dtype()."""
-    return layers.fill_constant(shape, dtype or get_default_dtype(), fill_value)
+    kind = dtype or get_default_dtype()
+    if isinstance(fill_value, float) and not math.isfinite(fill_value):  # 1.8.5's op cannot read them: it fills with 0
+        over = 0.0 if math.isnan(fill_value) else math.copysign(1.0, fill_value)
+        return layers.elementwise_div(layers.fill_constant(shape, kind, over), layers.fill_constant([1], kind, 0.0))
+    return layers.fill_constant(shape, kind, fill_value)
 
 
 def zeros(shape: Any, dtype: Any = None, name: str | None = None) -> Variable:

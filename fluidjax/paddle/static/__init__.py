@@ -27,6 +27,7 @@ from ...layers import accuracy as accuracy
 from ...layers import auc as auc
 from ...layers import create_global_var as create_global_var
 from ...layers import create_parameter as create_parameter
+from ...layers import py_func as py_func
 from ...optimizer import ExponentialMovingAverage as ExponentialMovingAverage
 from ...param_attr import WeightNormParamAttr as WeightNormParamAttr
 from ...runtime.place import cpu_places as cpu_places
@@ -64,5 +65,5 @@ __all__ = [
     "ParallelExecutor", "Program", "Variable", "WeightNormParamAttr", "accuracy", "append_backward", "auc", "cpu_places",
     "create_global_var", "create_parameter", "cuda_places", "data", "default_main_program", "default_startup_program",
     "global_scope", "gradients", "load", "load_inference_model", "load_program_state", "name_scope", "nn", "program_guard",
-    "save", "save_inference_model", "scope_guard", "set_program_state",
+    "py_func", "save", "save_inference_model", "scope_guard", "set_program_state",
 ]  # fmt: skip
