@@ -63,8 +63,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, name: str | None = None
     """A variable of `shape` filled with a number. dtype: default get_default_dtype()."""
     kind = dtype or get_default_dtype()
     if isinstance(fill_value, float) and not math.isfinite(fill_value):  # 1.8.5's op cannot read them: it fills with 0
-        over = 0.0 if math.isnan(fill_value) else math.copysign(1.0, fill_value)
-        return layers.elementwise_div(layers.fill_constant(shape, kind, over), layers.fill_constant([1], kind, 0.0))
+        return layers.full_like(layers.fill_constant(shape, kind, 0), fill_value)
     return layers.fill_constant(shape, kind, fill_value)
 
 
