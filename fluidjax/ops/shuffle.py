@@ -22,7 +22,7 @@ def _order(seed: Any, rows: int, count: Any) -> Any:
     return lax.sort([at >= count, jnp.where(at < count, drawn, 0), at], num_keys=3)[2]
 
 
-@op(outs="Out ShuffleIdx SeedOut", rows=knows_rows(Out="X", each=""), passes_over="Seed", ranks=follows(SeedOut="Seed"))
+@op(outs="Out ShuffleIdx SeedOut", rows=knows_rows(Out="X", each=""), passes_over=("Seed",), ranks=follows(SeedOut="Seed"))
 def shuffle_batch(X: Array | Ragged, Seed: Array, *, startup_seed: int = 0):
     """Out[i] = X[ShuffleIdx[i]]: the rows (all dims but the last) in random order, which follows from Seed alone.
 

@@ -23,10 +23,7 @@ def instag(wanted, rows, count, lengths=None, ins=None, **attrs):
 
 
 SAMPLES = [
-    instag([1], 3, 2, [1, 2, 0, 3]),
     instag([0, 2], 4, 3, [1, 2, 0, 3]),
-    instag([1, 6], 3, 3),
     instag([9], 1, 1, [1, 2, 0, 3], out_val_if_empty=7),
-    instag([9], 1, 1),
     instag([3], 2, 2, ins=INF),
 ]

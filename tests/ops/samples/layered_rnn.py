@@ -44,12 +44,10 @@ def cudnn(layers=1, both=False, plain=False, **attrs):
 
 SAMPLES = [
     rnn("LSTM", 2, True, [3, 1, 2], value=True),
-    rnn("LSTM", 2, True, [3, 1, 2]),
-    rnn("LSTM"),
-    rnn("GRU", 2, True, [2, 3], value=True),
-    rnn("GRU", 2),
-    rnn("RNN_TANH", 1, True, [1, 3]),
-    rnn("RNN_RELU", 2, True),
+    rnn("GRU", 2, True),
+    rnn("GRU", 1, True, [2, 3]),
+    rnn("RNN_TANH"),
+    rnn("RNN_RELU", lengths=[2, 3], value=True),
     cudnn(2, True, is_test=True, dropout_prob=0.5),
     cudnn(plain=True),
 ]
