@@ -301,6 +301,8 @@ def mean_precision_ops(
 
     new_state(suffix, dtype, shape), new_mark() make the variables that outlive a run.
     """
+    if class_num is None:
+        raise FluidValueError("DetectionMAP needs class_num, the number of classes")
     found = layers.detection.detection_map
     columns = [layers.cast(gt_label, gt_box.dtype), gt_box]
     if gt_difficult is not None:

@@ -75,6 +75,7 @@ def op(
     inplace: Mapping[str, str] | None = None,
     infer: Callable[..., Any] | None = None,
     attrs: Mapping[str, Attr] | None = None,
+    write_grad: WriteGrad | Unwritten | None = None,
     **traits: Unpack[Given],
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare an op type from a function; the function itself is returned unchanged.
@@ -89,6 +90,7 @@ def op(
     inplace: output slot -> input slot that Paddle writes in place (``{"MeanOut": "Mean"}``).
     attrs: further attributes, for a function that takes ``**attrs`` because Python reserves a name (``lambda``).
     infer: own shape rule, see infer.py; default runs the function under jax.eval_shape.
+    write_grad: a function that writes the gradient ops, or what is said where they are asked for and not there.
     traits: what else the op is, see traits.py.
     """
 
@@ -99,6 +101,7 @@ def op(
         definition = register(
             OpDef(
                 name, fn, inputs, parse_slots(outs), {**own, **(attrs or {})}, random, dict(inplace or {}), infer=infer,
+                write_grad=write_grad,
                 doc=inspect.getdoc(fn) or "", traits=Traits(**traits), later={n: a for n, a in all.items() if n not in own},
             )
         )

@@ -744,6 +744,7 @@ CONTRIB = {
     "contrib rank_attention": "fluid.contrib.layers.rank_attention(f(-1, 2), i32(-1, 7), [18, 3], P(name='w'), 3)",
     "contrib tdm_child": "fluid.contrib.layers.tdm_child(i32(-1, 1), 7, 2, P(name='t'), dtype='int64')",
     "contrib tdm_sampler": "fluid.contrib.layers.tdm_sampler(i32(-1, 1), [1, 2], [2, 4], 4, P(name='t'), P(name='l'))",
+    "contrib search_pyramid_hash": "fluid.contrib.layers.search_pyramid_hash(si(-1, 1), 8, 37, 3, 4, .5, 1, False, 10, 12, 3, .1, P(name='w'), P(name='a'), P(name='b'), distribute_update_vars=['w'])",
     "contrib tdm_sampler flat": "fluid.contrib.layers.tdm_sampler(i32(-1, 1), [1, 2], [2, 4], 4, None, None, False, False, 3, dtype='int64')",
 }
 CASES.update(CONTRIB)

@@ -1,4 +1,4 @@
-"""Op types of 1.8.5 that are not there: without meaning here, for a reason that programs are told, or not yet."""
+"""Op types of 1.8.5 that are not there: those without meaning here, for a reason that programs are told."""
 
 from __future__ import annotations
 
@@ -15,18 +15,14 @@ from fluidjax.ops.absent import WITHOUT_MEANING
 from fluidjax.ops.registry import REGISTRY
 
 PADDLES = set(json.loads((Path(__file__).parents[1] / "data" / "op_protos_1.8.5.json").read_text()))
-# Those that somebody may still build; what is built may stay here for a while.
-NOT_YET = set("cudnn_lstm filter_by_instag pyramid_hash".split())
-
 
 def test_the_table_names_ops_of_paddle_that_are_not_there() -> None:
     assert WITHOUT_MEANING.keys() <= PADDLES
-    assert not WITHOUT_MEANING.keys() & (REGISTRY.keys() | NOT_YET)
+    assert not WITHOUT_MEANING.keys() & REGISTRY.keys()
 
 
 def test_no_other_op_is_missing() -> None:
-    assert PADDLES - REGISTRY.keys() <= WITHOUT_MEANING.keys() | NOT_YET
-    assert NOT_YET <= PADDLES
+    assert PADDLES - REGISTRY.keys() == WITHOUT_MEANING.keys()
 
 
 def test_a_program_that_needs_one_is_told_why() -> None:

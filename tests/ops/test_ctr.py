@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fluidjax as fluid
-from fluidjax.errors import FluidError
+from fluidjax.errors import FluidError, UnsupportedError
 from fluidjax.ops.registry import lookup
 
 from .samples import ctr, tdm
@@ -69,3 +69,18 @@ def test_hash_gives_ids_below_its_bound() -> None:
         out = fluid.layers.hash(fluid.data("x", [-1, 2], "int64"), 7, num_hash=3)
     (found,) = fluid.Executor().run(main, feed={"x": np.arange(40).reshape(20, 2)}, fetch_list=[out])
     assert found.shape == (20, 3, 1) and set(found.reshape(-1)) == set(range(7))
+
+
+def test_hashed_grams_say_what_they_do_not_do() -> None:
+    """A gradient, whose op in 1.8.5 changes the weight by itself; lists that are asked."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        x = fluid.data("x", [None, 1], "int32", lod_level=1)
+
+        def hashed(use_filter: bool) -> fluid.Variable:
+            return fluid.contrib.layers.search_pyramid_hash(x, 8, 37, 3, 4, 0.5, 1, use_filter, 10, 12, 3, 0.1)
+
+        with pytest.raises(UnsupportedError, match="Bloom filters"):
+            hashed(True)
+        x.stop_gradient = False
+        with pytest.raises(UnsupportedError, match="change W by itself"):
+            fluid.gradients(hashed(False), x)

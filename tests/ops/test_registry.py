@@ -39,6 +39,7 @@ OTHER_GRADIENTS: dict[str, str] = {
     "split_byref": "1.8.5 says sum, which is not the derivative; transpilers write the op after backward",
     "split_selected_rows": "1.8.5 says sum, which is not the derivative; transpilers write the op after backward",
     "sequence_conv": "1.8.5 has PaddingData@GRAD too where the padding is trained, which is not in the recording",
+    "pyramid_hash": "1.8.5's changes W by itself, which no slot names; asking for it is refused",
     "data_norm": "1.8.5 also names the three sums as outputs, which its GPU kernel updates and its CPU kernel leaves",
 }
 

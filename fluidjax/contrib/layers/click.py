@@ -177,7 +177,57 @@ def _by_layer(outs: Sequence[Variable], sizes: Sequence[int]) -> tuple[list[Vari
     return found
 
 
-__all__ = ["multiclass_nms2", "partial_concat", "partial_sum", "rank_attention", "tdm_child", "tdm_sampler"]
+@located
+def search_pyramid_hash(
+    input: Variable,
+    num_emb: int,
+    space_len: int,
+    pyramid_layer: int,
+    rand_len: int,
+    drop_out_percent: float,
+    is_training: int,
+    use_filter: bool,
+    white_list_len: int,
+    black_list_len: int,
+    seed: int,
+    lr: float,
+    param_attr: Any = None,
+    param_attr_wl: Any = None,
+    param_attr_bl: Any = None,
+    name: str | None = None,
+    distribute_update_vars: list[str] | None = None,
+    dtype: Any = "float32",
+) -> Variable:
+    """The embeddings of the n-grams of sequences of ids [rows, 1], [rows, num_emb]; see the op pyramid_hash.
+
+    Makes the parameters of the embeddings [space_len + rand_len, 1] and of both lists [..._list_len, 1]; none is trained.
+    """
+    helper = LayerHelper("search_pyramid_hash", name=name)
+    wanted = {"W": (param_attr, space_len + rand_len)}
+    if white_list_len > 0:
+        wanted["WhiteList"] = param_attr_wl, white_list_len
+    if black_list_len >= 0:
+        wanted["BlackList"] = param_attr_bl, black_list_len
+    given = {slot: helper.create_parameter(attr, [size, 1], dtype) for slot, (attr, size) in wanted.items()}
+    for weight in given.values():
+        weight.stop_gradient = True
+    names = {attr.name for attr in (param_attr, param_attr_wl, param_attr_bl) if attr}
+    for var in distribute_update_vars or ():
+        if var not in names:
+            raise FluidValueError(f"search_pyramid_hash has the parameters {', '.join(sorted(map(str, names)))}, not {var!r}")
+    outs = {slot: helper.create_variable_for_type_inference(dtype) for slot in ("Out", "DropPos", "X_Temp_Out")}
+    attrs = {
+        "num_emb": num_emb, "space_len": space_len, "pyramid_layer": pyramid_layer, "rand_len": rand_len,
+        "drop_out_percent": drop_out_percent, "is_training": is_training, "use_filter": use_filter, "white_list_len": white_list_len,
+        "black_list_len": black_list_len, "seed": seed, "lr": lr, "distribute_update_vars": ",".join(distribute_update_vars or ()),
+    }  # fmt: skip
+    helper.append_op(type="pyramid_hash", inputs={"X": input, **given}, outputs=outs, attrs=attrs)
+    return outs["Out"]
+
+
+__all__ = [
+    "multiclass_nms2", "partial_concat", "partial_sum", "rank_attention", "search_pyramid_hash", "tdm_child", "tdm_sampler",
+]  # fmt: skip
 
 if not TYPE_CHECKING:
     __getattr__ = reporter("fluid.contrib.layers.nn", __all__, HINTS)
