@@ -14,7 +14,8 @@ from .recorded import recorded
 HEAD = "## Ops without a case\n\nGradient ops are compared with their forward op.\n\n| op types | why |\n| --- | --- |\n"
 WITHOUT: dict[str, str] = {
     "They steer a program or talk to its surroundings, and compute nothing.":
-        "conditional_block conditional_block_infer create_double_buffer_reader create_py_reader delete_var feed fetch load load_combine lod_array_length print py_func read_from_array recurrent "
+        "conditional_block conditional_block_infer create_double_buffer_reader create_py_reader delete_var feed fetch "
+        "load load_combine lod_array_length print py_func read_from_array recurrent "
         "read rnn_memory_helper save save_combine select_input tensor_array_to_tensor while write_to_array "
         "select_output fake_init beam_search_decode "
         "array_to_lod_tensor assert lod_rank_table lod_tensor_to_array max_sequence_len merge_lod_tensor "
@@ -23,7 +24,8 @@ WITHOUT: dict[str, str] = {
     "cannot run them.":
         "c_allgather c_allreduce_max c_allreduce_min c_allreduce_prod c_allreduce_sum c_broadcast c_fused_allreduce_sum "
         "c_reducescatter c_sync_calc_stream c_sync_comm_stream c_comm_init c_comm_init_all c_gen_nccl_id gen_nccl_id "
-        "allreduce broadcast c_fused_allgather c_fused_reducescatter checkpoint_notify distributed_lookup_table fetch_barrier listen_and_serv "
+        "allreduce broadcast "
+        "c_fused_allgather c_fused_reducescatter checkpoint_notify distributed_lookup_table fetch_barrier listen_and_serv "
         "lookup_sparse_table merge_ids prefetch recv ref_by_trainer_id send send_barrier split_byref split_ids "
         "split_selected_rows",
     "They are no ops of Paddle: rewrites of programs and optax optimizers bring them.":
