@@ -72,13 +72,16 @@ def _renamed(names: tuple[Any, ...], mapping: Mapping[str, str]) -> tuple[Any, .
     return tuple(mapping.get(n, n) if isinstance(n, str) else n for n in names)
 
 
-def rename(desc: ProgramDesc, mapping: Mapping[str, str]) -> ProgramDesc:
+def rename(desc: ProgramDesc, mapping: Mapping[str, str], top: bool = False) -> ProgramDesc:
     """`desc` with variables renamed everywhere: declarations and ops of every block.
 
+    top: those of block 0 alone; a block that declares the name has a variable of its own, which keeps it.
     Raises FluidValueError if two variables of a block would get one name.
     """
+    everywhere = dict(mapping)
 
     def renamed(block: BlockDesc) -> BlockDesc:
+        mapping = {n: new for n, new in everywhere.items() if n not in _own(desc, block)} if top else everywhere
         vars: dict[str, VarDesc] = {}
         for name, var in block.vars.items():
             new = mapping.get(name, name)
@@ -88,6 +91,17 @@ def rename(desc: ProgramDesc, mapping: Mapping[str, str]) -> ProgramDesc:
         return replace(block, vars=FrozenMap(vars), ops=tuple(rename_op(op, mapping) for op in block.ops))
 
     return map_blocks(desc, renamed)
+
+
+def _own(desc: ProgramDesc, block: BlockDesc) -> set[str]:
+    """The names that a block, and those around it up to block 0, declare themselves."""
+    found: set[str] = set()
+    for _ in desc.blocks:  # so that parents that run in a circle end
+        if block.parent < 0:
+            break
+        found.update(block.vars)
+        block = desc.blocks[block.parent]
+    return found
 
 
 def drop_dead_vars(

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base.dtypes import VarType, name_of
 from ..base.loc import located
+from ..errors import FluidValueError
 from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
 from ._build import typed
@@ -89,6 +90,8 @@ class BeamSearchDecoder(Decoder):
         embedding_fn: Callable[[Any], Any] | None = None,
         output_fn: Callable[[Any], Any] | None = None,
     ) -> None:
+        if not isinstance(beam_size, int) or beam_size < 1:
+            raise FluidValueError(f"BeamSearchDecoder's beam_size is an int, 1 or more, not {beam_size!r}")
         self.cell = cell
         self.embedding_fn = embedding_fn
         self.output_fn = output_fn
@@ -173,6 +176,8 @@ class BeamSearchDecoder(Decoder):
 
     def _name_vocabulary(self, size: int) -> None:
         """What depends on how many ids there are."""
+        if not 0 <= self.end_token < size:
+            raise FluidValueError(f"BeamSearchDecoder's end_token is an id from 0 to {size - 1}, not {self.end_token}")
         self.vocab_size = size
         self.vocab_size_tensor = fill_constant(shape=[1], dtype="int64", value=size)
         ended = [-self.kinf] * size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..base.loc import located
+from ..errors import FluidValueError
 from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
 from ._build import FLOATS, append, typed, variable
@@ -57,6 +58,8 @@ def beam_search_decode(
     """
     variable(ids, "ids", "beam_search_encode", ("int64",))
     variable(scores, "scores", "beam_search_encode", ("float32",))
+    if not isinstance(beam_size, int) or beam_size < 1:
+        raise FluidValueError(f"beam_search_decode's beam_size is an int, 1 or more, not {beam_size!r}")
     helper = LayerHelper("beam_search_decode", name=name)
     made = {
         "SentenceIds": helper.create_variable_for_type_inference(ids.dtype),

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from ..ir import walk
 from ..ir.desc import EMPTY, OpDesc, ProgramDesc
-from ..ops.registry import lookup, traits
+from ..ops.registry import GRAD, lookup, traits
 from ..ops.traits import Runs
 from .step import Step, carried
 
@@ -129,6 +129,8 @@ class Cuts:
         first, written = walk.uses(self.desc, ops, carried)
         local = self.desc.blocks[idx].vars if idx else {}
         kept = set(self.step.fetches) | set(self.step.writes)
+        if idx and self.desc.blocks[idx].forward >= 0:  # what the op of a gradient block reads by the names of its variables
+            kept.update(n for n in written if n.endswith(GRAD))
         results = [n for n in written if n != EMPTY and (
             n in kept or n in first or (idx and n not in local) or not self._readers.get(n, set()) <= own
         )]  # fmt: skip

@@ -6,6 +6,7 @@ bounded: room for beam_size rows a source, how many are true is data.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
@@ -13,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import EnforceNotMet, ShapeError
+from .checking import VALUE, Objection
 from .infer import Spec
 from .ragged import Ragged, made_key, rows_of, sequences_of
 from .registry import Array, op
@@ -41,7 +43,17 @@ def _levels(levels: Any, attrs: Attrs) -> dict[str, int]:
     return {"selected_ids": 0, "selected_scores": 0}
 
 
-@op(outs="selected_ids selected_scores parent_idx?", infer=_specs, rows=knows_rows(_levels))
+def _other_counts(inputs: Mapping[str, Any], attrs: Attrs) -> Iterator[Objection]:
+    """Rows of which there are more or fewer than of scores."""
+    scores = inputs["scores"]
+    for slot in ("pre_ids", "pre_scores", "ids"):
+        value = inputs.get(slot)
+        if isinstance(scores, Ragged) and value is not None and getattr(value, "key", None) != scores.key:
+            count = value.count if isinstance(value, Ragged) else value.shape[0]
+            yield count != scores.count, f"takes {slot} with a row for each of scores, but it has {VALUE} rows", count
+
+
+@op(outs="selected_ids selected_scores parent_idx?", infer=_specs, rows=knows_rows(_levels), refuses=_other_counts)
 def beam_search(
     pre_ids: Array | Ragged, pre_scores: Array | Ragged, ids: Array | Ragged | None, scores: Ragged, *, level: int,
     beam_size: int, end_id: int, is_accumulated: bool = True,

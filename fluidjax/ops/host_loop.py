@@ -6,7 +6,7 @@ as Fluid's step scopes do it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..errors import EnforceNotMet
 from ..ir import walk
 from ..ir.desc import EMPTY
 from .checking import WORD
@@ -32,9 +33,20 @@ class HostScopes:
     before: Env
 
 
-def holds(value: Any) -> bool:
-    """A condition of one element; waits for it."""
-    return bool(np.asarray(value).reshape(-1)[0])
+def holds(call: Call, name: str, value: Any) -> bool:
+    """A condition of one element; waits for it. Raises EnforceNotMet for another one."""
+    found = np.asarray(call.exact(name, value))
+    refuse_no_boolean(call, name, found)
+    return bool(found.reshape(()))
+
+
+def refuse_no_boolean(call: Call, name: str, value: Any) -> None:
+    """Raises EnforceNotMet for a condition that is not one boolean."""
+    if value.dtype != bool or value.size != 1:
+        raise EnforceNotMet(
+            f"op 'while' ({call.op.loc}) takes one boolean as its condition, but {name!r} is {value.dtype} of shape "
+            f"{list(value.shape)}; compare first, for instance by layers.less_than"
+        )
 
 
 def drive(call: Call, kept: tuple[Sequence[str], Sequence[str]]) -> None:
@@ -48,7 +60,7 @@ def drive(call: Call, kept: tuple[Sequence[str], Sequence[str]]) -> None:
     values = {n: call.env[n] for n in names if n in call.env}
     before = {n: call.env[n] for n in ends if n in values}
     count = 0
-    while holds(values.get(condition, call.env[condition])):
+    while holds(call, condition, values.get(condition, call.env[condition])):
         inner = {**call.env, **values}
         call.run_block(idx, inner, iteration=count)
         if ends or starts:
@@ -57,6 +69,20 @@ def drive(call: Call, kept: tuple[Sequence[str], Sequence[str]]) -> None:
         count += 1
     call.env.update(values)
     call.env.update({n: HostScopes(each or [{}] * count, before) for n in call.op.output("StepScopes")})
+
+
+def drive_rows(step: Callable[[Any, Any], Any], carry: Any, given: tuple[Any, ...], reverse: bool) -> tuple[Any, list[Any]]:
+    """What jax.lax.scan does, by Python: the last carry, and what each step gives. given: row numbers, and what has as many rows."""
+    count = given[0].shape[0]
+    found: list[Any] = [None] * count
+    for k in reversed(range(count)) if reverse else range(count):
+        carry, found[k] = step(carry, (k, *jax.tree.map(lambda v, k=k: v[k], given[1:])))
+    return carry, found
+
+
+def side_by_side(each: Sequence[Any]) -> Any:
+    """Values of the same form as one, with a leading dimension; nothing where there are none."""
+    return jax.tree.map(lambda *v: jnp.stack(v), *each) if each else {}
 
 
 def drive_back(call: Call, scopes: HostScopes) -> None:

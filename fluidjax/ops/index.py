@@ -24,7 +24,7 @@ from .infer import Spec
 from .ragged import Ragged, rows_of
 from .reduce import without_nan
 from .registry import Array, Int64, grad_of, op
-from .traits import CHANNELS_FIRST, FREE, Bounds, knows_rows, mixes, row_wise, sizes_from
+from .traits import CHANNELS_FIRST, Bounds, knows_rows, mixes, row_wise, sizes_from
 
 _TRUST = "promise_in_bounds"
 
@@ -300,7 +300,14 @@ def sequence_mask(X: Array, MaxLenTensor: Array | None, *, maxlen: int = -1, out
     return (jnp.arange(maxlen, dtype=X.dtype) < X[..., None]).astype(numpy_dtype(name_of(out_dtype)))
 
 
-@op(outs="Out", rows=mixes(), bounds=FREE)
+def _tree_spec(Ids: Spec, Parents: Spec) -> Spec:
+    pairs = zip(Ids.shape, Parents.shape, strict=False)
+    if not Ids.ndim == Parents.ndim == 3 or any(a != b and -1 not in (a, b) for a, b in pairs):
+        raise ShapeError(f"op 'gather_tree' takes Ids and Parents [T, B, W] of one shape, not {list(Ids.shape)} and {list(Parents.shape)}")
+    return Ids
+
+
+@op(outs="Out", rows=mixes(), infer=_tree_spec, bounds=Bounds("Parents", "parent", size_of("Ids", 2)))
 def gather_tree(Ids: Array, Parents: Array):
     """Out[t] = Ids[t, b, parent], from the last step back: beams [T, B, W] read along the chains of Parents."""
 

@@ -128,7 +128,7 @@ class _Follow:
         op = made[-1]
         sides = [n for slot in ("X", "Y") for n in op.input(slot)]
         if op.type in _COMPARE:
-            return all(n in self.known or limit(n) in self.env for n in sides)
+            return all((n in self.known and self.known[n].size == 1) or limit(n) in self.env for n in sides)
         if op.type == "logical_or":
             return all(map(self._may_end, sides))
         return op.type in ("logical_and", "assign") and any(n != name and self._may_end(n) for n in sides)

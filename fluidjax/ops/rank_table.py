@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import EnforceNotMet, MixesRows, UnsupportedError
 from .forms import Each
 from .ragged import ROWS, Ragged, copied, segments, some_rows
-from .tensor_array import Stacked, entry_key
+from .tensor_array import Listed, Stacked, entry_key, stacked
 
 
 @partial(
@@ -142,6 +142,41 @@ def _parts_at(x: Ragged, at: Any, goes_on: Any, counts: Any, gradient: bool) -> 
         return jnp.where((row < offsets[-1]).reshape(-1, *(1,) * (rows.ndim - 1)), rows, 0).astype(x.dtype) if gradient else rows
 
     return Ragged(jax.vmap(entry)(begin, offsets), (offsets,), x.longest[-1:], ROWS, padded=True, each=ROWS, alive=counts)
+
+
+def other_lengths(x: Any, table: RankTable) -> Any:
+    """Whether x has sequences of other lengths than the table: a scalar; None where it has the table's LoD, or too few levels."""
+    if not isinstance(x, Ragged) or x.bare or len(x.offsets) != table.level + 1 or x.key == table.key or x.padded:
+        return None
+    lengths = jnp.diff(jnp.asarray(x.offsets[table.level]))
+    return None if lengths.shape != table.order.shape else jnp.any(lengths[table.order] != table.lengths)
+
+
+def other_rows(array: Stacked, table: RankTable) -> Any:
+    """Whether entries have other numbers of rows than sequences go on at their times: a scalar; None where they were made so."""
+    entries = array.rows
+    if isinstance(entries, Ragged) and (not entries.bare or entries.key == table.active):
+        return None
+    steps = jnp.arange(max(array.capacity, table.longest[-1]), dtype=jnp.int32)
+    wanted = jnp.sum(table.lengths > steps[:, None], 1, dtype=jnp.int32)
+    counts = entries.offsets[-1][:, -1] if isinstance(entries, Ragged) else jnp.full(array.capacity, entries.shape[1], jnp.int32)
+    has = jnp.pad(jnp.where(array.written, counts, 0), (0, steps.shape[0] - array.capacity))
+    return jnp.any(has != wanted)
+
+
+def side_by_side(array: Listed, table: RankTable) -> Stacked:
+    """The entries in buffers with room for a row of each sequence, where they are plain arrays of different numbers of rows."""
+    items = [v for v in array.items if v is not None]
+    most = max((jnp.shape(v)[0] for v in items if not isinstance(v, Ragged) and jnp.ndim(v)), default=0)
+    if any(isinstance(v, Ragged) or jnp.ndim(v) < 1 for v in items) or len({jnp.shape(v)[0] for v in items}) < 2:
+        return stacked(array, array.length)
+    if most > table.sequences:
+        raise EnforceNotMet(f"op 'array_to_lod_tensor' takes entries of {table.sequences} rows at most, one a sequence, but one has {most}")
+    spare = [None if v is None else table.sequences - jnp.shape(v)[0] for v in array.items]
+    padded = [None if n is None else jnp.pad(v, ((0, n), *[(0, 0)] * (jnp.ndim(v) - 1))) for v, n in zip(array.items, spare, strict=True)]
+    key = Each(("side by side", table.key))
+    counted = [None if n is None else some_rows(v, table.sequences - n, key) for v, n in zip(padded, spare, strict=True)]
+    return stacked(Listed(tuple(counted)), array.length)
 
 
 def put_together(array: Stacked, table: RankTable, gradient: bool, made: Hashable) -> Ragged:

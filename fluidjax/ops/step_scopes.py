@@ -19,9 +19,10 @@ import numpy as np
 from ..errors import NotOneStep
 from ..ir import walk
 from ..ir.desc import EMPTY, OpDesc
+from ..ir.edit import BACKWARD, role
 from .control_interface import Call, Env
 from .definition import GRAD
-from .forms import form_of
+from .forms import form_of, same, types_of
 from .tensor_array import zeros as zeros
 
 
@@ -131,8 +132,10 @@ def used_up(call: Call, idx: int, inner: Mapping[str, Any], name: str) -> Any:
     return no_gradient(value) if anew else value
 
 
-def either(call: Call, condition: Any, taken: Callable[[], Env], old: Env) -> Env:
+def either(call: Call, condition: Any, taken: Callable[[], Env], old: Env, nothing: Mapping[str, Any] | None = None) -> Env:
     """The values that `taken` gives if the condition holds, else `old`; a name that `old` lacks is zero then.
+
+    nothing: what is zero of a name, where that is more than zeros (a ragged gradient keeps its sequences).
 
     condition: a bool where it is known while tracing: then only one side is looked at, and `old` is all there is of the
     other. Raises NotOneStep where the two sides give values that cannot be one variable of a compiled step.
@@ -142,14 +145,20 @@ def either(call: Call, condition: Any, taken: Callable[[], Env], old: Env) -> En
     branch = jax.jit(taken, inline=True)  # traced once, for the types and for the branch
     types = jax.eval_shape(branch)
     fits = {n: _fit(call, n, old[n], t) for n, t in types.items() if n in old}
+    empty = {n: jax.tree.map(jnp.asarray, v) for n, v in (nothing or {}).items() if n in types and same(types_of(v), types[n])}
 
     def yes() -> Env:
         return {n: fits[n](v) if n in fits else v for n, v in branch().items()}
 
     def no() -> Env:
-        return {n: jax.tree.map(jnp.asarray, old[n]) if n in old else zeros(t) for n, t in types.items()}
+        return {n: jax.tree.map(jnp.asarray, old[n]) if n in old else empty[n] if n in empty else zeros(t) for n, t in types.items()}
 
     return jax.lax.cond(condition, yes, no)
+
+
+def on_gradients(op: OpDesc) -> bool:
+    """Whether an op that is a gradient op too is one here. Its role tells: the names of gradients may be shared with others."""
+    return bool(role(op) & BACKWARD)
 
 
 def no_gradient(value: Any) -> Any:

@@ -40,7 +40,7 @@ def send_gradients(layout: Layout, trainer_id: int) -> ProgramDesc:
 
     Raises FluidValueError for a gradient that no op of block 0 makes.
     """
-    main = edit.rename(layout.main, renamed_grads(layout, trainer_id))
+    main = edit.rename(layout.main, renamed_grads(layout, trainer_id), top=True)
     main = edit.add_vars(main, 0, block_vars(layout, trainer_id))
     make = Maker(layout.stride, main.blocks[0].vars)
     tokens = {name: make.control() for name in layout.sends}

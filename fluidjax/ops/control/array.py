@@ -20,8 +20,20 @@ from ..infer import Spec
 from ..loop_course import unknown_entry
 from ..ragged import Ragged, like, rows_of
 from ..registry import Attr, Reuse, control_op, grad_reuses
-from ..step_scopes import no_gradient, version
-from ..tensor_array import Listed, Stacked, TensorArray, as_gradient, entry, is_array, is_written, plus, put, unstacked
+from ..step_scopes import no_gradient, on_gradients, version
+from ..tensor_array import (
+    Listed,
+    Stacked,
+    TensorArray,
+    as_gradient,
+    empty_like,
+    entry,
+    is_array,
+    is_written,
+    plus,
+    put,
+    unstacked,
+)
 from ..traits import Runs
 
 
@@ -33,8 +45,6 @@ def index_of(call: Call) -> Any:
         raise EnforceNotMet(f"op '{call.op.type}' takes one integer as I, but {name!r} has the shape {list(value.shape)}")
     found = known(value)
     if found is None:
-        if not call.in_loop and call.op.type == "write_to_array":
-            raise unknown_entry(call.op)
         return value.reshape(())
     index = int(found.reshape(()))
     if index < 0:
@@ -59,16 +69,29 @@ def write(call: Call) -> None:
     """Out[I] = X; where Out is a gradient, X is added to it."""
     (x,), (out,) = call.op.input("X"), call.op.output("Out")
     array, index = _array(call, out), index_of(call)
-    if GRAD in x and x not in call.env:
+    if not isinstance(index, int):
+        array = _with_room(call, array)
+    if on_gradients(call.op) and x not in call.env:
         return
     value = call.read(x)
-    if GRAD in out:
+    if on_gradients(call.op):
         value = as_gradient(value)
         old = entry(array, index) if isinstance(index, int) or not isinstance(array, Listed) else None
         value = value if old is None else plus(old, value)
         if isinstance(value, Ragged) and isinstance(array, Stacked) and isinstance(array.rows, Ragged):
             value = replace(value, key=array.rows.key, each=array.rows.each)
     call.env[out] = put(array, index, value, partial(mark, call))
+
+
+def _with_room(call: Call, array: TensorArray) -> TensorArray:
+    """The array with as many entries as it can come to have. Raises NotOneStep where only a loop's course would tell."""
+    (out,) = call.op.output("Out")
+    forward = call.env.get(out.partition(GRAD)[0]) if on_gradients(call.op) else None
+    if isinstance(array, Listed) and not array.capacity and isinstance(forward, Stacked):
+        return empty_like(forward)
+    if not call.in_loop or (isinstance(array, Listed) and not (array.capacity or array.length)):
+        raise unknown_entry(call.op)
+    return array
 
 
 def read(call: Call) -> None:
@@ -79,15 +102,23 @@ def read(call: Call) -> None:
     found = None if isinstance(array, Listed) and not any(v is not None for v in array.items) else entry(array, index, partial(mark, call))
     if shape:
         value = call.read(shape[0])
-        call.env[out] = no_gradient(value) if found is None else like(value, rows_of(found))
+        call.env[out] = no_gradient(value) if found is None else like(value, _rows_for(value, found))
         if found is not None:
             call.env[x] = put(array, index, None)
         return
+    if found is None and not isinstance(index, int):
+        raise unknown_entry(op)
     if found is None:
         raise EnforceNotMet(f"op 'read_from_array' reads entry {index} of {x!r}, {_has(array)}")
     if not isinstance(index, int):
         call.refuse(~is_written(array, index), f"reads entry {VALUE} of {x!r}, which nothing has written", index)
     call.env[out] = found
+
+
+def _rows_for(value: Any, found: Any) -> Any:
+    """The rows of a gradient, as many as a plain value has where entries are held with room for more."""
+    rows = rows_of(found)
+    return rows if isinstance(value, Ragged) or not rows.ndim else rows[: value.shape[0]]
 
 
 def _has(array: TensorArray) -> str:
@@ -107,15 +138,27 @@ def length(call: Call) -> None:
 def join(call: Call) -> None:
     """Out = X's entries joined along axis, or stacked there if use_stack; OutIndex = the size of each along axis."""
     op = call.op
-    axis = int(op.attrs.get("axis", 0))
-    items = _entries(call)
-    if op.attrs.get("use_stack", False):
+    axis, items = int(op.attrs.get("axis", 0)), _entries(call)
+    stack = bool(op.attrs.get("use_stack", False))
+    _refuse_unequal(call, [v.shape if stack else v.shape[:axis] + v.shape[axis:][1:] for v in items], items)
+    if stack:
         out, sizes = jnp.stack(items, axis), [1] * len(items)
     else:
         out, sizes = jnp.concatenate(items, axis), [v.shape[axis] for v in items]
     call.env[op.output("Out")[0]] = out
     for name in op.output("OutIndex"):
         call.env[name] = np.array(sizes, np.int32)
+
+
+def _refuse_unequal(call: Call, kept: list[tuple[int, ...]], items: list[Any]) -> None:
+    """Raises EnforceNotMet for entries that cannot be joined. kept: what must be equal of their shapes."""
+    at = next((i for i, shape in enumerate(kept) if shape != kept[0]), None)
+    if at is not None:
+        how = "stacks entries of one shape" if call.op.attrs.get("use_stack", False) else "joins entries that differ along axis alone"
+        raise EnforceNotMet(
+            f"op '{call.op.type}' {how}, but entry {at} of {call.op.input('X')[0]!r} has the shape {list(items[at].shape)} beside "
+            f"{list(items[0].shape)}"
+        )
 
 
 def _entries(call: Call) -> list[Any]:

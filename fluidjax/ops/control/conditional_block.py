@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from ...errors import EnforceNotMet
 from ...ir import walk
@@ -78,7 +79,8 @@ def run_gradient(call: Call) -> None:
         used = {n + GRAD: used_up(call, idx, inner, n) for n in (*anew, *unread)}
         return {**{n: inner[n] for n in (*names, *updated, WORD) if n in inner}, **used}
 
-    found = either(call, _holds(call), taken, old)
+    nothing = {n: no_gradient(v) for n in names if isinstance(v := call.env.get(n.removesuffix(GRAD)), Ragged)}
+    found = either(call, _holds(call), taken, old, nothing)
     call.env.update({n: found[n] for n in (*updated, WORD) if n in found})
     call.env.update({outer: found[name + GRAD] for name, outer in anew.items()})
     for name, outer in zip(op.input("Input"), op.output("Input" + GRAD), strict=True):
@@ -96,7 +98,8 @@ def _holds(call: Call) -> Any:
     """The condition, a bool where it is known while tracing. Raises EnforceNotMet for what is no boolean of one element."""
     op = call.op
     if not op.attrs.get("is_scalar_condition", False):
-        return _all_have_elements(call)
+        found = _all_have_elements(call)
+        return bool(np.asarray(found)) if call.hosted else found
     (name,) = op.input("Cond")
     value = call.exact(name, call.read(name))
     if value.dtype != bool or value.size != 1:

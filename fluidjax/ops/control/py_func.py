@@ -15,6 +15,7 @@ from .. import py_functions
 from ..control_interface import Call, ControlOp
 from ..definition import GradNames, GradOp
 from ..registry import GRAD, Attr, control_op
+from ..step_scopes import on_gradients
 from ..traits import Runs
 
 
@@ -23,7 +24,7 @@ def run(call: Call) -> None:
     op = call.op
     number, place = int(op.attrs["forward_callable_id"]), f" ({op.loc})" if op.loc else ""
     py_functions.function(number, place)
-    given = [call.env.get(n) if GRAD in n else call.read(n) for n in op.input("X")]
+    given = [call.env.get(n) if on_gradients(op) else call.read(n) for n in op.input("X")]
     there = [v is not None for v in given]
     values = [call.exact(n, v) for n, v in zip(op.input("X"), given, strict=True) if v is not None]
     outs = [_declared(call, n) for n in op.output("Out")]

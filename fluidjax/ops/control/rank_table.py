@@ -14,10 +14,21 @@ from ..definition import GRAD, GradDef
 from ..infer import Spec
 from ..loop_course import limit
 from ..ragged import Ragged, like, rows_of, sequences_of
-from ..rank_table import RankTable, by_number, by_rank, put_together, shrunk, table_of, taken_apart
+from ..rank_table import (
+    RankTable,
+    by_number,
+    by_rank,
+    other_lengths,
+    other_rows,
+    put_together,
+    shrunk,
+    side_by_side,
+    table_of,
+    taken_apart,
+)
 from ..registry import Attr, Reuse, control_op, grad_reuses
-from ..step_scopes import no_gradient
-from ..tensor_array import Listed, is_array, stacked
+from ..step_scopes import no_gradient, on_gradients
+from ..tensor_array import Listed, is_array
 from ..traits import Runs
 from .array import index_of, mark
 
@@ -49,20 +60,22 @@ def longest(call: Call) -> None:
 def apart(call: Call) -> None:
     """Out[t] = row t of each sequence of X that has one, by rank."""
     (x,), (out,) = call.op.input("X"), call.op.output("Out")
-    if x not in call.env and GRAD in x:
+    if x not in call.env and on_gradients(call.op):
         call.env.pop(out, None)
         return
     table, value = _table(call), call.read(x)
-    if GRAD in x and not isinstance(value, Ragged) and value.shape[0] == table.capacity:
+    if on_gradients(call.op) and not isinstance(value, Ragged) and value.shape[0] == table.capacity:
         value = Ragged(value, table.offsets, table.longest, table.key, table.padded)
-    call.env[out] = taken_apart(value, table, GRAD in x)
+    if not on_gradients(call.op) and (other := other_lengths(value, table)) is not None:
+        call.refuse(other, f"takes the sequences of {x!r} apart by a rank table of sequences of other lengths")
+    call.env[out] = taken_apart(value, table, on_gradients(call.op))
 
 
 def together(call: Call) -> None:
     """Out = the sequences whose rows X[0], X[1], ... are."""
     (x,), (out,), table = call.op.input("X"), call.op.output("Out"), _table(call)
     array = call.env.get(x, Listed())
-    if GRAD in x and x not in call.env:
+    if on_gradients(call.op) and x not in call.env:
         call.env.pop(out, None)
         return
     if not is_array(array):
@@ -72,9 +85,11 @@ def together(call: Call) -> None:
             raise EnforceNotMet(f"op '{call.op.type}' puts the entries of {x!r} together, which nothing has written")
         call.env[out] = _nothing(call, out, table)
         return
-    array = stacked(array, array.length) if isinstance(array, Listed) else array
+    array = side_by_side(array, table) if isinstance(array, Listed) else array
     _refuse_other_entries(call, array.rows, table)
-    call.env[out] = put_together(array, table, GRAD in x, call.op.uid)
+    if not on_gradients(call.op) and (other := other_rows(array, table)) is not None:
+        call.refuse(other, f"puts the entries of {x!r} together by a rank table that has other numbers of rows at these times")
+    call.env[out] = put_together(array, table, on_gradients(call.op), call.op.uid)
 
 
 def _nothing(call: Call, out: str, table: RankTable) -> Ragged:

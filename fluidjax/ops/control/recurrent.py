@@ -17,9 +17,10 @@ from ...ir.desc import EMPTY, BlockRef, OpDesc, ProgramDesc
 from ..checking import WORD
 from ..control_interface import Call, ControlOp, Env
 from ..definition import GradNames, GradOp
+from ..host_loop import HostScopes, drive_rows, side_by_side
 from ..ragged import Ragged, like, rows_of
 from ..registry import GRAD, Attr, control_op
-from ..step_scopes import left_by
+from ..step_scopes import Form, Scopes, left_by, scopes_of
 from ..traits import Runs
 
 BEGINS, ENDS = "ex_states", "states"  # attributes: the names of a state before and after a step, within the block
@@ -44,8 +45,9 @@ def run(call: Call) -> None:
     first = {n: jnp.asarray(call.exact(o, call.read(o))) for n, o in zip(begins, op.input("initial_states"), strict=True)}
     first.update({WORD: jnp.asarray(outer[WORD])} if WORD in outer else {})
     count = next(iter(rows.values())).shape[0]
+    forms: dict[int, Form] = {}
 
-    def step(states: Env, given: tuple[Any, Env]) -> tuple[Env, tuple[Env, Env]]:
+    def step(states: Env, given: tuple[Any, Env]) -> tuple[Env, tuple[Env, Any]]:
         number, row = given
         inner = {**outer, **row, **states}
         call.run_block(idx, inner, iteration=number)
@@ -53,14 +55,24 @@ def run(call: Call) -> None:
         new.update({WORD: jnp.asarray(inner[WORD])} if WORD in inner else {})
         _check_states(call, states, new)
         made = {n: jnp.asarray(call.exact(n, inner[n])) for n in outputs}
-        return new, (made, jax.tree.map(jnp.asarray, left_by(call, idx, inner)))
+        left = left_by(call, idx, inner)
+        if call.hosted:
+            return new, (made, left)
+        forms[idx], leaves = Form.of(left)
+        return new, (made, leaves)
 
-    steps = jnp.arange(count, dtype=jnp.int32)
-    end, (made, left) = jax.lax.scan(step, first, (steps, rows), reverse=bool(op.attrs.get("reverse", False)))
+    steps, reverse = jnp.arange(count, dtype=jnp.int32), bool(op.attrs.get("reverse", False))
+    scopes: Scopes | HostScopes
+    if call.hosted:
+        end, each = drive_rows(step, first, (steps, rows), reverse)
+        made, scopes = side_by_side([m for m, _ in each]), HostScopes([kept for _, kept in each], {})
+    else:
+        end, (made, left) = jax.lax.scan(step, first, (steps, rows), reverse=reverse)
+        scopes = scopes_of(forms[idx], left, None, {}, count)
     call.env.update(made)
     call.env.update({n: v for n, v in end.items() if n == WORD})
     for scope in op.output("step_scopes"):
-        call.env[scope] = left
+        call.env[scope] = scopes
 
 
 def _refuse_writing_outside(call: Call) -> None:
@@ -89,7 +101,7 @@ def _check_states(call: Call, old: Mapping[str, Any], new: Mapping[str, Any]) ->
 def run_gradient(call: Call) -> None:
     """The gradient block from the last step to the first: states hand their gradients back, those of parameters are summed."""
     op = call.op
-    (idx,), left = op.blocks, call.read(op.input("step_scopes")[0])
+    (idx,), scopes = op.blocks, call.read(op.input("step_scopes")[0])
     begins, ends = op.attrs.get(BEGINS, ()), op.attrs.get(ENDS, ())
     rows, parameters, states = (_asked(call, slot) for slot in ("inputs", "parameters", "initial_states"))
     outer = {n: v for n, v in call.env.items() if not n.endswith(GRAD)}
@@ -98,8 +110,11 @@ def run_gradient(call: Call) -> None:
     first = {n: jnp.asarray(call.exact(o, call.read(o))) for n, o in zip(begins, op.input("initial_states"), strict=True)}
     count = rows_of(call.read(op.input("inputs")[0])).shape[0]
 
-    def step(carry: tuple[Env, Env], given: tuple[Any, Env, Env]) -> tuple[tuple[Env, Env], Env]:
-        (d_states, sums), (number, kept, d_out) = carry, given
+    by_python = isinstance(scopes, HostScopes)
+
+    def step(carry: tuple[Env, Env], given: tuple[Any, Any, Env]) -> tuple[tuple[Env, Env], Env]:
+        (d_states, sums), (number, leaves, d_out) = carry, given
+        kept = scopes.each[number] if by_python else scopes.iteration(leaves)
         inner = {**outer, **kept, **d_out, **{end + GRAD: d_states[begin] for begin, end in zip(begins, ends, strict=True)}}
         call.run_block(idx, inner, iteration=number)
         back = {n: _computed(call, inner, n, v) for n, v in d_states.items()}
@@ -107,8 +122,13 @@ def run_gradient(call: Call) -> None:
         return (back, total), {n: call.exact(n, inner[n + GRAD]) for n in rows if n + GRAD in inner}
 
     zero = jax.tree.map(jnp.zeros_like, first), {n: jnp.zeros_like(rows_of(whole[n])) for n in parameters}
-    given = jnp.arange(count, dtype=jnp.int32), left, d_outputs
-    (d_first, sums), d_rows = jax.lax.scan(step, zero, given, reverse=not op.attrs.get("reverse", False))
+    given = jnp.arange(count, dtype=jnp.int32), [] if by_python else scopes.each, d_outputs
+    reverse = not op.attrs.get("reverse", False)
+    if call.hosted:
+        (d_first, sums), each = drive_rows(step, zero, given, reverse)
+        d_rows = side_by_side(each)
+    else:
+        (d_first, sums), d_rows = jax.lax.scan(step, zero, given, reverse=reverse)
     d_rows = {n: d_rows[n] if n in d_rows else jnp.zeros_like(rows_of(whole[n])) for n in rows}
     d_states = {o: d_first[n] for n, o in zip(begins, op.input("initial_states"), strict=True)}
     for names, gradients in ((rows, d_rows), (parameters, sums), (states, d_states)):

@@ -13,6 +13,7 @@ from ..checking import VALUE
 from ..concrete import known
 from ..control_interface import Call, ControlOp
 from ..registry import Reuse, control_op, grad_reuses
+from ..step_scopes import on_gradients
 from ..traits import Runs
 
 
@@ -66,7 +67,7 @@ def place(call: Call) -> None:
     names = call.op.output("Out")
     (x,) = call.op.input("X")
     number = _number(call, len(names))
-    value = call.env.get(x) if "@GRAD" in x else call.read(x)
+    value = call.env.get(x) if on_gradients(call.op) else call.read(x)
     for i, name in enumerate(names):
         if name == EMPTY:
             continue
@@ -76,7 +77,8 @@ def place(call: Call) -> None:
 
 
 def _where(here: Any, value: Any) -> Any:
-    return jax.tree.map(lambda v: jnp.where(here, v, jnp.zeros((), v.dtype)), value)
+    """The value or zero; where sequences begin stays what it is."""
+    return jax.tree.map(lambda v: jnp.where(here, v, jnp.zeros((), v.dtype)) if jnp.issubdtype(v.dtype, jnp.inexact) else v, value)
 
 control_op(
     "select_input", ins="X* Mask", outs="Out", doc="Out = X[Mask].", runs=Runs.STEP,

@@ -10,11 +10,10 @@ import numpy as np
 
 from ...errors import EnforceNotMet, MixesRows, UnsupportedError
 from ..control_interface import Call, ControlOp
-from ..definition import GRAD
 from ..infer import Spec
 from ..ragged import Ragged, copied, rows_of, segments, some_rows
 from ..registry import Attr, Reuse, control_op, grad_reuses
-from ..step_scopes import no_gradient, version
+from ..step_scopes import no_gradient, on_gradients, version
 from ..traits import Runs
 
 
@@ -46,8 +45,8 @@ def split(call: Call) -> None:
     for slot, side, holds in zip(("OutTrue", "OutFalse"), (True, False), _sides(mask, flags), strict=True):
         for out in op.output(slot):
             call.env.pop(out, None)
-            if x in call.env or GRAD not in x:
-                call.env[out] = _part(call, call.read(x), mask, holds, ("part", told, side), GRAD in x)
+            if x in call.env or not on_gradients(op):
+                call.env[out] = _part(call, call.read(x), mask, holds, ("part", told, side), on_gradients(op))
 
 
 def _part(call: Call, x: Any, mask: Any, holds: Any, key: Hashable, gradient: bool) -> Ragged:
@@ -84,7 +83,7 @@ def _sequences(call: Call, x: Ragged, order: Any, count: Any, key: Hashable) -> 
     holder = jnp.minimum(segments(offsets, x.capacity), max(x.sequences - 1, 0))
     at = x.offsets[0][order][holder] + number - offsets[holder]
     part = Ragged(jnp.take(x.rows, at, axis=0, mode="clip"), (offsets,), x.longest, (*_tuple(key), x.key), True, each=key, alive=count)
-    return part.with_rows(_behind(part, GRAD in name))
+    return part.with_rows(_behind(part, on_gradients(call.op)))
 
 
 def _tuple(key: Hashable) -> tuple[Any, ...]:
@@ -108,7 +107,7 @@ def merge(call: Call) -> None:
     places = [jnp.maximum(jnp.cumsum(s, dtype=jnp.int32) - 1, 0) for s in sides]
     given = [call.env.get(n) for slot in ("InTrue", "InFalse") for n in (op.input(slot) or ("",))]
     if all(v is None for v in given):
-        if GRAD in out:
+        if on_gradients(op):
             call.env[out] = no_gradient(call.read(op.input("X")[0]))
             return
         raise EnforceNotMet(f"op '{op.type}' merges {op.input('InTrue')[0]!r} and {op.input('InFalse')[0]!r}, which have no value")
@@ -118,7 +117,7 @@ def merge(call: Call) -> None:
     rows = [_plain(call, slot, v) for slot, v in zip(("InTrue", "InFalse"), given, strict=True)]
     merged = _chosen(sides[0], [None if r is None else r[p] for r, p in zip(rows, places, strict=True)])
     if isinstance(mask, Ragged):
-        call.env[out] = mask.with_rows(_behind(mask.with_rows(merged), GRAD in out))
+        call.env[out] = mask.with_rows(_behind(mask.with_rows(merged), on_gradients(op)))
     else:
         call.env[out] = merged
 
@@ -165,7 +164,7 @@ def _merged_sequences(call: Call, given: list[Any], mask: Any, sides: Any, place
     source = call.read(call.op.input("X")[0])
     if isinstance(source, Ragged) and not source.bare and (source.capacity, source.key) == (room, key):
         found = source.with_rows(rows)
-    return found.with_rows(_behind(found, GRAD in call.op.output("Out")[0]))
+    return found.with_rows(_behind(found, on_gradients(call.op)))
 
 
 def _split_specs(X: Spec, Mask: Spec, **_: Any) -> tuple[Spec, Spec]:

@@ -56,7 +56,7 @@ class Backwards:
         """The gradient of a variable that the loop changes, zero where nothing after the loop depends on it."""
         found = self.call.env.get(self.given.get(x + GRAD, ""))
         if not is_array(value):
-            return no_gradient(value) if found is None else jnp.asarray(found)
+            return no_gradient(value) if found is None else jax.tree.map(jnp.asarray, found)
         if isinstance(value, Listed):
             value = stacked(value, value.length)
         empty = empty_like(value)

@@ -23,7 +23,7 @@ from ..concrete import known
 from ..control_interface import Call, ControlOp, Env
 from ..definition import GradNames, GradOp
 from ..forms import form_of
-from ..host_loop import drive
+from ..host_loop import drive, refuse_no_boolean
 from ..loop_course import entries, foresee
 from ..loop_forms import Forms, fitted
 from ..registry import GRAD, Attr, control_op
@@ -39,7 +39,7 @@ class Loop:
     def __init__(self, call: Call) -> None:
         self.call, self.op, self.desc = call, call.op, call.desc
         (self.idx,), (self.condition,) = self.op.blocks, self.op.input("Condition")
-        _refuse_no_boolean(call, self.condition)
+        refuse_no_boolean(call, self.condition, call.exact(self.condition, call.read(self.condition)))
         self.written = (*walk.written_outside(self.desc, self.op), *([WORD] if WORD in call.env else []))
         _refuse_endless(call, self.condition, self.written)
         self.course = foresee(call, self.idx, self.condition)
@@ -183,15 +183,6 @@ def kept(call: Call, written: Iterable[str], arrays: Iterable[str] = ()) -> tupl
     return own + [n for n in outer if n in in_place], [n for n in outer if n not in in_place]
 
 
-def _refuse_no_boolean(call: Call, name: str) -> None:
-    value = call.exact(name, call.read(name))
-    if value.dtype != bool or value.size != 1:
-        raise EnforceNotMet(
-            f"op 'while' ({call.op.loc}) takes one boolean as its condition, but {name!r} is {value.dtype} of shape "
-            f"{list(value.shape)}; compare first, for instance by layers.less_than"
-        )
-
-
 def _refuse_endless(call: Call, name: str, written: Iterable[str]) -> None:
     value = known(call.read(name))
     if name not in written and not (value is not None and not value.reshape(-1)[0]):
@@ -210,6 +201,12 @@ def _alike(op: OpDesc, name: str, before: Any, after: Any) -> Any:
             f"op '{op.type}' ({op.loc}) begins an iteration with {name!r} of shape {_shape(before)} and ends it with {_shape(after)}; "
             "a value that a loop hands on keeps its shape, so write one of a growing shape to an array"
         )
+    for a, b in zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True):
+        if jnp.result_type(a) != jnp.result_type(b):
+            raise NotOneStep(
+                f"op '{op.type}' ({op.loc}) begins an iteration with {name!r} of {jnp.result_type(a)} and ends it with "
+                f"{jnp.result_type(b)}; a value that a loop hands on keeps its dtype, so cast it"
+            )
     return jax.tree.map(lambda a, b: jnp.asarray(b, a.dtype), before, after)
 
 
@@ -220,7 +217,6 @@ def _shape(value: Any) -> Any:
 def run(call: Call) -> None:
     """The block, as long as Condition holds."""
     if call.hosted:
-        _refuse_no_boolean(call, call.op.input("Condition")[0])
         arrays = {n for block in call.desc.blocks for n, v in block.vars.items() if v.kind == KIND}
         drive(call, kept(call, walk.written_outside(call.desc, call.op), arrays))
     else:
