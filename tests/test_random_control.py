@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import fluidjax as fluid
@@ -91,8 +91,7 @@ def forward_alone(net: Net, main: Any, names: list[str]) -> list[Any]:
 
 
 WAYS: dict[str, Callable[..., list[Any]]] = {
-    "executor": executed, "driven by Python": driven, "padded": pure, "exact": lambda *a: pure(*a, exact=True), "literal": literal,
-    "forward alone": forward_alone,
+    "executor": executed, "padded": pure, "exact": lambda *a: pure(*a, exact=True), "literal": literal, "forward alone": forward_alone,
 }  # fmt: skip
 
 
@@ -110,13 +109,29 @@ def compare(got: list[Any], want: list[np.ndarray], names: list[str], what: str)
             np.testing.assert_allclose(value, right, rtol=2e-4, atol=2e-5 * max(1, np.abs(right).max()), err_msg=f"{what}: {argument}")
 
 
-@examples(4)
-@given(nets(DEPTH), st.sampled_from(sorted(WAYS)))
-def test_values_and_gradients(net: Net, way: str) -> None:
+def agree(net: Net, run: Callable[..., list[Any]], what: str) -> None:
+    """The loss and the gradients, run so, are those of the net by hand."""
     want = unrolled(net)
     main, _, loss, grads = written(net)
     names = [loss.name, *grads]
-    compare(WAYS[way](net, main, [n for n in names if n]), want, names, way)
+    compare(run(net, main, [n for n in names if n]), want, names, what)
+
+
+@examples(4)
+@given(nets(DEPTH), st.sampled_from(sorted(WAYS)))
+@example(Net(("static", False, [("at", 3), ("at", 1)], ("at", 1), ("pool", "first", ("fed",))), (4,), 1), "executor")
+@example(Net(("switch", ("rows", ("at", 0)), ("at", 0), *2 * [("pool", "max", ("fed",))]), (3,), 1), "executor")
+@example(Net(("if_else", ("at", 0), ("at", 0), ("loop", 2, ("at", 0), ("weigh", ("at", 0))), ("at", 1)), (2, 1), 2), "padded")
+@example(Net(("static", False, [("at", 2)], ("at", 2), ("entries", "bounded", False, ("at", 1), ("at", 0))), (1, 0), 2), "executor")
+def test_values_and_gradients(net: Net, way: str) -> None:
+    agree(net, WAYS[way], way)
+
+
+@examples(1)
+@given(nets(2))
+@example(Net(("static", False, [("at", 2)], ("at", 3), ("entries", 2, True, ("at", 5), ("at", 2))), (1, 2), 3))
+def test_driven_by_python(net: Net) -> None:
+    agree(net, driven, "driven by Python")
 
 
 @examples(6)
