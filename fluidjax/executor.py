@@ -336,7 +336,7 @@ class Executor:
         device = compiled.where.device if self._elsewhere or compiled.where.device.platform != self._device.platform else None
         kind = Kind.MANY if count else Kind.TURNS if isinstance(feed, tuple) else Kind.ONE
         with tracing(device):
-            if compiled.eager and not count and not flag("FLAGS_check_nan_inf"):
+            if compiled.alone is not None and not count and not flag("FLAGS_check_nan_inf"):
                 fetched = initialise(compiled, scope, seed, step)
                 record.runs = step + 1 if compiled.random else record.runs
                 return fetched

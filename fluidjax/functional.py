@@ -36,7 +36,7 @@ from .graph.program import Program, default_main_program, default_startup_progra
 from .graph.variable import Variable
 from .ir.desc import VarDesc
 from .lower.step import Step
-from .lower.uncompiled import is_eager, run_eagerly
+from .lower.uncompiled import uncompiled
 from .ops.concrete import tracing
 from .ops.fixed import Fixed
 from .ops.ragged import Ragged
@@ -59,12 +59,12 @@ def init_fn(startup: Program | None = None) -> Callable[[jax.Array | None], Stat
     """
     program = default_startup_program() if startup is None else _program(startup)
     step = Step(program.desc)
-    eager = is_eager(step)
+    alone = uncompiled(step)
 
     def init(key: jax.Array | None = None) -> State:
         known = known_key(key)
-        if eager and (known or not step.random) and not tracing():
-            made, _ = run_eagerly(step, known)
+        if alone is not None and (known or not step.random) and not tracing():
+            made, _ = alone.run(known)
             return dict(zip(made, owned(list(made.values())), strict=True))
         return step({}, {}, key)[0]
 

@@ -1,14 +1,15 @@
 """Startup programs op by op: no compiler, and the same bits.
 
 A compiled startup program costs about 0.2 s for each parameter that is drawn. Its ops have nothing to do with one another,
-so where each says that it computes by itself what it computes in a compiled step (trait `eager`), they are run one by one.
+so those that say that they compute by themselves what they compute in a compiled step (trait `eager`) are run one by one. What
+a startup program computes of them (the norms of weight norm) is one small compiled function of their values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import jax
@@ -16,15 +17,69 @@ import jax
 from ..ir.desc import OpDesc
 from ..ops.registry import OpDef, lookup, traits
 from ..ops.threefry import KnownKey, in_use
+from ..ops.traits import Runs
 from .env import Context, Env, op_key, read_slots, write_slots
-from .step import Step
+from .step import Step, run_op
 from .told import told
 
 
-def is_eager(step: Step) -> bool:
-    """Whether a step is a startup program, which takes nothing in, and each of its ops may run by itself."""
+class Uncompiled:
+    """A startup program: `alone` are run one by one, then `rest` at once."""
+
+    def __init__(self, step: Step, alone: tuple[OpDesc, ...], rest: tuple[OpDesc, ...]) -> None:
+        self._step, self.alone, self.rest = step, alone, rest
+        made = {n for op in rest for n in op.writes}
+        self._reads = tuple(dict.fromkeys(n for op in rest for n in op.reads if n not in made or n in {w for o in alone for w in o.writes}))
+        self._results = tuple(n for n in made if n in step.writes or n in step.fetches)
+
+    def run(self, key: KnownKey | None) -> tuple[Mapping[str, Any], list[Any]]:
+        """The persistable variables that the step writes, and its fetches: NumPy arrays, large ones on the default device.
+
+        Equal to the compiled step, bit for bit, but for what `rest` computes. Raises what its ops object to, with the op's text and
+        the user's line.
+        """
+        env: Env = {}
+        ctx = Context(self._step.desc, key)
+        for op in self.alone:
+            with told(op), jax.enable_x64(True):
+                definition = _definition(op.type)
+                inputs = read_slots(op, definition, env)
+                write_slots(op, definition, definition(inputs, op.attrs, op_key(op, ctx) if definition.random else None), env)
+        if self.rest:
+            with jax.enable_x64(True):
+                env.update(self._compiled({n: env[n] for n in self._reads}))
+        return {n: env[n] for n in self._step.writes if n in env}, [env[n] for n in self._step.fetches]
+
+    @cached_property
+    def _compiled(self) -> Any:
+        return jax.jit(self._traced)
+
+    def _traced(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        env, ctx = dict(given), self._step.context(None, None)
+        for op in self.rest:
+            run_op(op, env, ctx, ())
+        return {n: env[n] for n in self._results}
+
+
+def uncompiled(step: Step) -> Uncompiled | None:
+    """How a startup program, which takes nothing in, is run without compiling it whole; None for any other step."""
     made = step.uses[1]
-    return not step.reads and not step.feeds and all(n in made for n in step.fetches) and in_use() and all(map(_is_eager, step.ops))
+    if step.reads or step.feeds or not all(n in made for n in step.fetches) or not in_use():
+        return None
+    alone: list[OpDesc] = []
+    rest: list[OpDesc] = []
+    read: set[str] = set()  # by the rest
+    written: set[str] = set()
+    for op in step.ops:
+        if _is_eager(op) and written.isdisjoint((*op.reads, *op.writes)) and read.isdisjoint(op.writes):
+            alone.append(op)
+        elif _computes(op):
+            rest.append(op)
+            read.update(op.reads)
+            written.update(op.writes)
+        else:
+            return None
+    return Uncompiled(step, tuple(alone), tuple(rest)) if alone else None
 
 
 def _is_eager(op: OpDesc) -> bool:
@@ -32,19 +87,12 @@ def _is_eager(op: OpDesc) -> bool:
     return eager is not None and eager.when({**lookup(op.type).defaults, **op.attrs})
 
 
-def run_eagerly(step: Step, key: KnownKey | None) -> tuple[Mapping[str, Any], list[Any]]:
-    """The persistable variables that the step writes, and its fetches: NumPy arrays, large ones on the default device.
-
-    Equal to the compiled step, bit for bit. Raises what its ops object to, with the op's text and the user's line.
-    """
-    env: Env = {}
-    ctx = Context(step.desc, key)
-    for op in step.ops:
-        with told(op), jax.enable_x64(True):
-            definition = _definition(op.type)
-            inputs = read_slots(op, definition, env)
-            write_slots(op, definition, definition(inputs, op.attrs, op_key(op, ctx) if definition.random else None), env)
-    return {n: env[n] for n in step.writes if n in env}, [env[n] for n in step.fetches]
+def _computes(op: OpDesc) -> bool:
+    """Whether the op is a function of its inputs alone."""
+    definition = lookup(op.type)
+    traits = definition.traits
+    says = traits.runs is not Runs.STEP or traits.ranks.together or traits.bounds is not None or traits.refuses is not None
+    return definition.fn is not None and not definition.random and not says
 
 
 @cache

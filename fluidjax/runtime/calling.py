@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ..base.interrupts import uninterrupted
-from ..lower.uncompiled import run_eagerly
 from ..ops.threefry import KnownKey
 from .building import build
 from .compiled import Compiled
@@ -52,7 +51,8 @@ def made(results: Any) -> Mapping[str, Any]:
 
 def initialise(compiled: Compiled, scope: Scope, seed: int, step: int) -> list[Any]:
     """Run a startup program op by op, and store what it makes; returns the fetches."""
-    made, fetched = run_eagerly(compiled.step, KnownKey.of(seed).fold_in(step))
+    assert compiled.alone is not None
+    made, fetched = compiled.alone.run(KnownKey.of(seed).fold_in(step))
     values = owned([*made.values(), *fetched], compiled.where.device)
     with uninterrupted():
         _store(scope, compiled, zip(made, values, strict=False))

@@ -21,7 +21,7 @@ from ..lower.lockstep import AXIS, lockstep
 from ..lower.read_only import is_read_only
 from ..lower.sizes import first_use
 from ..lower.step import Step
-from ..lower.uncompiled import is_eager
+from ..lower.uncompiled import uncompiled
 from ..ops import ring
 from ..ops.fixed import Fixed
 from ..ops.ragged import Ragged
@@ -72,7 +72,7 @@ class Compiled:
         self.creates = any(n not in self.step.reads for n in self.written)
         self.initialises = self.creates and not self.step.reads and not self.rules
         self.random, self.may_raise = self.step.random, may_raise(self.step)
-        self.eager = type(where) is OneDevice and not sharded and is_eager(self.step)  # it runs op by op, and is never compiled
+        self.alone = uncompiled(self.step) if type(where) is OneDevice and not sharded else None  # how it runs op by op, not compiled
         batches = frozenset(n for n, v in self.step.feeds.items() if not v.lod_level and (v.shape or (0,))[0] < 0)
         self.padding = Padding(batches, inner_levels(self.step))
         self.limited: set[str] = set()  # feeds that bound loops: a step is compiled for each of their buckets

@@ -36,7 +36,7 @@ class Prepared:
     @staticmethod
     def can_be(compiled: Compiled, scope: Scope) -> bool:
         """Whether all that a further call does is to call: it creates nothing, waits for nothing, and takes arrays alone."""
-        more = compiled.creates or compiled.may_raise or compiled.eager or compiled.fixed or compiled.fed_bounds
+        more = compiled.creates or compiled.may_raise or compiled.alone or compiled.fixed or compiled.fed_bounds
         looks = bool(compiled.objections.numbers or compiled.limited) or compiled.cutting is not None
         return not (more or looks) and compiled.tiers is None and compiled.where.count == 1 and compiled.in_force(scope)
 

@@ -17,7 +17,7 @@ import fluidjax as fluid
 from fluidjax import initializer, layers
 from fluidjax.errors import NanInfError, ShapeError
 from fluidjax.lower.step import Step
-from fluidjax.lower.uncompiled import is_eager
+from fluidjax.lower.uncompiled import uncompiled
 from fluidjax.ops import draws
 from fluidjax.ops.catalog import having
 from fluidjax.ops.registry import lookup, traits
@@ -278,21 +278,40 @@ def test_copies_have_memory_of_their_own(monkeypatch: Any) -> None:
     draws.whole.cache_clear()
 
 
-def test_a_startup_program_that_computes_is_compiled() -> None:
+def test_what_a_startup_program_computes_is_compiled_without_its_draws(compiles: list[str]) -> None:  # noqa: F811
+    """Weight norm's g is a function of what was drawn; the draws are those of the program compiled whole."""
     with fresh(1) as (_, startup):
-        layers.fc(fluid.data("x", [None, 3]), 4, param_attr=fluid.WeightNormParamAttr(dim=1, name="w"), bias_attr=False)
-    assert not is_eager(Step(startup.desc))
+        for i, dim in enumerate((1, 0)):
+            layers.fc(fluid.data("x", [None, 3]), 4, param_attr=fluid.WeightNormParamAttr(dim=dim, name=f"w{i}"), bias_attr=False)
+    alone = uncompiled(Step(startup.desc))
+    assert alone is not None and {op.type for op in alone.alone} == {"uniform_random"}
+    fluid.Executor().run(startup, scope=fluid.Scope())  # compiles the draw, of any program
     scope = fluid.Scope()
+    compiles.clear()
     fluid.Executor().run(startup, scope=scope)
-    v, g = (np.asarray(scope.find_var(n).value) for n in ("w_v", "w_g"))
-    np.testing.assert_allclose(g.ravel(), np.sqrt((v**2).sum(0)), rtol=1e-6)
+    assert len(compiles) == 1
+    whole = Step(startup.desc)({}, {}, fold_in(jax.random.key(1), 0))[0]
+    for i, axis in enumerate((0, 1)):
+        v, g = (np.asarray(scope.find_var(f"w{i}_{n}").value) for n in "vg")
+        assert same(v, whole[f"w{i}_v"])
+        np.testing.assert_allclose(g.ravel(), np.sqrt((v**2).sum(axis)), rtol=1e-6)
+
+
+def test_a_startup_program_is_compiled_whole_where_it_draws_over_what_it_computed() -> None:
+    with fresh(1) as (_, startup):
+        block = startup.global_block()
+        block.create_var(name="w", shape=[2], dtype="float32", persistable=True)
+        block.append_op("fill_constant", outputs={"Out": "w"}, attrs={"shape": [2], "value": 3.0})
+        block.append_op("relu", inputs={"X": "w"}, outputs={"Out": "w"})
+        block.append_op("uniform_random", outputs={"Out": "w"}, attrs={"shape": [2]})
+    assert uncompiled(Step(startup.desc)) is None
 
 
 def test_under_another_generator_it_is_compiled() -> None:
     _, startup, _ = network(2)
     jax.config.update("jax_default_prng_impl", "rbg")
     try:
-        assert not is_eager(Step(startup.desc))
+        assert uncompiled(Step(startup.desc)) is None
     finally:
         jax.config.update("jax_default_prng_impl", "threefry2x32")
 

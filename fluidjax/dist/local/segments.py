@@ -20,7 +20,7 @@ from ...errors import EnforceNotMet
 from ...ir import edit, walk
 from ...ir.desc import BlockDesc, FrozenMap, OpDesc, ProgramDesc, VarDesc
 from ...lower.step import Step
-from ...lower.uncompiled import is_eager, run_eagerly
+from ...lower.uncompiled import uncompiled
 from ...ops.registry import GRAD, lookup, traits
 from ...ops.threefry import KnownKey
 from ...ops.traits import Runs
@@ -76,10 +76,12 @@ class _Compiled:
 
     def __init__(self, step: Step, blank: tuple[VarDesc, ...]) -> None:
         self.step, self._blank = step, blank
-        self.run = self._eagerly if is_eager(step) else jax.jit(self._call)
+        self._alone = uncompiled(step)
+        self.run = self._eagerly if self._alone is not None else jax.jit(self._call)
 
     def _eagerly(self, values: Mapping[str, Any], seed: int, count: int) -> list[Any]:
-        return owned(run_eagerly(self.step, KnownKey.of(seed).fold_in(count))[1])
+        assert self._alone is not None
+        return owned(self._alone.run(KnownKey.of(seed).fold_in(count))[1])
 
     def _call(self, values: Mapping[str, Any], seed: Any, count: Any) -> list[Any]:
         key = jax.random.fold_in(jax.random.key(seed), count) if self.step.random else None
