@@ -1,7 +1,12 @@
 """fluidjax: PaddlePaddle Fluid's static-graph programs on JAX. ``import fluidjax as fluid`` ports a script."""
 
+# ruff: noqa: E402 - the collector rests before what is imported here
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
+
+from .base import collector as _collector  # isort: skip
+
+_collecting = _collector.rest()  # it would look through all of JAX meanwhile: a fifth of this import
 
 from . import ops as ops  # isort: skip  # first: fills the op registry
 from . import backward as backward
@@ -99,6 +104,8 @@ if _TYPE_CHECKING:  # else imported by the first who uses them
     from .transpiler import InferenceTranspiler as InferenceTranspiler
     from .transpiler import memory_optimize as memory_optimize
     from .transpiler import release_memory as release_memory
+
+_collector.wake(_collecting)
 
 __version__ = "0.1.0"
 Tensor = LoDTensor

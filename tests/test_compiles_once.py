@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 
 import jax
@@ -9,8 +10,12 @@ import numpy as np
 import pytest
 
 import fluidjax as fluid
-from fluidjax import layers
+from fluidjax import layers, unique_name
+from fluidjax.base.dtypes import numpy_dtype
 from fluidjax.errors import FluidError
+from fluidjax.runtime.compiled import Compiled
+from fluidjax.runtime.placement import OneDevice
+from fluidjax.runtime.recompiles import Recompiles
 
 from .nets import fresh
 
@@ -50,6 +55,48 @@ def test_the_second_run_compiles_nothing(compiles, width):
     for program in programs * 3:
         exe.run(program, feed, [loss], scope=scope)
     assert not compiles
+
+
+def conv_net():
+    x, y = fluid.data("x", [2, 2, 4, 4]), fluid.data("y", [2, 1], "int64")
+    for _ in range(3):
+        x = layers.batch_norm(layers.conv2d(x, 2, 3, padding=1, bias_attr=False), act="relu")
+    loss = layers.mean(layers.softmax_with_cross_entropy(layers.fc(layers.fc(x, 3), 4), y))
+    fluid.optimizer.Momentum(0.1, 0.9, regularization=fluid.regularizer.L2Decay(1e-4)).minimize(loss)
+    return loss
+
+
+def loop_net():
+    x = fluid.data("x", [2, 3])
+    i, three = layers.fill_constant([1], "int64", 0), layers.fill_constant([1], "int64", 3)
+    start = [i, layers.fc(x, 3)]
+    _, a = layers.while_loop(lambda i, a: layers.less_than(i, three), lambda i, a: [i + 1, layers.fc(layers.fc(a, 3), 3)], start)
+    chosen = layers.cond(layers.reduce_sum(x) > 0, lambda: layers.fc(a, 2), lambda: layers.fc(a, 2) * 2.0)
+    loss = layers.mean(layers.dropout(chosen, 0.5))
+    fluid.optimizer.Adam(0.1).minimize(loss)
+    return loss
+
+
+@pytest.mark.parametrize("net", [conv_net, loop_net])
+def test_names_decide_nothing_about_what_is_compiled(net):
+    """A net built again has other names, and `fc_10` sorts before `fc_9`: XLA gets the same module all the same."""
+
+    def module(first: int) -> str:
+        names = unique_name.UniqueNameGenerator()
+        names.ids = defaultdict(lambda: first)
+        with unique_name.guard(names), fluid.program_guard(fluid.Program(), fluid.Program()):
+            loss = net()
+        desc = loss.block.program.desc
+        compiled = Compiled(desc, (loss.name,), OneDevice(jax.local_devices()[0]), Recompiles())
+        state, feed = ({n: _type(desc.blocks[0].vars[n]) for n in of} for of in (compiled.step.reads, compiled.step.feeds))
+        return compiled.lower(state, feed).as_text()
+
+    one = module(0)
+    assert one.count("stablehlo.") > 100 and module(9) == one
+
+
+def _type(var):
+    return jax.ShapeDtypeStruct(var.shape, numpy_dtype(var.dtype))
 
 
 PREDICT = np.array([[0.3, 0.7], [0.8, 0.2], [0.4, 0.6]], np.float32)

@@ -24,21 +24,38 @@ import json, sys
 import fluidjax
 early = sorted(sys.modules)
 from fluidjax import *
-print(json.dumps([early, sorted(n for n in dir() if not n.startswith("_"))]))
+names = sorted(n for n in dir() if not n.startswith("_"))
+loss = fluidjax.layers.mean(fluidjax.layers.fc(fluidjax.data("x", [None, 4]), 2, act="relu"))
+fluidjax.optimizer.Adam(0.1).minimize(loss)
+built = sorted(sys.modules)
+from fluidjax.ops.catalog import REGISTRY
+first = dict(dict.items(REGISTRY))
+REGISTRY.complete()
+changed = [k for k, d in first.items() if REGISTRY[k] is not d]
+print(json.dumps([early, names, built, len(first), len(REGISTRY), changed]))
 """
 
 
 @pytest.fixture(scope="module")
-def seen() -> tuple[list[str], list[str]]:
-    """The modules that a fresh process has after the import, and the names that a star import then binds."""
+def seen() -> tuple[list[str], list[str], list[str], int, int, list[str]]:
+    """Of a fresh process: its modules after the import, the names that a star import then binds, and its modules after a small
+    net was built; how many op types it knows then, how many there are, and those of the first that the others have changed.
+    """
     run = subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True, check=True)
-    early, names = json.loads(run.stdout)
-    return early, names
+    found = json.loads(run.stdout)
+    return tuple(found)
 
 
 def test_a_first_program_waits_for_no_room_that_it_does_not_need(seen):
     heavy = (*(f"fluidjax.{m}" for m in LATER), *LIBRARIES)
     assert [m for m in seen[0] if (m + ".").startswith(tuple(h + "." for h in heavy))] == []
+
+
+def test_a_small_net_waits_for_no_family_of_ops_that_it_does_not_need(seen):
+    _, _, built, first, all_, changed = seen
+    assert {"fluidjax.ops.rnn", "fluidjax.ops.detection", "fluidjax.ops.control"}.isdisjoint(built) and "fluidjax.ops.math" in built
+    assert 300 < first < all_ - 200
+    assert not changed  # so it makes no difference when the others come
 
 
 def test_a_star_import_binds_them_all(seen):

@@ -10,10 +10,21 @@ from collections.abc import Iterator
 @contextlib.contextmanager
 def paused() -> Iterator[None]:
     """Where many objects are made and none becomes garbage: the collector would look through all that there are, over and over."""
-    was = gc.isenabled()
-    gc.disable()
+    was = rest()
     try:
         yield
     finally:
-        if was:
-            gc.enable()
+        wake(was)
+
+
+def rest() -> bool:
+    """Have it rest; returns what `wake` takes."""
+    was = gc.isenabled()
+    gc.disable()
+    return was
+
+
+def wake(was: bool) -> None:
+    """As it was before it rested."""
+    if was:
+        gc.enable()

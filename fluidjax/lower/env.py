@@ -15,10 +15,12 @@ from ..ops.checking import Objection
 from ..ops.ragged import Ragged
 from ..ops.registry import OpDef, lookup
 from ..ops.threefry import fold_in, new_key
+from .alike import Alike
 from .checks import Objections, object_to
 from .sizes import SizeNeeds
 
 Env = dict[str, Any]
+UNSHARED = Alike()  # each op is traced for itself
 
 
 @dataclass
@@ -32,7 +34,7 @@ class Context:
     in_loop: the op stands in the block of a loop.
     channels_last: convolutions hold their values so (ops/channels.py).
     objections: what the step's word may speak of (checks.py); None: none is kept. objected: whether it may.
-    fed: uids of ops whose integers are checked when they are fed.
+    fed: uids of ops whose integers are checked when they are fed. alike: what was traced of ops that others are like.
     lengths: by the id of a value, the value and the sequences whose lengths it is (lengths.py).
     """
 
@@ -49,6 +51,7 @@ class Context:
     objected: list[bool] = field(default_factory=list)
     fed: frozenset[int] = frozenset()
     lengths: dict[int, tuple[Any, Ragged]] = field(default_factory=dict)
+    alike: Alike = UNSHARED
 
     def object_to(self, op: OpDesc, env: Env, found: Iterable[Objection]) -> None:
         """Have the step's word tell what an op objects to."""

@@ -25,15 +25,17 @@ from ..ops.concrete import known
 from ..ops.fixed import Fixed
 from ..ops.loop_course import LIMIT
 from ..ops.ragged import Ragged
-from ..ops.registry import GRAD, REGISTRY, OpDef, control, lookup, pullback, traits
+from ..ops.registry import GRAD, REGISTRY, OpDef, control, lookup, traits
 from ..ops.selected import SelectedRows
 from ..ops.traits import Runs
 from ..ops.unmade import UNMADE, fetched, made_anew, unmade
 from . import horizontal, stacks
+from .alike import Alike
 from .checks import Objections, begin, looked_at_when_fed, out_of_bounds
 from .control import ControlCall, refuse_remote
-from .env import Context, Env, op_key, read_slots, requested, settle, write_slots
+from .env import UNSHARED, Context, Env, op_key, read_slots, requested, settle, write_slots
 from .lengths import follow, with_origin
+from .order import by_use
 from .pairing import pair_gradients
 from .row_blocks import RowBlocks
 from .rows import is_ragged, treat
@@ -70,7 +72,7 @@ class Step:
 
     @cached_property
     def ops(self) -> tuple[OpDesc, ...]:
-        """The ops of block 0 that something depends on: a fetch, a persistable variable, a side effect."""
+        """The ops of block 0 that something depends on (a fetch, a persistable variable, a side effect), updates in order of use."""
         needed = set(self.fetches)
         kept = []
         for op in reversed(self.desc.blocks[0].ops):
@@ -81,7 +83,7 @@ class Step:
             if runs.acts or any(n in needed or self._outlives(n) for n in writes):
                 kept.append(op)
                 walk.step_back(self.desc, op, needed)
-        return tuple(reversed(kept))
+        return by_use(tuple(reversed(kept)))
 
     def _outlives(self, name: str) -> bool:
         var = self.desc.blocks[0].vars.get(name)
@@ -154,6 +156,11 @@ class Step:
         return RowBlocks(self.desc, self.ops, frozenset((*self.fetches, *self.writes)), frozenset(self.pairs) | self.sizes.folded)
 
     @cached_property
+    def alike(self) -> Alike:
+        """What was traced of ops that others are like."""
+        return Alike(self.ops)
+
+    @cached_property
     def sizes(self) -> SizeNeeds:
         """The values that decide sizes, and what they follow from."""
         return SizeNeeds(self.desc, self.ops, frozenset(self.feeds), self.exact, self.counted)
@@ -192,7 +199,7 @@ class Step:
         """What all ops of one run see."""
         return Context(
             self.desc, key, self.literal, {}, watch, rank, self.sizes, channels_last=self.channels_last, objections=objections,
-            fed=self.fed_integers,
+            fed=self.fed_integers, alike=UNSHARED if self.literal else self.alike,
         )  # fmt: skip
 
     @cached_property
@@ -370,10 +377,10 @@ def _results(op: OpDesc, inputs: dict[str, Any], ctx: Context, gradients: Sequen
         if follows:
             checked(definition, follows, channels.settled(inputs), op.attrs, key, wanted)
     if not gradients:
-        return channels.call(definition, inputs, op.attrs, key, wanted)
+        return ctx.alike.call(definition, inputs, op.attrs, key, wanted)
     assert definition.grad is not None
     asked = {slot for g in gradients for slot in requested(g)}
-    result, pull = pullback(definition, definition.grad, inputs, definition.arguments(op.attrs), key, asked)
+    result, pull = ctx.alike.pullback(definition, definition.grad, inputs, op.attrs, key, asked)
     for g in gradients:
         ctx.pullbacks[g.uid] = pull
     return result

@@ -1,18 +1,32 @@
 """Every op type that fluidjax has, by family. Importing this package fills the registry.
 
-A family is a module of this folder that declares ops with ``@op``; it needs to be named nowhere.
+A family is a module of this folder that declares ops with ``@op``; it needs to be named nowhere. Those that most programs use are
+imported at once, the others when somebody asks for an op type that is not there (catalog.py): half of the time that an import of
+all takes, and more where Python keeps no bytecode.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Iterable
 
 from ..base.collector import paused
+from .catalog import REGISTRY
 
 LAST = "grad"  # it ties ops of several families together
+COMMON = (
+    "activation", "collective", "compare", "conv", "elementwise", "embed", "fill", "index", "layout", "loss", "manip", "math",
+    "matrix", "metric", "norm", "optim", "pool", "random", "reduce", "slicing", LAST,
+)  # fmt: skip
 OPS_MODULES = (*sorted({m.name for m in pkgutil.iter_modules(__path__)} - {LAST}), LAST)
 
-with paused():  # a third of the import was the collector, looking through what JAX has made
-    for _name in OPS_MODULES:
-        importlib.import_module(f"{__name__}.{_name}")
+
+def _import(names: Iterable[str]) -> None:
+    with paused():
+        for name in names:
+            importlib.import_module(f"{__name__}.{name}")
+
+
+_import(COMMON)
+REGISTRY.later(lambda: _import(OPS_MODULES))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from ..errors import UnknownOpError, near
 from .attributes import HINTS
@@ -10,7 +12,67 @@ from .control_interface import ControlOp
 from .definition import OpDef
 from .traits import Traits
 
-REGISTRY: dict[str, OpDef] = {}
+
+class Registry(dict[str, OpDef]):
+    """Op types by name. The families that few programs use are imported when a type is asked for that is not there, or for all."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._rest: Callable[[], None] | None = None
+
+    def later(self, rest: Callable[[], None]) -> None:
+        """`rest` imports the families that are not there yet."""
+        self._rest = rest
+
+    def has(self, kind: str) -> bool:
+        """Whether a type is there already."""
+        return super().__contains__(kind)
+
+    def complete(self) -> None:
+        """Have all families there."""
+        with self._lock:  # whoever comes meanwhile waits until all are
+            rest, self._rest = self._rest, None
+            if rest is not None:
+                rest()
+
+    def __missing__(self, kind: str) -> OpDef:
+        self.complete()
+        if not self.has(kind):
+            raise KeyError(kind)
+        return self[kind]
+
+    def __contains__(self, kind: object) -> bool:
+        if not super().__contains__(kind):
+            self.complete()
+        return super().__contains__(kind)
+
+    def get(self, kind: str, default: Any = None) -> Any:
+        if not self.has(kind):
+            self.complete()
+        return super().get(kind, default)
+
+    def __iter__(self) -> Iterator[str]:
+        self.complete()
+        return super().__iter__()
+
+    def __len__(self) -> int:
+        self.complete()
+        return super().__len__()
+
+    def keys(self) -> Any:
+        self.complete()
+        return super().keys()
+
+    def values(self) -> Any:
+        self.complete()
+        return super().values()
+
+    def items(self) -> Any:
+        self.complete()
+        return super().items()
+
+
+REGISTRY = Registry()
 
 
 def lookup(kind: str) -> OpDef:
@@ -29,7 +91,7 @@ def attr_type(kind: str, name: str) -> str | None:
 
 def register(definition: OpDef) -> OpDef:
     """Put an op type in the registry; a second one of the same name is an error."""
-    if definition.type in REGISTRY:
+    if REGISTRY.has(definition.type):
         raise UnknownOpError(f"op type {definition.type!r} is declared twice")
     REGISTRY[definition.type] = definition
     return definition

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Unpack
 
 import jax
@@ -118,7 +119,7 @@ def grad_reuses(kind: str, *ops: Reuse) -> None:
     forward = lookup(kind)
     REGISTRY[kind] = replace(forward, reuse=ops)
     for reuse in ops:
-        if reuse.type in REGISTRY:
+        if REGISTRY.has(reuse.type):
             used = REGISTRY[reuse.type]
             more = {n: a.type for n, a in forward.attrs.items() if n not in used.attrs}
             REGISTRY[reuse.type] = replace(used, carried={**used.carried, **more})
@@ -176,7 +177,7 @@ def vjp_rule(fwd: OpDef, graddef: GradDef) -> Callable[..., Any]:
 def pullback(
     fwd: OpDef, graddef: GradDef, inputs: Mapping[str, Any], attrs: Mapping[str, Any], key: jax.Array | None = None,
     wanted: Collection[str] | None = None,
-) -> tuple[dict[str, Any], Callable[[Mapping[str, Any]], dict[str, Any]]]:  # fmt: skip
+) -> tuple[dict[str, Any], Pullback]:  # fmt: skip
     """Run `fwd` through jax.vjp: its outputs, and a function from output gradients (None: zero) to ``X@GRAD`` slots.
 
     wanted: the gradient op's output slots that are asked for; None for all.
@@ -190,17 +191,30 @@ def pullback(
         return [rows_of(result[s.name]) for s in outs], result
 
     primals, pull, outputs = jax.vjp(primal, {n: rows_of(inputs[n]) for n in through}, has_aux=True)
+    zeros = {} if wanted is None else {s: _of_integers(inputs, o) for s, o in slots.items() if o not in through}
+    return outputs, Pullback(pull, primals, zeros, tuple(s.name for s in outs), tuple(slots.items()))
 
-    def backward(cotangents: Mapping[str, Any]) -> dict[str, Any]:
-        given = jax.tree.map(
-            lambda p, c: _cotangent(p, c), primals, [_like(p, rows_of(cotangents.get(s.name))) for s, p in zip(outs, primals, strict=True)],
-            is_leaf=lambda x: x is None or type(x) is ChannelsLast,
-        )
-        (grads,) = conj(pull(conj(given)))
-        found = {slot: grads.get(origin) for slot, origin in slots.items()}
-        return found if wanted is None else {slot: _of_integers(inputs, slots[slot]) if v is None else v for slot, v in found.items()}
 
-    return outputs, backward
+@partial(jax.tree_util.register_dataclass, data_fields=("pull", "primals", "zeros"), meta_fields=("outs", "slots"))
+@dataclass(frozen=True)
+class Pullback:
+    """From gradients of an op's outputs, by slot, to ``X@GRAD`` slots; a pytree of what the op left for that.
+
+    pull: jax.vjp's. primals: values of the output slots `outs`. slots: the gradient op's output slots, and those that they are the
+    gradients of. zeros: of such that hold integers.
+    """
+
+    pull: Any
+    primals: list[Any]
+    zeros: dict[str, Any]
+    outs: tuple[str, ...]
+    slots: tuple[tuple[str, str], ...]
+
+    def __call__(self, cotangents: Mapping[str, Any]) -> dict[str, Any]:
+        found = [_like(p, rows_of(cotangents.get(name))) for name, p in zip(self.outs, self.primals, strict=True)]
+        given = jax.tree.map(_cotangent, self.primals, found, is_leaf=lambda x: x is None or type(x) is ChannelsLast)
+        (grads,) = conj(self.pull(conj(given)))
+        return {slot: grads.get(origin, self.zeros.get(slot)) for slot, origin in self.slots}
 
 
 def _of_integers(inputs: Mapping[str, Any], origin: str) -> Any:

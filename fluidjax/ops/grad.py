@@ -40,7 +40,6 @@ TABLE: dict[str, tuple[Reuse, ...]] = {
     "sign": (Reuse("scale", _X, _OUT, _scaled_by(0.0)),),
     "cast": (Reuse("cast", _X, _OUT, _swapped_cast),),
     "flip": (Reuse("flip", _X, _OUT),),
-    "sequence_reverse": (Reuse("sequence_reverse", {"X": "Y@GRAD"}, {"Y": "X@GRAD"}),),
     "reverse": (Reuse("reverse", _X, _OUT),),
     "cumsum": (Reuse("cumsum", _X, _OUT, _turned),),
     "sum": (Reuse("scale", _X, _OUT, _scaled_by(1.0), each=True),),
@@ -73,5 +72,5 @@ TABLE: dict[str, tuple[Reuse, ...]] = {
 }
 
 for _kind, _ops in TABLE.items():
-    if _kind in REGISTRY:
+    if REGISTRY.has(_kind):
         grad_reuses(_kind, *_ops)

@@ -13,7 +13,7 @@ from ..errors import EnforceNotMet, MixesRows, ShapeError, UnsupportedError
 from .concrete import known
 from .infer import Spec
 from .ragged import Ragged, bounded, copied, filled, mask, pack, rows_of, segments, sequences_of, view
-from .registry import Array, Ints, grad_of, op
+from .registry import Array, Ints, Reuse, grad_of, grad_reuses, op
 from .traits import CHANNELS_FIRST, Attrs, knows_rows, sizes_from
 
 POOLS = ("AVERAGE", "SUM", "SQRT", "MAX", "LAST", "FIRST")
@@ -121,6 +121,9 @@ def sequence_reverse(X: Ragged):
     number = jnp.arange(x.capacity, dtype=jnp.int32)
     at = jnp.where(x.kept(), ends - number, number)  # padding stays where it is: as it is zero in a gradient, so it is in the result
     return x.with_rows(jnp.take(x.rows, jnp.clip(at, 0, x.capacity - 1), axis=0))
+
+
+grad_reuses("sequence_reverse", Reuse("sequence_reverse", {"X": "Y@GRAD"}, {"Y": "X@GRAD"}))
 
 
 def _expand_spec(X: Spec, Y: Spec, **_: Any) -> Spec:

@@ -7,6 +7,7 @@ some gradient block reads (one run of the block), or :class:`Scopes`, in which t
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -34,9 +35,9 @@ class Form:
     known: tuple[tuple[int, Any], ...]  # positions among the leaves, and the values there
 
     @staticmethod
-    def of(values: Any) -> tuple[Form, list[Any]]:
+    def of(values: Mapping[str, Any]) -> tuple[Form, list[Any]]:
         """The form, and those leaves that are not known."""
-        leaves, tree = jax.tree.flatten(values)
+        leaves, tree = jax.tree.flatten(OrderedDict(values))
         known = tuple((i, v) for i, v in enumerate(leaves) if isinstance(v, np.ndarray))
         return Form(tree, known), [v for v in leaves if not isinstance(v, np.ndarray)]
 
@@ -142,16 +143,18 @@ def either(call: Call, condition: Any, taken: Callable[[], Env], old: Env, nothi
     """
     if isinstance(condition, bool):
         return taken() if condition else dict(old)
-    branch = jax.jit(taken, inline=True)  # traced once, for the types and for the branch
+    # Traced once, for the types and for the branch. In an ordered dict, names decide nothing about the compiled step.
+    branch = jax.jit(lambda: OrderedDict(taken()), inline=True)
     types = jax.eval_shape(branch)
     fits = {n: _fit(call, n, old[n], t) for n, t in types.items() if n in old}
     empty = {n: jax.tree.map(jnp.asarray, v) for n, v in (nothing or {}).items() if n in types and same(types_of(v), types[n])}
 
     def yes() -> Env:
-        return {n: fits[n](v) if n in fits else v for n, v in branch().items()}
+        return OrderedDict((n, fits[n](v) if n in fits else v) for n, v in branch().items())
 
     def no() -> Env:
-        return {n: jax.tree.map(jnp.asarray, old[n]) if n in old else empty[n] if n in empty else zeros(t) for n, t in types.items()}
+        missing = {n: empty[n] if n in empty else zeros(t) for n, t in types.items() if n not in old}
+        return OrderedDict((n, missing[n] if n in missing else jax.tree.map(jnp.asarray, old[n])) for n in types)
 
     return jax.lax.cond(condition, yes, no)
 

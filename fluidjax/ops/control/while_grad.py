@@ -7,6 +7,7 @@ that every iteration writes anew belongs to the last one alone.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import replace
 from typing import Any
 
@@ -40,7 +41,7 @@ class Backwards:
 
     def _starts(self) -> tuple[Env, Env]:
         """Gradients as the last iteration finds them: those that iterations hand on, and those that all read."""
-        handed: Env = {}
+        handed: Env = OrderedDict()  # ordered: names decide nothing about the compiled step
         constant: Env = {}
         for x in self.wanted:
             value = self.call.env.get(x)
@@ -77,7 +78,8 @@ class Backwards:
             flows = name.removesuffix(GRAD) in self.wanted and name in self.made
             if not (flows or is_array(handed[name])):  # the iterations before have no part in what this one wrote anew
                 after[name] = used_up(self.call, self.idx, inner, name.removesuffix(GRAD))
-        return {n: _alike(handed[n], v) for n, v in after.items()}, {n: rows_of(inner[n]) for n in self.summed if n in inner}
+        parts = OrderedDict((n, rows_of(inner[n])) for n in self.summed if n in inner)
+        return OrderedDict((n, _alike(handed[n], v)) for n, v in after.items()), parts
 
     def run(self) -> None:
         env, count = self.call.env, self.scopes.count
@@ -100,19 +102,19 @@ class Backwards:
         first = jax.jit(self.once, inline=True)
         left = jax.tree.map(lambda v: v[0], scopes.each)
         _, types = jax.eval_shape(first, self.handed_on, left, 0)
-        sparse = {n for n, t in types.items() if isinstance(t, SelectedRows)}
-        sums = {n: zeros(t) for n, t in types.items() if n not in sparse}
+        sparse = [n for n, t in types.items() if isinstance(t, SelectedRows)]
+        sums = OrderedDict((n, zeros(t)) for n, t in types.items() if n not in sparse)
 
         def one(handed: Env, sums: Env, left: Any, k: Any) -> tuple[Env, Env, Env]:
             handed, parts = self.once(handed, left, k)
-            return handed, {n: v + parts[n] for n, v in sums.items()}, {n: parts[n] for n in sparse}
+            return handed, OrderedDict((n, v + parts[n]) for n, v in sums.items()), OrderedDict((n, parts[n]) for n in sparse)
 
         def body(carry: Any, now: Any) -> tuple[Any, Env]:
             (handed, sums), (left, ran, k) = carry, now
             if scopes.ran is None:
                 *carry, rows = one(handed, sums, left, k)
             else:
-                skipped = handed, sums, {n: nothing(types[n]) for n in sparse}
+                skipped = handed, sums, OrderedDict((n, nothing(types[n])) for n in sparse)
                 *carry, rows = jax.lax.cond(ran, lambda: one(handed, sums, left, k), lambda: skipped)
             return tuple(carry), rows
 

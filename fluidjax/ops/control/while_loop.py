@@ -7,6 +7,7 @@ nothing; else a ``lax.while_loop``. A gradient block finds what it reads of each
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -100,10 +101,11 @@ class Loop:
             return
         first = jax.jit(self.once, inline=True)
         types, left = jax.eval_shape(first, self.start, 0)
-        start = {**self.start, **{n: zeros(types[n]) for n in self.missing if n in types}}
+        start: Env = OrderedDict(self.start)  # ordered: names decide nothing about the compiled step
+        start.update((n, zeros(types[n])) for n in self.missing if n in types)
         forms = Forms()
         while (wider := forms.next(start, types)) is not None:
-            start = wider
+            start = OrderedDict(wider)
             types, left = jax.eval_shape(first, start, 0)
         before = {n: self.call.env[n] for n in self.end_names if n in self.start}
         if course.count is not None and (course.exact or self.differentiated):
@@ -148,7 +150,7 @@ class Loop:
 
     def _same(self, before: Env, after: Env) -> Env:
         """The values after an iteration in the form of those before. Raises UnsupportedError where a shape has changed."""
-        return {n: _alike(self.op, n, before[n], fitted(after[n], before[n]) if n in after else before[n]) for n in before}
+        return OrderedDict((n, _alike(self.op, n, before[n], fitted(after[n], before[n]) if n in after else before[n])) for n in before)
 
     def _mark_unmade(self, end: Env) -> None:
         """What only the loop gives a value has one if there was an iteration."""
