@@ -1,5 +1,5 @@
 """``python -m benchmarks [steady] [overhead] [building] [startup] [first] [fusing] [passes] [memory] [parallel]
-[embedding] [transpile] [beside] [convolutions] [decoding] [loops] [ragged]``: print the table of figures."""
+[embedding] [transpile] [beside] [convolutions] [kernels] [decoding] [loops] [ragged]``: print the table of figures."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from . import (
     decoding,
     embedding,
     fusing,
+    kernels,
     loops,
     memory,
     overhead,
@@ -96,8 +97,8 @@ PARTS = {
     "steady": steady, "overhead": calls, "building": programs, "startup": startup.table, "first": first,
     "fusing": fusing.table, "passes": passes.table, "memory": memory.table,
     "parallel": parallel.table, "embedding": embedding.table, "transpile": transpile.table,
-    "beside": beside.table, "convolutions": convolutions.table, "decoding": decoding.table, "loops": loops.table,
-    "ragged": ragged.table,
+    "beside": beside.table, "convolutions": convolutions.table, "kernels": kernels.table, "decoding": decoding.table,
+    "loops": loops.table, "ragged": ragged.table,
 }  # fmt: skip
 TIERED = {"first", "startup", "beside", "loops"}  # what is timed here includes first steps
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import fluidjax as fluid
-from benchmarks import cases, data, flax_models, fluid_models, parallel
+from benchmarks import cases, data, flax_models, fluid_models, kernels, parallel
 from benchmarks.peers import ragged_nets
 from benchmarks.peers.nets import CASES
 from benchmarks.peers.ragged_nets import RAGGED
@@ -56,3 +56,34 @@ def test_a_net_on_sentences_is_the_same_on_both_sides(name, monkeypatch):
         ours = sum(math.prod(p.shape) for p in fluid.default_main_program().all_parameters() if p.trainable)
     model = {"roles": scan_side.Roles, "sentiment": scan_side.Sentiment, "translation": scan_side.Translation}[name]
     assert ours == sum(v.size for v in jax.tree.leaves(model(lambda *shape: np.broadcast_to(np.float32(0), shape)).weights))
+
+
+SMALL_KERNELS = (
+    kernels.Kernel((1, 3, 4, 4), (5, 3, 1, 1)), kernels.Kernel((1, 2, 4, 4), (2, 2, 3, 3)), kernels.Kernel((1, 3, 5, 5), (3, 1, 3, 3), 2),
+    kernels.Kernel((1, 4), (4, 6)),
+)  # fmt: skip
+
+
+def test_bare_kernels_compute_what_they_are_named_for(monkeypatch, capsys):
+    """A convolution is a sum over the cells of its filter; and the table without peers says so."""
+    for kernel in SMALL_KERNELS:
+        (x, w), given = kernels.both(kernel)
+        found = np.asarray(kernels.xla(kernel, x, w))
+        np.testing.assert_allclose(kernels.ours(kernel, *given), found, rtol=1e-4, atol=1e-5)
+        if x.ndim == 2:
+            np.testing.assert_allclose(found, x @ w, rtol=1e-5)
+            continue
+        wide = np.pad(x, ((0, 0), (kernel.pad,) * 2, (kernel.pad,) * 2, (0, 0)))
+        (_, height, width, _), (h, v) = found.shape, w.shape[:2]
+        cells = [(wide[:, i : i + height * kernel.stride : kernel.stride, j : j + width * kernel.stride : kernel.stride], w[i, j])
+                 for i in range(h) for j in range(v)]  # fmt: skip
+        expected = sum(part * cell[0] if kernel.groups > 1 else part @ cell for part, cell in cells)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    monkeypatch.setattr(kernels, "PYTHONS", dict.fromkeys(kernels.PEERS, Path("/nowhere")))
+    monkeypatch.setattr(kernels, "milliseconds", lambda runs: [2.0 for run in runs if run() is not None])
+    monkeypatch.setattr(kernels, "KERNELS", {"small": SMALL_KERNELS[1:]})
+    kernels.table()
+    shown = capsys.readouterr().out
+    assert shown.count("is not there; make bench-peers installs it") == 2
+    names = ["3x3, 2 to 2, 4x4", "3x3, depthwise, 3 to 3, 5x5, stride 2", "product, 1x4 with 4x6"]
+    assert [line.split("  ")[0] for line in shown.splitlines()[-3:]] == names
