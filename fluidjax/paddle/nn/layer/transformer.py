@@ -21,7 +21,7 @@ from .norm import LayerNorm
 
 def _added(mask: Variable | None, dtype: Any) -> Variable | None:
     """What a mask adds to attention: a bool or integer one keeps where it holds, a float one is added as it is."""
-    if mask is None or mask.desc.dtype.startswith("float"):
+    if mask is None or (mask.desc.dtype or "").startswith("float"):
         return mask
     return layers.scale(layers.cast(mask, dtype), 1e9, -1e9)
 
@@ -78,7 +78,8 @@ class _Block(Layer):
     ) -> None:  # fmt: skip
         super().__init__()
         # for copies: every layer of a stack has parameters of its own
-        vars(self)["made_by"] = lambda: type(self)(
+        kind: Any = type(self)  # which tells how many parts it has
+        vars(self)["made_by"] = lambda: kind(
             d_model, nhead, dim_feedforward, dropout, activation, attn_dropout, act_dropout, normalize_before, weight_attr, bias_attr
         )
         held = dropout if attn_dropout is None else attn_dropout
