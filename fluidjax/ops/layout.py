@@ -39,7 +39,7 @@ def roll(X: Array, ShiftsTensor: Array | None, *, shifts: Longs = (), dims: Long
         given = ShiftsTensor.reshape(-1)
         if not (dims or axis):
             return jnp.roll(X, given[0])
-        return jnp.roll(X, tuple(given[i] for i in range(given.size)), dims or axis)
+        return jnp.roll(X, given, dims or axis)
     dims = dims or axis
     if len(shifts) == 1 and not dims:
         return jnp.roll(X, shifts[0])
