@@ -92,7 +92,8 @@ def _computes(op: OpDesc) -> bool:
     definition = lookup(op.type)
     traits = definition.traits
     says = traits.runs is not Runs.STEP or traits.ranks.together or traits.bounds is not None or traits.refuses is not None
-    return definition.fn is not None and not definition.random and not says
+    sized = traits.chosen is not None or (traits.sizes is not None and traits.sizes.needed(op))  # a step knows such values, or is cut
+    return definition.fn is not None and not definition.random and not says and not sized
 
 
 @cache

@@ -10,8 +10,8 @@ import numpy as np
 from jax import lax
 
 from ..base.dtypes import name_of, numpy_dtype
-from ..errors import FluidValueError, ShapeError
-from .concrete import concrete, integers, new_shape, shape_spec
+from ..errors import FluidValueError, ShapeError, UnsupportedError
+from .concrete import concrete, new_shape, shape_spec
 from .infer import Spec
 from .registry import Array, Int64, Ints, Longs, grad_of, op
 from .traits import CHANNELS_FIRST, EAGER, mixes, sizes_from
@@ -22,14 +22,15 @@ def _axes(rank: int, dim: Sequence[int], reduce_all: bool) -> tuple[int, ...]:
 
 
 def _declare_extreme(kind: str, reduction: Callable[..., Any], word: str) -> None:
-    @op(kind, outs="Out", rows=mixes(), channels=CHANNELS_FIRST, sizes=sizes_from("AxisTensor AxisTensorList"))
+    @op(kind, outs="Out", rows=mixes(), channels=CHANNELS_FIRST)
     def extreme(
         X: Array, AxisTensor: Array | None, AxisTensorList: list[Array] | None, *, dim: Longs = (0,), keep_dim: bool = False,
         reduce_all: bool = False, in_dtype: int = -1, out_dtype: int = -1,
     ):  # fmt: skip
         """Out = an extreme of X over `dim`."""
-        axes = integers(kind, "AxisTensor", AxisTensor, AxisTensorList, dim)
-        return reduction(X, _axes(X.ndim, axes, reduce_all), keepdims=keep_dim)
+        if AxisTensor is not None or AxisTensorList:  # Paddle 3.3.1 declares them, and reads neither
+            raise UnsupportedError(f"op '{kind}' takes its axes from the attribute dim, not from AxisTensor")
+        return reduction(X, _axes(X.ndim, dim, reduce_all), keepdims=keep_dim)
 
     extreme.__doc__ = f"Out = the {word} of X over `dim`; equal ones share the gradient."
 

@@ -95,8 +95,20 @@ def _message(kind: str, x: Any, y: Any, message_op: str) -> Any:
     return _MESSAGES[message_op](x, y)
 
 
+def _mixed_spec(
+    X: Spec, Y: Spec, Src_index: Spec, Dst_index: Spec, Out_size: Spec | None, *, message_op: str, reduce_op: str, out_size: Longs
+) -> tuple[Spec, Spec]:
+    n = -1 if Out_size is not None else _out_size("graph_send_ue_recv", None, out_size, X.shape[0])
+    y = Y.shape[1:] + (1,) * (len(X.shape) - len(Y.shape))
+    try:
+        wide = tuple(-1 if -1 in (a, b) else np.broadcast_shapes((a,), (b,))[0] for a, b in zip(X.shape[1:], y, strict=True))
+    except ValueError:
+        raise ShapeError(f"graph_send_ue_recv takes Y [edges, ...] that fits X {list(X.shape)}, not {list(Y.shape)}") from None
+    return Spec((n, *wide), X.dtype), Spec((-1,), "int32")
+
+
 @op(
-    outs="Out Dst_count~", grad="X Y Src_index Dst_index Out_size", nograd="Src_index Dst_index Out_size",
+    outs="Out Dst_count~", grad="X Y Src_index Dst_index Out_size", nograd="Src_index Dst_index Out_size", infer=_mixed_spec,
     bounds=Bounds("Src_index", "node", size_of("X", 0)), **_NODES,
 )
 def graph_send_ue_recv(

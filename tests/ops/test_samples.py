@@ -29,6 +29,7 @@ from .together import SIZE
 CASES = {f"{family}-{sample.op}-{index}": (family, index, sample) for family, index, sample in all_samples()}
 RTOL, ATOL = 1e-5, 1e-6
 NUMERIC_RTOL = 1e-5
+UNDECLARED = {("pyramid_hash", "DropPos")}  # outputs of which 1.8.5 declares no shape
 
 
 @cache
@@ -186,7 +187,7 @@ def check_specs(run: Run, inputs: dict[str, Any], exact: bool) -> None:
     found = infer(run.definition, FrozenMap(inputs), FrozenMap(run.attrs))
     for slot in (s.name for s in run.definition.outputs):
         value = run.outputs[slot]
-        if value is None:
+        if value is None or (run.sample.op, slot) in UNDECLARED:
             continue
         assert found[slot] is not None, f"{slot} has no shape"
         got, want = listed(found[slot]), [spec(v) for v in listed(value)]

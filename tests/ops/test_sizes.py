@@ -46,6 +46,7 @@ LIKE = {
     ("gaussian_random", "ShapeTensorList"): ("fill_constant", "ShapeTensorList"),
     ("randint", "ShapeTensor"): ("fill_constant", "ShapeTensor"), ("randint", "ShapeTensorList"): ("fill_constant", "ShapeTensorList"),
     ("strided_slice", "EndsTensorList"): ("slice", "EndsTensorList"), ("strided_slice", "StridesTensorList"): ("slice", "EndsTensorList"),
+    ("empty", "ShapeTensor"): ("fill_constant", "ShapeTensor"), ("empty", "ShapeTensorList"): ("fill_constant", "ShapeTensorList"),
     ("lod_reset", "Y"): ("sizes", "sequences_by_fed_offsets"), ("uniform_random", "ShapeTensor"): ("fill_constant", "ShapeTensor"),
 }  # fmt: skip
 

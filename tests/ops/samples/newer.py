@@ -67,7 +67,9 @@ SAMPLES = [
     several("masked_fill", {"x": f32(2, 3), "mask": bools(2, 3), "value": f32(1)}, {}, ["out"], ("x",)),
     one("fill_diagonal", f32(4, 3), {"value": 2.0, "offset": 1}),
     one("fill_diagonal", f32(5, 2), {"value": 2.0, "wrap": True}),
-    several("fill_diagonal_tensor", {"X": f32(2, 3, 4), "Y": f32(3, 2)}, {"dim1": 0, "dim2": 2, "offset": 1}, grad=("X",)),
+    several(
+        "fill_diagonal_tensor", {"X": f32(2, 3, 4), "Y": f32(3, 2)}, {"dim1": 0, "dim2": 2, "offset": 1}, grad=("X",)
+    ),
     *(low(op, f32(4, lo=-3.0, hi=3.0)) for op in ("i0", "i0e", "i1", "i1e")),
     low("gammaln", positive(4)),
     low("polygamma", positive(4), {"n": 1}),
@@ -100,7 +102,13 @@ SAMPLES = [
     Sample("broadcast_tensors", {"X": [f32(3, 1), f32(2)]}, {}, ["Out*2"], ["X"], paddle=LATER),
     several("reduce_as", {"x": f32(2, 3, 4), "target": f32(3, 1)}, {}, ["out"], ("x",)),
     several("inverse", {"Input": well(2, 3, 3)}, {}, ["Output"], ("Input",), tol=1e-4),
-    one("eigh", symmetric(3, 3), {"UPLO": "L"}, out="Eigenvalues", skip={"numeric": "Paddle spreads it over both halves"}),
+    one(
+        "eigh",
+        symmetric(3, 3),
+        {"UPLO": "L"},
+        out="Eigenvalues",
+        skip={"numeric": "Paddle spreads it over both halves"},
+    ),
     one("eigvalsh", symmetric(3, 3), {"UPLO": "U", "is_test": True}, False, out="Eigenvalues"),
     one("svd", f32(3, 2), {}, out="S"),
     one("qr", well(3, 3), {"mode": "reduced"}, out="R"),
@@ -165,7 +173,14 @@ SAMPLES = [
         },
         {"dtype": 5},
     ),
-    several("masked_select", {"X": f32(2, 3), "Mask": np.array([[1, 0, 1], [0, 1, 1]], bool)}, {}, ["Y"], ("X",), rows={"Y": 4}),
+    several(
+        "masked_select",
+        {"X": f32(2, 3), "Mask": np.array([[1, 0, 1], [0, 1, 1]], bool)},
+        {},
+        ["Y"],
+        ("X",),
+        rows={"Y": 4},
+    ),
     several(
         "unique_consecutive",
         {"X": NUMBERS},
@@ -208,7 +223,13 @@ SAMPLES = [
     one(
         "fold",
         f32(1, 8, 4),
-        {"output_sizes": [3, 3], "kernel_sizes": [2, 2], "strides": [1, 1], "paddings": [0, 0, 0, 0], "dilations": [1, 1]},
+        {
+            "output_sizes": [3, 3],
+            "kernel_sizes": [2, 2],
+            "strides": [1, 1],
+            "paddings": [0, 0, 0, 0],
+            "dilations": [1, 1],
+        },
         out="Y",
     ),
     Sample(
@@ -295,7 +316,49 @@ SAMPLES += [
         note="for the GPU alone",
     ),
     Sample(
-        "fused_softmax_mask_upper_triangle", {"X": f32(1, 1, 3, 3)}, {}, ["Out"], ["X"], paddle=False, note="for the GPU alone"
+        "fused_softmax_mask_upper_triangle",
+        {"X": f32(1, 1, 3, 3)},
+        {},
+        ["Out"],
+        ["X"],
+        paddle=False,
+        note="for the GPU alone",
+    ),
+    # sizes and places in tensors
+    several(
+        "set_value",
+        {
+            "Input": f32(3, 4),
+            "ValueTensor": f32(2, 2),
+            "StartsTensorList": [np.array([1], "int64"), np.array([0], "int64")],
+            "EndsTensorList": [np.array([3], "int64"), np.array([4], "int64")],
+            "StepsTensorList": [np.array([1], "int64"), np.array([2], "int64")],
+        },
+        {"axes": [0, 1], "starts": [], "ends": [], "steps": []},
+        grad=("Input", "ValueTensor"),
+    ),
+    several(
+        "graph_send_recv",
+        {
+            "X": f32(3, 2),
+            "Src_index": np.array([0, 1, 2, 0]),
+            "Dst_index": np.array([1, 2, 1, 0]),
+            "Out_size": np.array([4], "int64"),
+        },
+        {"reduce_op": "SUM"},
+        grad=("X",),
+    ),
+    several(
+        "graph_send_ue_recv",
+        {
+            "X": f32(3, 2),
+            "Y": f32(4, 2),
+            "Src_index": np.array([0, 1, 2, 0]),
+            "Dst_index": np.array([1, 2, 1, 0]),
+            "Out_size": np.array([4], "int64"),
+        },
+        {"message_op": "MUL", "reduce_op": "SUM"},
+        grad=("X", "Y"),
     ),
 ]
 for _sample in SAMPLES:

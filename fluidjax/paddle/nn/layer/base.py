@@ -241,9 +241,12 @@ class Layer:
         owners = self.named_sublayers("", True) if include_sublayers else iter([("", self)])
         for path, layer in owners:
             head = structured_name_prefix + (path + "." if path else "")
-            kept = [(n, b) for n, b in layer._buffers.items() if n not in layer._temporary]
-            found.update({head + n: v for n, v in (*layer._parameters.items(), *kept) if v is not None})
+            found.update({head + n: v for n, v in layer._persistable() if v is not None})
         return found
+
+    def _persistable(self) -> list[tuple[str, Any]]:
+        """The layer's own parameters and the buffers that persist."""
+        return [*self._parameters.items(), *((n, b) for n, b in self._buffers.items() if n not in self._temporary)]
 
     def to_static_state_dict(
         self, destination: dict[str, Any] | None = None, include_sublayers: bool = True, structured_name_prefix: str = ""
