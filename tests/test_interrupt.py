@@ -11,9 +11,11 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import fluidjax as fluid
 from fluidjax import layers
+from fluidjax.runtime.building import compile_lowered
 
 from .nets import fresh
 
@@ -72,6 +74,23 @@ def interrupt_many_runs():
     exe.run(main, feed=feed, fetch_list=[out], scope=scope)
     assert scope.get("v0")[0] == before + 1
     print("interrupted", interrupted)
+
+
+class Lowered:
+    """Raises what JAX raises where something is raised while Python looks at a module."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def compile(self):
+        raise RuntimeError(f'Exception raised in callback: Traceback (most recent call last):\n  File "a.py", line 1, in f\n{self.text}\n')
+
+
+def test_an_interrupt_that_arrives_as_text_is_one():
+    with pytest.raises(KeyboardInterrupt):
+        compile_lowered(Lowered("KeyboardInterrupt: "))
+    with pytest.raises(RuntimeError, match="ValueError"):
+        compile_lowered(Lowered("ValueError: no KeyboardInterrupt"))
 
 
 def test_interrupted_runs_lose_nothing():

@@ -67,11 +67,13 @@ def test_as_all_rows_at_once(net: str) -> None:
     desc, names = fluid.default_main_program().desc, tuple(v.name for v in outs)
     state = {n: np.array(fluid.global_scope().find_var(n).get_tensor()) for n in Step(desc, names).reads}
     steps = [Step(desc, names, in_blocks=b) for b in (False, True)]
-    traced = [jax.jit(partial(values, step, state)).trace(feeds[0]) for step in steps]
-    assert [str(t.jaxpr).count("while[") for t in traced] == [0, 1]
-    whole, blocks = (t.lower().compile() for t in traced)
+    with jax.enable_x64(True):
+        traced = [jax.jit(partial(values, step, state)).trace(feeds[0]) for step in steps]
+        assert [str(t.jaxpr).count("while[") for t in traced] == [0, 1]
+        whole, blocks = (t.lower().compile() for t in traced)
     for feed in feeds:
-        want, got = whole(feed), blocks(feed)
+        with jax.enable_x64(True):
+            want, got = whole(feed), blocks(feed)
         for one, other in zip(got[:2], want[:2], strict=True):
             many = int(other.count)
             assert int(one.count) == many

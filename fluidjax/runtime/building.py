@@ -39,12 +39,25 @@ def building(
     if ragged is not None and refuse is not None:
         raise refuse(ragged)
     yield
-    lowered.compile()
+    compile_lowered(lowered)
     times.append(time.perf_counter())
     took = [after - before for before, after in pairwise(times)]
     made = Compilation(kind.value, compiled.fetches, types_of(args[2]), compiled.effort.name, background, *took)
     record(compiled.compilations, made)
     compiled.ready[compiled.signature(fn, args[2])] = ragged
+
+
+def compile_lowered(lowered: Any) -> None:
+    """lowered.compile(), of which Ctrl-C stays a KeyboardInterrupt.
+
+    From jax 0.12 on Python visits a module's operations to make a cache's key; what is raised there arrives as the text of a RuntimeError.
+    """
+    try:
+        lowered.compile()
+    except RuntimeError as error:
+        if str(error).rstrip().rstrip(":").endswith("\nKeyboardInterrupt"):
+            raise KeyboardInterrupt from error
+        raise
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.interrupts import uninterrupted
 from ..ops.threefry import KnownKey
-from .building import build
+from .building import build, compile_lowered
 from .compiled import Compiled
 from .fetching import refuse_lod
 from .kind import Kind
@@ -37,7 +37,7 @@ def advance(compiled: Compiled, kind: Kind, buffers: StateBuffers, scope: Scope,
     if signature not in compiled.ready:
         build(compiled, kind, args, refuse_lod if numpy else None)
     elif signature not in compiled.called:
-        fn.lower(*args).compile()  # in the background it was; were it for something else, Ctrl-C could stop this one
+        compile_lowered(fn.lower(*args))  # in the background it was; were it for something else, Ctrl-C could stop this one
     with uninterrupted():
         buffers.cell.extend(map(fn, *((a,) for a in args)))
         keep(buffers, scope, made(buffers.cell[-1]), compiled)
