@@ -5,23 +5,10 @@ axes: a matrix product. Weights are constants, as they are in a model that was l
 """
 
 import json
-import statistics
 import sys
-import time
 
 import numpy as np
-
-
-def milliseconds(run):
-    run()
-    times = []
-    for _ in range(7):
-        begin, count = time.process_time(), 0
-        while count == 0 or time.process_time() - begin < 0.05:
-            run()
-            count += 1
-        times.append((time.process_time() - begin) / count)
-    return statistics.median(times) * 1e3
+from clock import milliseconds
 
 
 def torch_runs(cases):

@@ -4,25 +4,12 @@ CASES: JSON, for each case the shapes of the input and of the filter, stride, pa
 """
 
 import json
-import statistics
 import sys
-import time
 
 import torch
+from clock import milliseconds
 
 torch.set_num_threads(1)
-
-
-def milliseconds(run):
-    run()
-    times = []
-    for _ in range(7):
-        begin, count = time.process_time(), 0
-        while count == 0 or time.process_time() - begin < 0.05:
-            run()
-            count += 1
-        times.append((time.process_time() - begin) / count)
-    return statistics.median(times) * 1e3
 
 
 def measured(x_shape, w_shape, stride, pad, groups):
