@@ -14,12 +14,13 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .NOTPARALLEL:
-.PHONY: help models demo test test-fast search bench bench-peers lint format api clean
+.PHONY: help models demo test test-fast test-again search bench bench-peers lint format api clean
 
 help:
 	@echo 'make demo       train a LeNet on handwritten digits, under two minutes'
 	@echo 'make test       the whole test suite'
 	@echo 'make test-fast  the test suite without the slow tests'
+	@echo 'make test-again the part of test-fast that another Python, jax or effort of XLA may change, with few random examples'
 	@echo 'make search     property tests on fresh random examples, six times as many, and every numeric derivative (ARGS=--hypothesis-seed=N: the same again)'
 	@echo 'make bench      compare with hand-written JAX, and with what make bench-peers installed'
 	@echo 'make bench-peers  install Paddle 1.8.5, torch and onnxruntime into $(PEERS), each where it can be'
@@ -37,6 +38,9 @@ test: $(VENV)/.with-test models
 
 test-fast: $(VENV)/.with-test models
 	$(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal -m 'not slow and not thorough' $(ARGS)
+
+test-again: $(VENV)/.with-test models
+	$(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal -m 'not slow and not thorough and not once' --hypothesis-profile=few $(ARGS)
 
 search: $(VENV)/.with-test
 	$(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal -m 'hypothesis or thorough' --hypothesis-profile=search $(ARGS)

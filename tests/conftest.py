@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -61,6 +62,7 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
 ANY_SPEED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None, print_blob=True)
 settings.register_profile("fixed", ANY_SPEED, derandomize=True, max_examples=60)
 settings.register_profile("search", ANY_SPEED, derandomize=False, max_examples=400)
+settings.register_profile("few", ANY_SPEED, derandomize=True, max_examples=15)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 # Hypothesis also draws constants from the source of whatever has been imported so far: that depends on which tests ran before.
@@ -71,6 +73,19 @@ providers._get_local_constants = lambda: _none if settings.default.derandomize e
 def pytest_unconfigure() -> None:
     if _cache is not None:
         _cache.cleanup()
+
+
+_collected: Counter[str] = Counter()
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Of a test marked first(n), the parameters behind the first n are marked once."""
+    mark = item.get_closest_marker("first")
+    if mark is not None:
+        test = item.nodeid.partition("[")[0]
+        _collected[test] += 1
+        if _collected[test] > mark.args[0]:
+            item.add_marker(pytest.mark.once)
 
 
 @pytest.hookimpl(wrapper=True)

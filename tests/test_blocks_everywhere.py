@@ -73,6 +73,7 @@ def in_less_memory() -> Trained:
     return built.train(built.main, batch())
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("way", [on_two_devices, in_a_pserver_job, in_less_memory], ids=lambda way: way.__name__)
 def test_trains_as_alone(way: Callable[[], Trained], alone: Trained) -> None:
     if way is on_two_devices and jax.device_count() < 2:
@@ -99,6 +100,7 @@ def test_a_copy_for_testing_a_saved_model_and_what_shows_programs(tmp_path: Path
     assert built.main._prune([built.rows]).desc.blocks[1:]
 
 
+@pytest.mark.once
 def test_a_beam_search_is_rewritten() -> None:
     """Every pass leaves the loop, and what it finds, alone."""
     with fresh() as (main, _):

@@ -110,6 +110,7 @@ def programs() -> dict[str, tuple[fluid.Program, list[str]]]:
     return {name: built(net) for name, (net, _) in NETS.items()}
 
 
+@pytest.mark.first(4)
 @pytest.mark.parametrize("form", [Step, OpByOp])
 @pytest.mark.parametrize("name", NETS)
 def test_values_and_gradients(programs: Any, name: str, form: type[Step]) -> None:

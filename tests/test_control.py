@@ -73,6 +73,7 @@ def test_programs_equal_paddles(name: str) -> None:
     compare(trained(name)[0], RECORDS[name]["main"], "main")
 
 
+@pytest.mark.first(6)
 @pytest.mark.parametrize("name", NETS)
 def test_three_steps_equal_paddles(name: str) -> None:
     got = run_steps(control_nets.FEEDS[name], *trained(name))

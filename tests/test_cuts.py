@@ -83,6 +83,7 @@ NETS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", NETS)
 def test_values_and_gradients(name: str) -> None:
     """Against jax.grad of the loop unrolled; and it trains: the parameter is what the gradient makes of it."""
@@ -121,6 +122,7 @@ def test_what_explain_tells() -> None:
                 assert str(raised.value) == told[0].reason
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", ["while_array", "while_in_while", "cond_in_while", "while_in_cond"])
 def test_driven_by_python_equals_the_traced_step(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Recorded networks, also as if none of their loops could be traced: losses and parameters of two steps."""

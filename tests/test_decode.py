@@ -30,6 +30,7 @@ def built(name: str) -> tuple[fluid.Program, fluid.Program, list[Any]]:
     return main, startup, [found, *(g for _, g in pairs)]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", [n for n in NETS if n != "matched"])  # 1.8.5 says of pos that it is a float, which it is not
 def test_programs_equal_paddles(name: str) -> None:
     with fresh() as (main, _):
@@ -42,6 +43,7 @@ def test_programs_equal_paddles(name: str) -> None:
 FOUND = [n for n in NETS if n not in decode_nets.PROGRAMS_ALONE]
 
 
+@pytest.mark.first(6)
 @pytest.mark.parametrize("name", FOUND)
 def test_what_is_found_equals_paddles(name: str) -> None:
     main, startup, fetches = built(name)

@@ -50,6 +50,7 @@ def test_shapes_that_do_not_fit_are_refused_while_building(wrong: str) -> None:
         layers.multiclass_nms(boxes, scores, score_threshold=0.5, nms_top_k=-2 if wrong == "limit" else 3, keep_top_k=3)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", detection_cases.CASES)
 def test_the_loss_of_a_detector_and_its_gradients(name: str) -> None:
     with np.load(Path(__file__).parent / "data" / "detection_1.8.5.npz") as recorded:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")])
 FILES = {path.relative_to(ROOT).as_posix() for room in ("fluidjax", "tests", "benchmarks") for path in (ROOT / room).rglob("*.py")}

@@ -27,8 +27,10 @@ ROLES = {"op_role", "op_role_var"}
 # dtype of gradients()' shape ops, and of int32 masks and indices
 UNTYPED = ("_shape", "max_pool2d_with_index_0.tmp_1", *(f"sequence_pool_{i}.tmp_1" for i in range(6)))
 UNSHAPED = ("expand_as",)
-pytestmark = [  # ours warn where 1.8.5 does something surprising
-    pytest.mark.filterwarnings(f"ignore:{start}") for start in ("set_gradient_clip", "Ftrl", "no gradient is clipped")
+pytestmark = [
+    pytest.mark.once,
+    # ours warn where 1.8.5 does something surprising
+    *(pytest.mark.filterwarnings(f"ignore:{start}") for start in ("set_gradient_clip", "Ftrl", "no gradient is clipped")),
 ]
 NUMBERS = {"forward_callable_id", "backward_callable_id"}  # of Python functions, in the order in which a process made them
 IGNORED = (set(HINTS) - ROLES) | NUMBERS | {"is_test_", "use_global_stats_"}

@@ -24,6 +24,7 @@ from .test_golden_programs import compare_ops
 RECORD: dict[str, Any] = json.loads(gzip.decompress((Path(__file__).parent / "data" / "gradients_1.8.5.json.gz").read_bytes()))
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", nets.TRAINED)
 def test_a_penalty_on_gradients_trains_as_in_paddle(name: str) -> None:
     record = RECORD["trained"][name]

@@ -87,6 +87,7 @@ def built(net: Any) -> tuple[Step, Step, dict[str, Any], dict[str, Any]]:
     return step, Step(main.desc, fetches, literal=True), {n: jax.numpy.asarray(state[n]) for n in step.reads}, feed
 
 
+@pytest.mark.first(2)
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("net", NETS, ids=lambda net: net.__name__)
 def test_values_are_those_of_the_ops_one_by_one(net: Any) -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = "fluidjax"
 FORBIDDEN_JAX = ("jax._src", "jax.core", "jax.interpreters", "jax.experimental")

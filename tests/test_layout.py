@@ -113,6 +113,7 @@ def test_whole_numbers_are_equal_bit_for_bit(recipe: list[tuple[int, int, int]])
         assert want.shape == got.shape and (np.asarray(want) == np.asarray(got)).all(), name
 
 
+@pytest.mark.once
 @settings(max_examples=5, deadline=None)
 @given(NETS)
 def test_other_numbers_are_equal_but_for_rounding(recipe: list[tuple[int, int, int]]) -> None:
@@ -179,6 +180,7 @@ def turns(build: Any, training: bool, channels_last: bool) -> int:
     return len(re.findall(r"transpose\([^)]*\), dimensions=\{(?:0,2,3,1|0,3,1,2)\}", text))
 
 
+@pytest.mark.first(1)
 @pytest.mark.optimized
 @pytest.mark.parametrize("build", [resnet, mobilenet, densenet, unet])
 def test_only_the_fed_image_is_turned(build: Any) -> None:

@@ -84,6 +84,7 @@ def by_itself(tx, main):
     return trace, s
 
 
+@pytest.mark.first(4)
 @pytest.mark.parametrize("name", sorted(TRANSFORMATIONS))
 def test_equals_optax_used_directly(name):
     tx = TRANSFORMATIONS[name]()

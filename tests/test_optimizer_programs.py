@@ -75,6 +75,7 @@ def test_persistable_variables_equal_those_of_paddle(name):
                 assert held[n].stop_gradient == stopped, (which, n)
 
 
+@pytest.mark.first(12)
 @pytest.mark.parametrize("name", sorted(n for n in CASES if "after" in CASES[n]))
 def test_training_equals_paddle(name):
     programs = build(name)

@@ -141,6 +141,7 @@ RULES = {
 }
 
 
+@pytest.mark.first(10)
 @pytest.mark.parametrize("factor", [1.0, 0.5])
 @pytest.mark.parametrize("name", sorted(RULES))
 def test_numpy_rule(name, factor):

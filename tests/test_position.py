@@ -72,6 +72,7 @@ def passes(reader: Any, count: int) -> list[Any]:
     return [list(reader()) for _ in range(count)]
 
 
+@pytest.mark.first(4)
 @pytest.mark.parametrize("kind", ["plain", "buffered", "mapped", "chained"])
 @pytest.mark.parametrize("how", ["reader", "iterable", "started"])
 def test_going_on_gives_what_would_have_come(how: str, kind: str) -> None:

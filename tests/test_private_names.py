@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "fluidjax"
 FLUIDS = frozenset(

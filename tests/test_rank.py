@@ -20,6 +20,7 @@ RECORDS = json.loads(gzip.decompress((Path(__file__).parent / "data" / "rank_1.8
 NETS = {net.__name__: net for net in rank_nets.NETS}
 
 
+@pytest.mark.first(3)
 @pytest.mark.parametrize("name", NETS)
 def test_programs_and_steps_equal_paddles(name: str) -> None:
     record = RECORDS[name]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jax
 import numpy as np
+import pytest
 
 import fluidjax as fluid
 from fluidjax import layers
@@ -16,6 +17,7 @@ from . import region_nets
 RECORDED = json.loads((Path(__file__).parent / "data" / "regions_1.8.5.json").read_text())
 
 
+@pytest.mark.once
 def test_a_detector_trains_as_in_paddle() -> None:
     main, found = region_nets.trained(fluid)
     for got, want in zip(found, RECORDED, strict=True):

@@ -47,6 +47,7 @@ def run_op(kind, inputs, attrs, outputs):
     return dict(zip(outs, fetched, strict=True))
 
 
+@pytest.mark.first(8)
 @pytest.mark.parametrize("name", cases.OPS)
 def test_ops_equal_those_of_paddle(name):
     got = run_op(*cases.OPS[name])
@@ -69,6 +70,7 @@ def test_ops_that_paddle_refuses_are_refused(name):
     assert cases.REFUSED[name][0] in str(caught.value)
 
 
+@pytest.mark.first(10)
 @pytest.mark.parametrize("case", cases.TRAINING, ids=lambda case: "-".join(map(str, case)))
 def test_training_equals_paddle(case):
     want = RECORD["training"]["/".join(map(str, case))]

@@ -50,6 +50,7 @@ def table_of(rows):
     return want
 
 
+@pytest.mark.once
 @examples(8)
 @given(sparse_rows())
 def test_merging_keeps_the_table(rows):
@@ -67,6 +68,7 @@ def test_merging_keeps_the_table(rows):
     np.testing.assert_array_equal(merged.with_values(merged.values + 1).on_host().values, merged.on_host().values + 1)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("net", ["one", "shared", "tied"])
 @pytest.mark.parametrize("optimizer", ["Adagrad", "Adam lazy"])
 def test_literal_and_op_by_op_equal_the_compiled_step(net, optimizer):
@@ -105,6 +107,7 @@ def test_nan_in_a_sparse_gradient_is_found():
         fluid.set_flags({"FLAGS_check_nan_inf": False})
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("optimizer", ["SGD", "Adam"])
 def test_memory_passes_leave_training_as_it_is(optimizer):
     want = after(*started("shared", optimizer, "by norm"))

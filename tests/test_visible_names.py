@@ -15,7 +15,11 @@ from dataclasses import is_dataclass
 from functools import cache
 from types import ModuleType
 
+import pytest
+
 from tests.test_layers_of_imports import _base, modules, tree
+
+pytestmark = pytest.mark.once
 
 GENERATED = ("fluidjax.ir.framework_pb2",)  # protoc's, which has no other form
 MODULES = [m for m in modules() if m not in GENERATED and not m.endswith("__main__")]

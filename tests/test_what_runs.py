@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+pytestmark = pytest.mark.once
+
 TESTS = Path(__file__).parent
 
 DRAWS = """

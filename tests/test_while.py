@@ -143,6 +143,7 @@ def programs() -> dict[str, tuple[fluid.Program, list[str]]]:
     return {name: built(net) for name, (net, _) in NETS.items()}
 
 
+@pytest.mark.first(3)
 @pytest.mark.parametrize("form", [Step, OpByOp])
 @pytest.mark.parametrize("name", NETS)
 def test_values_and_gradients(programs: Any, name: str, form: type[Step]) -> None:
@@ -159,6 +160,7 @@ def test_values_and_gradients(programs: Any, name: str, form: type[Step]) -> Non
             np.testing.assert_allclose(found, want, rtol=2e-5, atol=1e-6)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", NETS)
 def test_programs_with_loops_are_checked_printed_and_rewritten(programs: Any, name: str) -> None:
     program, names = programs[name]

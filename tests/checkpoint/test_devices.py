@@ -18,6 +18,7 @@ from fluidjax.errors import FluidValueError
 from .model import Job
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("reduce", [False, True], ids=["alike", "pieces"])
 def test_four_devices_go_on_bit_for_bit(tmp_path: Path, reduce: bool) -> None:
     whole = Job(devices=4, reduce=reduce, normed=True)
@@ -29,6 +30,7 @@ def test_four_devices_go_on_bit_for_bit(tmp_path: Path, reduce: bool) -> None:
     assert again.state() == whole.state()
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("reduce", [False, True], ids=["alike", "pieces"])
 def test_from_four_devices_to_two_to_one(tmp_path: Path, reduce: bool) -> None:
     four = Job(devices=4, reduce=reduce, normed=True)

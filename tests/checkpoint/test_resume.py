@@ -28,6 +28,7 @@ def elsewhere(folder: Path, until: int, seed: int = 5, *more: str) -> dict[str, 
     return json.loads(done.stdout)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(("seed", "optimizer"), [(5, "adam"), (0, "optax")])
 def test_a_new_process_goes_on_bit_for_bit(tmp_path: Path, seed: int, optimizer: str) -> None:
     if optimizer == "optax":

@@ -89,6 +89,7 @@ def copies(scope: fluid.Scope, ranks: int, name: str) -> np.ndarray:
     return np.broadcast_to(scope.get(name), (ranks, *scope.get(name).shape)) if own is None else np.asarray(own)
 
 
+@pytest.mark.first(3)
 @pytest.mark.parametrize("step", [Sgd, Adam])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("ranks", [2, 3])
@@ -137,6 +138,7 @@ def test_a_schedule_counts_the_batches_of_all() -> None:
     np.testing.assert_allclose(rates, 0.1 * 0.5 ** np.array([1, 3, 5]), rtol=1e-6)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("how", [{"is_sparse": True}, {"is_sparse": True, "is_distributed": True}])
 @pytest.mark.parametrize("mode", ["async", "half async"])
 def test_rows_of_tables_take_every_gradient(how: dict[str, bool], mode: str) -> None:

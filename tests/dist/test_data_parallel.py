@@ -101,6 +101,7 @@ def strategy(spec: dict[str, Any]) -> fluid.BuildStrategy:
     return made
 
 
+@pytest.mark.first(6)
 @pytest.mark.parametrize("name", sorted(TRAIN))
 def test_recorded_training(name, monkeypatch):
     """Losses and shapes of every step, and the parameters and moving averages at the end."""
@@ -131,6 +132,7 @@ def test_recorded_training(name, monkeypatch):
             np.testing.assert_allclose(net.scope.get(variable), value, atol=1e-5, err_msg=variable)
 
 
+@pytest.mark.first(4)
 @pytest.mark.parametrize("places", [2, 4])
 @pytest.mark.parametrize("batch", [1, 2, 3, 4, 5, 7, 8, 9])
 def test_recorded_batch_sizes(places, batch):

@@ -74,6 +74,7 @@ def trained(config: dict[str, Any], staleness: int) -> tuple[dict[str, np.ndarra
     return {name: job.get(name) for name in job.parameters}, float((answers == label[-400:, 0]).mean())
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("mode", MODES)
 def test_digits(mode: str) -> None:
     first, right = trained(*MODES[mode])

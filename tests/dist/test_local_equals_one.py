@@ -87,6 +87,7 @@ def wide(optimizer: Any, width: int = 16) -> tuple[fluid.Program, fluid.Program]
     return main, startup
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_optimizers_that_no_recording_has(name: str) -> None:
     compare(*wide(OPTIMIZERS[name]), batches((4, 128), 2))

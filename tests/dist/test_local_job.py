@@ -36,6 +36,7 @@ def check(job: LocalJob, name: str) -> None:
             np.testing.assert_array_equal(trainer.scope.get(parameter), job.get(parameter))
 
 
+@pytest.mark.first(5)
 @pytest.mark.parametrize("name", SYNC)
 def test_sync_jobs_repeat_the_recorded_ones_step_by_step(name: str) -> None:
     check(our_job(name), name)

@@ -62,6 +62,7 @@ class Net:
         return {v.name: self.scope.get(v.name) for v in self.main.list_vars() if v.persistable}
 
 
+@pytest.mark.first(3)
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_equal_to_whole_state(name):
     """Parameters and every variable of the state, by name and in its own shape, on 4 devices and on one."""

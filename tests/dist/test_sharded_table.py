@@ -86,6 +86,7 @@ OPTIMIZERS = {
 }
 
 
+@pytest.mark.first(6)
 @splits
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_updates_equal_those_of_the_whole_table(name, split, mesh):

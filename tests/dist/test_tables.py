@@ -100,6 +100,7 @@ OPTIMIZERS: dict[str, Any] = {
 SLOW = pytest.mark.slow
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("ranks, pservers", [(2, 2), pytest.param(4, 3, marks=SLOW), pytest.param(2, 4, marks=SLOW)])
 @pytest.mark.parametrize("distributed", [False, True])
 def test_a_mesh_equals_the_messages(distributed: bool, ranks: int, pservers: int) -> None:
@@ -125,6 +126,7 @@ def kinds(mesh: MeshJob) -> list[str]:
 HEIGHT, WIDTH, RANKS = 40_003, 16, 4
 
 
+@pytest.mark.first(1)
 @pytest.mark.optimized
 @pytest.mark.parametrize("distributed", [False, True])
 def test_no_device_has_more_than_its_share(distributed: bool) -> None:

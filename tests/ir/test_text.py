@@ -170,6 +170,7 @@ def test_fuzz_raises_only_parse_errors():
     assert 100 < accepted < 4900
 
 
+@pytest.mark.once
 def test_ten_thousand_ops_read_back():
     desc = chain(10_000)
     assert parse(to_text(desc)) == desc

@@ -190,6 +190,7 @@ def by_layer(exc):
     return isinstance(exc, FluidTypeError) and Path(tb.tb_frame.f_code.co_filename).name == "_build.py"
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", RECORDED["dtypes"])
 def test_takes_the_dtypes_that_fluid_takes(name):
     for (position, expression), taken in zip(cases.dtype_variants(name), RECORDED["dtypes"][name], strict=True):

@@ -13,6 +13,8 @@ from fluidjax.base.dtypes import VarType
 from fluidjax.errors import UnsupportedError
 from fluidjax.layers.missing import HINTS
 
+pytestmark = pytest.mark.once
+
 SIGNATURES = json.loads((Path(__file__).parents[1] / "data" / "signatures_1.8.5.json").read_text())
 LAYERS = [n.removeprefix("layers.") for n in SIGNATURES if n.startswith("layers.")]
 

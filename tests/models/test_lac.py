@@ -38,6 +38,7 @@ def test_reference(lac: Any) -> None:
     assert lod == [[0, *np.cumsum(lengths).tolist()]]
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("number", range(5))
 def test_recorded_batches(lac: Any, number: int) -> None:
     lengths = BATCHES[f"{number}/lengths"].tolist()
@@ -45,6 +46,7 @@ def test_recorded_batches(lac: Any, number: int) -> None:
     assert (tags == BATCHES[f"{number}/tags"]).all()
 
 
+@pytest.mark.once
 def test_each_sentence_by_itself_gives_the_same(lac: Any) -> None:
     """What stands beside a sentence, and the padding behind it, changes nothing."""
     lengths = BATCHES["3/lengths"].tolist()

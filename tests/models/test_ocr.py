@@ -51,6 +51,7 @@ def test_programs(name: str) -> None:
     assert again.desc == program.desc
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_outputs_and_folds(name: str) -> None:
     """Within 1e-4 of Paddle; every batch_norm folds; the folded program is within 1e-5 of the plain one."""
@@ -72,6 +73,7 @@ def test_outputs_and_folds(name: str) -> None:
         assert (after == plain).all()  # the loaded program computes what it did
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_declared_shapes(name: str) -> None:
     """What is inferred for every op is what Paddle wrote into the program."""
@@ -98,6 +100,7 @@ def test_declared_shapes(name: str) -> None:
 SIZES = np.load(DATA / "ocr_sizes.npz")
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("case", SIZES.files)
 def test_other_sizes(case: str) -> None:
     """Images of any size, in batches: within 1e-4 of Paddle 3.3.1."""

@@ -39,6 +39,7 @@ def errors(kind: str, shape: tuple[int, ...], ratio: int) -> dict[str, float]:
     return {k: error(got[k], exact[k], k) for k in (*sample.outputs, *(f"{s}@GRAD" for s in sample.grad))}
 
 
+@pytest.mark.first(6)
 @pytest.mark.optimized
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda s: "x".join(map(str, s)))
 @pytest.mark.parametrize("kind", KINDS)

@@ -102,6 +102,7 @@ def results() -> dict[str, Any]:
     return found
 
 
+@pytest.mark.first(15)
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_gradients_are_those_of_the_program(name: str) -> None:
     want, found = given(results()[name][0])

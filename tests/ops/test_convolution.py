@@ -46,6 +46,7 @@ def arrays(geo: Geometry, dtype: str = "float64") -> tuple[Any, Any, Any]:
     return (x, w), (w, dy), (x, dy)
 
 
+@pytest.mark.first(8)
 @pytest.mark.parametrize("large", (10**9, 8), ids=("whole", "piecewise"))
 @pytest.mark.parametrize("last", (False, True), ids=("NCHW", "NHWC"))
 @pytest.mark.parametrize("name", SMALL)

@@ -42,6 +42,7 @@ def both(run: Run, inputs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, An
     return definition(run.inputs, run.attrs), treated.shown(definition(treated.inputs, run.attrs))
 
 
+@pytest.mark.first(3)
 @pytest.mark.parametrize("name", SAMPLES)
 def test_padded_is_exact(name: str) -> None:
     run = Run(SAMPLES[name])

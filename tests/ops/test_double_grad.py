@@ -25,6 +25,7 @@ def setting(kind: str) -> tuple[Any, dict[str, Any], dict[str, Any], str]:
     return definition, attrs, {n: rng.uniform(-1, 1, s) for n, s in shapes.items()}, definition.outputs[0].name
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("kind", CASES)
 def test_second_gradient(kind: str) -> None:
     definition, attrs, inputs, out = setting(kind)

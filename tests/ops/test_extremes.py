@@ -8,9 +8,11 @@ import pytest
 
 from .extremes import FAMILIES, cases_of, page, recorded, without
 from .extremes.case import Extreme
+from .extremes.judge import leads_of
 from .extremes.reasons import REASONS
 
 CASES = {f"{family}-{case.name}": (family, case) for family in FAMILIES for case in cases_of(family)}
+LEADS = frozenset(f"{family}-{name}" for family in FAMILIES for name in leads_of(family))
 RUN = [name for name, (family, case) in CASES.items() if not recorded.recorded(family, case).refused]
 
 

@@ -95,6 +95,7 @@ def one_of_each_op() -> list[Any]:
     return [pytest.param(sample, opening, id=f"{kind}-{opening}") for kind, (_, sample, opening) in chosen.items()]
 
 
+@pytest.mark.first(40)
 @pytest.mark.parametrize(("sample", "opening"), one_of_each_op())
 def test_open_dimensions_are_no_mismatch(sample: Sample, opening: str) -> None:
     build(sample, opening)

@@ -17,6 +17,8 @@ from fluidjax.ops.registry import GRAD, HINTS, REGISTRY, REQUIRED, OpDef, Slot, 
 from .. import sparse_cases
 from .samples import all_samples
 
+pytestmark = pytest.mark.once
+
 DATA = Path(__file__).parent.parent / "data"
 PROTOS: dict[str, Any] = json.loads((DATA / "op_protos_1.8.5.json").read_text())
 LATER: dict[str, Any] = json.loads((DATA / "op_protos_2x.json").read_text())  # these say nothing of defaults

@@ -22,6 +22,7 @@ from fluidjax.ops.ragged import Ragged
 from fluidjax.ops.registry import REGISTRY, OpDef
 from fluidjax.ops.traits import Reduction, RowWise
 
+from .leads import foremost, leads
 from .running import NOT_TRACEABLE, Gradient, Run, cotangents, tree
 from .samples import all_samples
 from .together import SIZE, Together, attempt, given
@@ -30,7 +31,8 @@ SHARING: dict[str, dict[str, list[str]]] = json.loads((Path(__file__).parents[1]
 CASES = {f"{family}-{sample.op}-{index}": sample for family, index, sample in all_samples() if not sample.lod}
 KNOWING = {kind for kind, d in REGISTRY.items() if any(s.ragged for s in d.inputs)}
 CLAIMING = {kind for kind, d in REGISTRY.items() if isinstance(d.traits.rows, RowWise | Reduction)}
-CLAIMS = [n for n, s in CASES.items() if s.op in CLAIMING]
+LEADS = leads(CASES, lambda sample: sample.op)
+CLAIMS = foremost((n for n, s in CASES.items() if s.op in CLAIMING), LEADS)
 EXTRA = 5
 MET: dict[str, bool] = {}
 

@@ -20,6 +20,7 @@ from fluidjax.ops.ragged import Ragged, rows_of
 from fluidjax.runtime.bucketing import StepTensor
 
 from . import numeric
+from .leads import foremost, leads, op_and_dtypes
 from .recorded import recorded
 from .running import Batch, Run, shown, tree
 from .sample import Sample
@@ -27,6 +28,7 @@ from .samples import all_samples
 from .together import SIZE
 
 CASES = {f"{family}-{sample.op}-{index}": (family, index, sample) for family, index, sample in all_samples()}
+LEADS = leads({n: sample for n, (_, _, sample) in CASES.items()}, op_and_dtypes)
 RTOL, ATOL = 1e-5, 1e-6
 NUMERIC_RTOL = 1e-5
 UNDECLARED = {("pyramid_hash", "DropPos")}  # outputs of which 1.8.5 declares no shape
@@ -35,7 +37,8 @@ UNDECLARED = {("pyramid_hash", "DropPos")}  # outputs of which 1.8.5 declares no
 @cache
 def places(wide: bool) -> dict[str, int]:
     """Where a sample stands among those that are compiled together: all of them, and those whose gradients are differentiated."""
-    return {n: i for i, n in enumerate(sorted(DIFFERENTIABLE, key=lambda n: n not in FIRST) if wide else CASES)}
+    names = foremost(DIFFERENTIABLE if wide else CASES, LEADS)
+    return {n: i for i, n in enumerate(foremost(names, FIRST) if wide else names)}
 
 
 @lru_cache(maxsize=4)  # batch_of has tests come batch by batch; ten thousands of arrays would slow down whatever counts arrays

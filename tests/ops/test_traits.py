@@ -37,6 +37,8 @@ from fluidjax.passes.match import written_back
 
 from .samples import all_samples
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "fluidjax"
 FORWARD = {kind: d for kind, d in REGISTRY.items() if d.forward is None}

@@ -63,6 +63,7 @@ FOLDABLE = {
 }
 
 
+@pytest.mark.first(4)
 @pytest.mark.parametrize("name", FOLDABLE)
 def test_folds(name: str) -> None:
     folds = 1
@@ -214,6 +215,7 @@ def test_argument_errors_as_recorded(case: str) -> None:
 
 
 
+@pytest.mark.first(4)
 @pytest.mark.parametrize("case", RECORDED["cases"])
 def test_recorded_cases(case: str) -> None:
     """On 0.15's own cases: the outputs before are those recorded, and stay; folds that it made, we make."""

@@ -261,6 +261,7 @@ def test_many_sizes_are_packed_soundly() -> None:
     assert sum(max(elements(x.var) for x in users) for users in packed) < 1.5 * alive
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("options", [{}, {"level": 1}, {"strategy": "first_fit"}])
 def test_work_grows_with_the_program(options: dict[str, object]) -> None:
     """Counted in calls of functions, since a clock would measure the machine (python -m benchmarks passes does)."""

@@ -77,6 +77,7 @@ def test_release_memory_is_that_of_0_15(case: dict[str, Any]) -> None:
     assert tuple(op for op in ops if op.type != "delete_var") == main.desc.blocks[0].ops
 
 
+@pytest.mark.first(10)
 @pytest.mark.parametrize("strategy", ["interval", "first_fit"])
 @pytest.mark.parametrize("case", [c for c in REUSE if "dropout" not in c["case"]], ids=ids)
 def test_losses_are_those_of_paddle(case: dict[str, Any], strategy: str) -> None:

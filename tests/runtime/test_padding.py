@@ -55,6 +55,7 @@ def trained(net: Any, anew: bool) -> tuple[list[Any], int]:
     return found, len(exe.compilations(main))
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(("net", "programs"), [(sentences, 3), (counting, 4)], ids=lambda v: getattr(v, "__name__", v))
 def test_varied_numbers_of_sequences_share_programs(net: Any, programs: int) -> None:
     got, made = trained(net, False)

@@ -160,6 +160,7 @@ def test_random_programs(recipe: list[tuple[Any, ...]], quick: int) -> None:
     assert one.same(train(quick)) and one.near(train(0))
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("random", [True, False])
 @pytest.mark.parametrize("saved", [1, 4])
 def test_a_resumed_run_is_in_the_tier_of_one_that_went_on(steps: Callable[[int], None], tmp_path: Any, saved: int, random: bool) -> None:

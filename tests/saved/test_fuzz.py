@@ -200,6 +200,7 @@ OBJECTS = {
 }
 
 
+@pytest.mark.first(3)
 @pytest.mark.parametrize("name", OBJECTS)
 def test_pickles_of_one_byte_objects(name: str) -> None:
     tracemalloc.start()

@@ -13,6 +13,7 @@ import fluidjax.ops  # noqa: F401  (fills the registry)
 from fluidjax.base.dtypes import name_of
 from fluidjax.errors import FluidError
 
+from ..leads import foremost, leads
 from ..running import Batch, Run, shown
 from ..together import SIZE
 from . import cases_of
@@ -35,11 +36,25 @@ class Difference:
 
 
 @cache
+def answered(family: str) -> dict[str, Extreme]:
+    """The cases of a family by name, but those that Paddle refuses."""
+    return {case.name: case for case in cases_of(family) if not recorded(family, case).refused}
+
+
+@cache
+def leads_of(family: str) -> frozenset[str]:
+    """The first case of each op."""
+    return leads(answered(family), lambda case: case.op)
+
+
+@cache
 def runs(family: str) -> dict[str, Run]:
     """The cases of a family by name, those that stand together compiled together."""
-    cases = [case for case in cases_of(family) if not recorded(family, case).refused]
-    batches = [Batch(cases[begin : begin + SIZE]) for begin in range(0, len(cases), SIZE)]
-    return {case.name: run for batch in batches for case, run in zip([r.sample for r in batch.runs], batch.runs, strict=True)}
+    cases = answered(family)
+    names = foremost(cases, leads_of(family))
+    batches = [Batch([cases[n] for n in names[begin : begin + SIZE]]) for begin in range(0, len(names), SIZE)]
+    found = dict(zip(names, (run for batch in batches for run in batch.runs), strict=True))
+    return {name: found[name] for name in cases}
 
 
 def results(run: Run) -> dict[str, Any]:
