@@ -21,11 +21,12 @@ FORBIDDEN_JAX = ("jax._src", "jax.core", "jax.interpreters", "jax.experimental")
 
 @dataclass(frozen=True)
 class Import:
-    """One imported module (dotted); `lazy`: within a function."""
+    """One imported module (dotted); `lazy`: within a function; `typing`: for the type checker alone."""
 
     target: str
     line: int
     lazy: bool
+    typing: bool
 
 
 @cache
@@ -60,31 +61,45 @@ def level(module: str) -> int:
     return found[0]
 
 
-def nodes(node: ast.AST, lazy: bool = False) -> Iterator[tuple[ast.AST, bool]]:
-    """Every node below `node` and whether a function encloses it; blocks for the type checker alone are left out."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.If) and ast.unparse(child.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
-            continue
-        yield child, lazy
-        yield from nodes(child, lazy or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda))
+def for_the_type_checker(node: ast.AST) -> bool:
+    """Whether it is `if TYPE_CHECKING:`."""
+    test = getattr(node, "test", None)
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in (getattr(test, "id", None), getattr(test, "attr", None))
+
+
+def statements(node: ast.AST, lazy: bool = False, typing: bool = False) -> Iterator[tuple[ast.stmt, bool, bool]]:
+    """Every statement below `node`, whether a function encloses it, and whether the type checker alone reads it."""
+    lazy = lazy or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    typing = typing or for_the_type_checker(node)
+    for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for child in getattr(node, part, ()):
+            if isinstance(child, ast.stmt):
+                yield child, lazy, typing
+            yield from statements(child, lazy, typing)
 
 
 @cache
-def imports(module: str) -> tuple[Import, ...]:
+def every_import(module: str) -> tuple[Import, ...]:
     """What a module imports, with every ``from package import name`` resolved to the module that is meant."""
     return tuple(_imports(module))
 
 
 def _imports(module: str) -> Iterator[Import]:
-    for node, lazy in nodes(tree(module)):
+    for node, *where in statements(tree(module)):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield Import(alias.name, node.lineno, lazy)
+                yield Import(alias.name, node.lineno, *where)
         elif isinstance(node, ast.ImportFrom):
             base = _base(module, node)
             for alias in node.names:
                 full = f"{base}.{alias.name}"
-                yield Import(full if full in modules() or base.startswith("jax") else base, node.lineno, lazy)
+                yield Import(full if full in modules() or base.startswith("jax") else base, node.lineno, *where)
+
+
+@cache
+def imports(module: str) -> list[Import]:
+    """What it imports when it runs."""
+    return [i for i in every_import(module) if not i.typing]
 
 
 def _base(module: str, node: ast.ImportFrom) -> str:
@@ -156,21 +171,8 @@ def test_layers_only_append_ops(module):
 OWNERS = {("graph.variable", "graph.block"), ("graph.operator", "graph.block"), ("graph.block", "graph.program")}
 
 
-def every_import(module: str) -> set[str]:
-    """The modules of the package that a module imports anywhere: within functions and for the type checker too."""
-    found = set()
-    for node in ast.walk(tree(module)):
-        if isinstance(node, ast.ImportFrom):
-            base = _base(module, node)
-            names = {f"{base}.{alias.name}" for alias in node.names}
-            found |= {name if name in modules() else base for name in names}
-        elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-    return {m for m in found if m in modules()} - {module}
-
-
 def test_no_hidden_circles():
-    below = {m: every_import(m) for m in modules()}
+    below = {m: {i.target for i in every_import(m) if i.target in modules()} - {m} for m in modules()}
     for above, owner in OWNERS:
         below[f"{PACKAGE}.{above}"].remove(f"{PACKAGE}.{owner}")
     below["fluidjax.paddle"].discard("fluidjax")  # which names it offers, by the name that it has then
