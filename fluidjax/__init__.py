@@ -80,20 +80,24 @@ from .runtime.place import cpu_places as cpu_places
 from .runtime.place import cuda_pinned_places as cuda_pinned_places
 from .runtime.place import cuda_places as cuda_places
 from .runtime.place import is_compiled_with_cuda as is_compiled_with_cuda
+from .runtime.place import is_compiled_with_xpu as is_compiled_with_xpu
 from .runtime.scope import Scope as Scope
 from .runtime.scope import global_scope as global_scope
 from .runtime.scope import scope_guard as scope_guard
 
 if _TYPE_CHECKING:  # else imported by the first who uses them
+    from . import average as average
     from . import checkpoint as checkpoint
     from . import compat as compat
     from . import contrib as contrib
     from . import evaluator as evaluator
+    from . import install_check as install_check
     from . import io as io
     from . import memory as memory
     from . import passes as passes
     from . import saved as saved
     from . import transpiler as transpiler
+    from . import wrapped_decorator as wrapped_decorator
     from .compat import compat_report as compat_report
     from .io import load as load
     from .io import load_program_state as load_program_state
@@ -129,15 +133,18 @@ _readers.loader_maker = _feeds
 
 if not _TYPE_CHECKING:
     _LATER = {
+        "average": "",
         "checkpoint": "",
         "compat": "compat_report",
         "contrib": "",
         "evaluator": "",
+        "install_check": "",
         "io": "load load_program_state save set_program_state",
         "memory": "",
         "passes": "",
         "saved": "",
         "transpiler": "DistributeTranspiler DistributeTranspilerConfig InferenceTranspiler memory_optimize release_memory",
+        "wrapped_decorator": "",
     }
     __getattr__, __dir__ = _on_demand(__name__, _LATER, _reporter("fluid", [*dir(), *_LATER, *" ".join(_LATER.values()).split()]))
 
@@ -145,12 +152,12 @@ __all__ = [
     "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "CompiledProgram", "DataFeeder", "DistributeTranspiler",
     "DistributeTranspilerConfig", "ExecutionStrategy", "Executor", "Fixed", "FluidError", "InferenceTranspiler", "LoDTensor",
     "ParallelExecutor", "ParamAttr", "Program", "Ragged", "Scope", "Tensor", "Variable", "WeightNormParamAttr",
-    "append_backward", "backward", "bucketed", "clip", "compat_report", "compiler", "core", "cpu_places", "create_lod_tensor",
+    "append_backward", "average", "backward", "bucketed", "clip", "compat_report", "compiler", "core", "cpu_places", "create_lod_tensor",
     "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data", "data_feeder", "dataloader",
     "default_main_program", "default_startup_program", "dist", "embedding", "errors", "evaluator", "executor", "framework", "functional",
-    "get_flags", "global_scope", "gradients", "in_dygraph_mode", "init_fn", "initializer", "input", "io",
-    "is_compiled_with_cuda", "layer_helper", "layers", "load", "load_program_state", "lod_tensor", "memory_optimize",
-    "metrics", "name_scope", "nets", "one_hot", "ops", "optimizer", "parallel_executor", "param_attr", "passes", "place",
+    "get_flags", "global_scope", "gradients", "in_dygraph_mode", "init_fn", "initializer", "input", "install_check", "io",
+    "is_compiled_with_cuda", "is_compiled_with_xpu", "layer_helper", "layers", "load", "load_program_state", "lod_tensor",
+    "memory_optimize", "metrics", "name_scope", "nets", "one_hot", "ops", "optimizer", "parallel_executor", "param_attr", "passes", "place",
     "program", "program_guard", "read_state", "reader", "regularizer", "release_memory", "save", "scope", "scope_guard",
-    "set_flags", "set_program_state", "step_fn", "transpiler", "unique_name", "write_state",
+    "set_flags", "set_program_state", "step_fn", "transpiler", "unique_name", "wrapped_decorator", "write_state",
 ]  # fmt: skip

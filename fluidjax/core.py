@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .base.absent import reporter
 from .base.dtypes import VarType
 from .base.roles import OpRole
 from .errors import EnforceNotMet as EnforceNotMet
+from .errors import FluidTypeError, FluidValueError
+from .ir.desc import ProgramDesc as _ProgramDesc
 from .lod_tensor import LoDTensor as LoDTensor
 from .runtime.place import CPUPlace as CPUPlace
 from .runtime.place import CUDAPinnedPlace as CUDAPinnedPlace
 from .runtime.place import CUDAPlace as CUDAPlace
-from .runtime.place import gpus
+from .runtime.place import Place as _Place
+from .runtime.place import as_place, gpus
 from .runtime.place import is_compiled_with_cuda as is_compiled_with_cuda
+from .runtime.place import is_compiled_with_xpu as is_compiled_with_xpu
+from .runtime.place import synchronize as _cuda_synchronize  # noqa: F401 - Fluid's own name
+from .runtime.ranges import nvprof_nvtx_pop as nvprof_nvtx_pop
+from .runtime.ranges import nvprof_nvtx_push as nvprof_nvtx_push
 from .runtime.scope import Scope as Scope
+
+DenseTensor = LoDTensor
 
 
 class EOFException(Exception):
@@ -39,6 +48,39 @@ class op_proto_and_checker_maker:
     @staticmethod
     def kOpRoleVarAttrName() -> str:
         return "op_role_var"
+
+
+class Place:
+    """A place that is chosen later, by set_place; an Executor takes what was chosen."""
+
+    def __init__(self) -> None:
+        self.chosen: _Place | None = None
+
+    def set_place(self, place: _Place) -> None:
+        """Choose. Raises FluidTypeError for what is no place."""
+        if place is None:
+            raise FluidTypeError("set_place takes CPUPlace() or CUDAPlace(id), not None")
+        self.chosen = as_place(place)
+
+    def device(self) -> Any:
+        """The JAX device. Raises FluidValueError before set_place."""
+        if self.chosen is None:
+            raise FluidValueError("this Place has no device yet; call set_place first")
+        return self.chosen.device()
+
+
+def is_compiled_with_mkldnn() -> bool:
+    """False: kernels are XLA's own choice, and FLAGS_use_mkldnn chooses none."""
+    return False
+
+
+def save_op_version_info(desc: _ProgramDesc) -> None:
+    """Does nothing, for programs are written as 1.8.5 does, whose ops have no versions. Raises FluidTypeError for other than a desc."""
+    if not isinstance(desc, _ProgramDesc):
+        raise FluidTypeError(f"save_op_version_info takes a program's desc, not {type(desc).__name__}")
+
+
+save_op_compatible_info = save_op_version_info
 
 
 def get_cuda_device_count() -> int:

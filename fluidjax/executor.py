@@ -15,7 +15,7 @@ from .base.flags import flag
 from .dist.jobs.process import current_job, served
 from .dist.jobs.seed import job_seed
 from .dist.spmd.runnable import Alone, MakesRunnable, Ranks, Runnable, single
-from .errors import FluidTypeError, FluidValueError, NotOneStep
+from .errors import FluidTypeError, FluidValueError, NotOneStep, near
 from .graph.fetches import fetch_names
 from .graph.program import Program, default_main_program
 from .graph.variable import Variable
@@ -27,7 +27,7 @@ from .runtime.compile_cache import CACHE
 from .runtime.compiled import Compiled
 from .runtime.cut import store, with_lod
 from .runtime.feeding import explained
-from .runtime.fetching import to_numpy, to_tensor
+from .runtime.fetching import refuse_lod, to_numpy, to_tensor
 from .runtime.kind import Kind
 from .runtime.place import Place, as_place
 from .runtime.placement import OneDevice
@@ -369,6 +369,23 @@ class Executor:
         if compiled.tiers is not None:
             compiled.tiers.took(kind, feed, record.runs, device)
         return result[2]
+
+
+def _fetch_var(name: str, scope: Scope | None = None, return_numpy: bool = True) -> Any:
+    """The value of a variable in a scope (default: the global one), as a NumPy array or as a tensor.
+
+    Raises FluidTypeError for a name that is no string, FluidValueError for one that the scope lacks, EnforceNotMet for an array
+    that is asked for of a tensor with a LoD.
+    """
+    if not isinstance(name, str):
+        raise FluidTypeError(f"_fetch_var takes a name, not {type(name).__name__}")
+    scope = global_scope() if scope is None else scope
+    var = scope.find_var(name)
+    if var is None:
+        raise FluidValueError(f"the scope has no variable {name!r}{near(name, scope.local_var_names())}; persistable ones stay after a run")
+    if return_numpy and var.lod:
+        raise refuse_lod(name)
+    return to_numpy(var.get_tensor()) if return_numpy else var.get_tensor()
 
 
 def _own(value: Any) -> Any:

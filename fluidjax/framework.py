@@ -43,6 +43,15 @@ def grad_var_name(var_name: str) -> str:
     return var_name + GRAD_VAR_SUFFIX
 
 
+def _get_var(name: str, program: Program | None = None) -> Variable:
+    """The variable of a program's block 0 (default: of the main program). Raises FluidValueError if it has none of that name."""
+    return as_program(program).global_block().var(name)
+
+
+def _current_expected_place() -> None:
+    """None, as in Paddle's static mode: the place is an Executor's."""
+
+
 def convert_np_dtype_to_dtype_(np_dtype: Any) -> VarType:
     """Fluid's dtype for NumPy's, or for a dtype's name. Raises FluidTypeError where there is none."""
     return enum_of(np_dtype)

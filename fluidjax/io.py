@@ -13,6 +13,8 @@ from .checkpoint.functions import (
     save_checkpoint,
     wait_checkpoint,
 )
+from .graph.block import Block
+from .graph.variable import Variable
 from .loaders.by_length import batch_by_length
 from .loaders.decorators import (
     ComposeNotAligned,
@@ -45,6 +47,13 @@ from .saved.vars import (
     save_persistables,
     save_vars,
 )
+
+
+def _clone_var_in_block_(block: Block, var: Variable) -> Variable:
+    """A persistable variable in a block that is as `var`: name, shape, dtype, type and, of a tensor, lod_level."""
+    lod = {"lod_level": var.lod_level} if var.desc.kind == "LOD_TENSOR" else {}
+    return block.create_var(name=var.name, shape=var.shape, dtype=var.dtype, type=var.type, persistable=True, **lod)
+
 
 __all__ = [
     "Checkpoint",

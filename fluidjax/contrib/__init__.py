@@ -5,13 +5,22 @@ from typing import TYPE_CHECKING
 from ..base.absent import reporter
 from . import decoder as decoder
 from . import layers as layers
+from . import memory_usage_calc as memory_usage_calc
+from . import model_stat as model_stat
+from . import op_frequence as op_frequence
 from .decoder import *  # noqa: F403
 from .layers import *  # noqa: F403
+from .memory_usage_calc import *  # noqa: F403
 from .missing import HINTS
+from .model_stat import *  # noqa: F403
+from .op_frequence import *  # noqa: F403
 
 __all__: list[str] = []
 __all__ += decoder.__all__
 __all__ += layers.__all__
+__all__ += memory_usage_calc.__all__
+__all__ += model_stat.__all__
+__all__ += op_frequence.__all__
 
 if not TYPE_CHECKING:
     __getattr__ = reporter("fluid.contrib", __all__, HINTS)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from .. import core as core
 from ..base.absent import reporter as _reporter
+from ..graph.variable import Variable as Variable
 from . import (
     activation,
     callbacks,
@@ -66,6 +67,7 @@ from .image import *  # noqa: F403
 from .index import *  # noqa: F403
 from .io import *  # noqa: F403
 from .learning_rate_scheduler import *  # noqa: F403
+from .learning_rate_scheduler import _decay_step_counter as _decay_step_counter
 from .loss import *  # noqa: F403
 from .manip import *  # noqa: F403
 from .metric_op import *  # noqa: F403

@@ -33,13 +33,13 @@ def _schedule(fn: _Layer) -> _Layer:
     return run  # type: ignore[return-value]
 
 
-def _step(begin: int = 0) -> Any:
-    """The number of the run, from `begin`, as float32."""
+def _decay_step_counter(begin: int = 0) -> Any:
+    """The number of the run, from `begin`, as float32; all schedules of a program share the count."""
     return cast(autoincreased_step_counter("@LR_DECAY_COUNTER@", begin=begin), "float32")
 
 
 def _periods(decay_steps: float, staircase: bool) -> Any:
-    periods = _step() / decay_steps
+    periods = _decay_step_counter() / decay_steps
     return floor(periods) if staircase else periods
 
 
@@ -47,7 +47,7 @@ def _periods(decay_steps: float, staircase: bool) -> Any:
 @_schedule
 def noam_decay(d_model: float, warmup_steps: float, learning_rate: float = 1.0) -> Variable:
     """learning_rate * d_model ** -0.5 * min(step ** -0.5, step * warmup_steps ** -1.5), steps counted from 1."""
-    step = _step(1)
+    step = _decay_step_counter(1)
     falling = step**-0.5
     rising = (warmup_steps**-1.5) * step
     return learning_rate * (d_model**-0.5) * elementwise_min(falling, rising)
@@ -85,7 +85,7 @@ def polynomial_decay(
 
     cycle: instead, decay_steps grows to its next multiple above the step, so that the rate rises again.
     """
-    step = _step()
+    step = _decay_step_counter()
     if cycle:
         rounds = ceil(step / decay_steps)
         zero, one = fill_constant([1], "float32", 0.0), fill_constant([1], "float32", 1.0)
@@ -110,7 +110,7 @@ def piecewise_decay(boundaries: Sequence[float], values: Sequence[float]) -> Var
         len(values) == len(boundaries) + 1,
         f"piecewise_decay needs one value more than boundaries, not {len(values)} and {len(boundaries)}",
     )
-    step = _step()
+    step = _decay_step_counter()
     rate = create_global_var([1], 0.0, "float32", persistable=True, name="learning_rate")
     with Switch() as switch:
         for boundary, value in zip(boundaries, values, strict=False):
@@ -128,7 +128,7 @@ def piecewise_decay(boundaries: Sequence[float], values: Sequence[float]) -> Var
 @_schedule
 def cosine_decay(learning_rate: float, step_each_epoch: float, epochs: float) -> Variable:
     """learning_rate * 0.5 * (cos(pi * epoch / epochs) + 1), epoch = floor(step / step_each_epoch)."""
-    epoch = floor(_step() / step_each_epoch)
+    epoch = floor(_decay_step_counter() / step_each_epoch)
     return learning_rate * 0.5 * (cos(epoch * math.pi / epochs) + 1)
 
 
@@ -147,7 +147,7 @@ def linear_lr_warmup(learning_rate: Any, warmup_steps: float, start_lr: float, e
     dtype = learning_rate.dtype if isinstance(learning_rate, Variable) else "float32"
     slope = float(end_lr) - float(start_lr)
     rate = create_global_var([1], 0.0, dtype, persistable=True, name="learning_rate_warmup")
-    step = _step()
+    step = _decay_step_counter()
     with Switch() as switch:
         with switch.case(step < warmup_steps):
             assign(start_lr + slope * (step / float(warmup_steps)), rate)

@@ -22,7 +22,7 @@ from ..runtime.place import CPUPlace as CPUPlace
 from ..runtime.place import CUDAPinnedPlace as CUDAPinnedPlace
 from ..runtime.place import CUDAPlace as CUDAPlace
 from ..runtime.place import is_compiled_with_cuda as is_compiled_with_cuda
-from . import creation, io, linalg, metric, names, nn, optimizer, regularizer, stat, state, static, tensor
+from . import creation, io, linalg, metric, names, nn, optimizer, regularizer, stat, state, static, tensor, version
 from .creation import *  # noqa: F403
 from .linalg import *  # noqa: F403
 from .names import install as install
@@ -31,7 +31,7 @@ from .stat import *  # noqa: F403
 from .state import *  # noqa: F403
 from .tensor import *  # noqa: F403
 
-__version__ = "2.0.0"
+__version__ = version.full_version
 
 
 def enable_static() -> None:

@@ -24,7 +24,10 @@ MOVED = {
     "paddle.reader": "fluidjax.reader",
     "paddle.reader.decorator": "fluidjax.reader",
     "paddle.dataset": "fluidjax.dataset",
+    "paddle.fluid.core_avx": "fluidjax.core",
+    "paddle.fluid.core_noavx": "fluidjax.core",
     "paddle.fluid.data": "fluidjax.input",
+    "paddle.fluid.dataloader.collate": "fluidjax.loaders.collate",
     "paddle.fluid.layers.core": "fluidjax.core",
 }
 # where to look for a name that another module lacks

@@ -17,6 +17,7 @@ from ..graph.program import Program
 from ..graph.variable import Variable
 from ..lod_tensor import LoDTensor
 from ..runtime.place import CPUPlace, CUDAPlace
+from ..runtime.place import is_compiled_with_xpu as is_compiled_with_xpu
 from ..runtime.scope import global_scope
 from ..saved import pickled
 from ..saved.files import read_file, write_files
@@ -55,11 +56,6 @@ def set_device(device: str) -> Any:
     if wanted != get_device():
         raise UnsupportedError(f"set_device cannot move executors from {get_device()} to {wanted}; give the Executor a place")
     return CPUPlace() if kind == "cpu" else CUDAPlace(int(number or 0))
-
-
-def is_compiled_with_xpu() -> bool:
-    """False: there are no XPUs."""
-    return False
 
 
 def XPUPlace(device_id: int = 0) -> NoReturn:

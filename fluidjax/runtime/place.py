@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 import jax
+import numpy as np
 
 from ..errors import FluidTypeError, FluidValueError
 
@@ -52,6 +53,17 @@ class CUDAPlace:
 
 
 Place = CPUPlace | CUDAPlace
+
+
+def is_compiled_with_xpu() -> bool:
+    """False: there are no XPUs."""
+    return False
+
+
+def synchronize(place: Place) -> None:
+    """Wait until the device of a place has computed what was asked of it so far."""
+    one = jax.device_put(np.zeros((), np.float32), place.device())
+    jax.block_until_ready(one + 1)
 
 
 def cpu_devices(wanted: int = 1) -> tuple[Any, ...]:
@@ -116,6 +128,7 @@ def as_place(place: Any) -> Place:
     """`place`, or the default for None. Raises FluidTypeError for anything else."""
     if place is None:
         return default_place()
+    place = getattr(place, "chosen", place)  # core.Place
     if not isinstance(place, CPUPlace | CUDAPlace):
         raise FluidTypeError(f"a place is CPUPlace() or CUDAPlace(id), not {place!r}")
     return place

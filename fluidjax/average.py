@@ -1,0 +1,48 @@
+"""fluid.average: weighted averages of what runs have fetched."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .errors import FluidValueError
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) or (isinstance(value, np.ndarray) and value.shape == (1,))
+
+
+class WeightedAverage:
+    """sum(value_i * weight_i) / sum(weight_i) of what was added. 1.8.5 tells to use fluid.metrics instead, and warns."""
+
+    def __init__(self) -> None:
+        warnings.warn("WeightedAverage is deprecated; fluid.metrics has Accuracy and others", Warning, stacklevel=2)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was added."""
+        self.numerator: Any = None
+        self.denominator: Any = None
+
+    def add(self, value: Any, weight: Any) -> None:
+        """Count a number or an array, so often. Raises FluidValueError for another value, or a weight that is no number."""
+        if not (_is_number(value) or isinstance(value, np.ndarray)):
+            raise FluidValueError(f"WeightedAverage.add: value is a number or a NumPy array, not {type(value).__name__}")
+        if not _is_number(weight):
+            raise FluidValueError(f"WeightedAverage.add: weight is a number, not {type(weight).__name__}")
+        if self.numerator is None or self.denominator is None:
+            self.numerator, self.denominator = value * weight, weight
+        else:
+            self.numerator += value * weight
+            self.denominator += weight
+
+    def eval(self) -> Any:
+        """The average. Raises FluidValueError before anything was added."""
+        if self.numerator is None or self.denominator is None:
+            raise FluidValueError("WeightedAverage.eval: nothing was added, so there is no average")
+        return self.numerator / self.denominator
+
+
+__all__ = ["WeightedAverage"]

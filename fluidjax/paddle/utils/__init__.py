@@ -1,0 +1,8 @@
+"""paddle.utils: names of variables, and whether fluidjax runs here."""
+
+from __future__ import annotations
+
+from ... import unique_name as unique_name
+from ...install_check import run_check as run_check
+
+__all__ = ["run_check", "unique_name"]
