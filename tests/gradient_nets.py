@@ -110,7 +110,21 @@ def dense_penalty(fluid):
     return [loss, penalty]
 
 
-TRAINED = {f.__name__: f for f in (wgan_gp, wgan_gp_without_no_grad_set, wgan_gp_instance_norm, r1_penalty, dense_penalty)}
+def fused_activations(fluid):
+    """fluid.contrib's elementwise op with an activation, where what is between the two is saved and where it is not"""
+    layers, value = fluid.layers, fluid.layers.data("x", [4])
+    kinds = [("elementwise_add,relu", False), ("scale,elementwise_add", False), ("elementwise_mul,sigmoid", True),
+             ("tanh,elementwise_add", True), ("elementwise_mul,scale", False), ("relu,elementwise_add", True)]
+    for k, (functors, saved) in enumerate(kinds):
+        side = layers.fc(value, 4, param_attr="f%d_w" % k, bias_attr=False)
+        value = fluid.contrib.layers.fused_elemwise_activation(value, side, functors.split(","), scale=0.7, save_intermediate_out=saved)
+    loss = layers.mean(layers.square(value))
+    fluid.optimizer.SGD(0.5).minimize(loss)
+    return [loss] + ["fused_elemwise_activation_%d.tmp_1@GRAD" % k for k, (_, saved) in enumerate(kinds) if saved]
+
+
+NETS = (fused_activations, wgan_gp, wgan_gp_without_no_grad_set, wgan_gp_instance_norm, r1_penalty, dense_penalty)
+TRAINED = {f.__name__: f for f in NETS}
 BATCH = 3
 
 

@@ -13,10 +13,12 @@ import jax
 import jax.numpy as jnp
 
 from ..errors import EnforceNotMet, ShapeError
+from ..ir.desc import OpDesc
 from .broadcast import align
 from .conditions import attribute, pairs
+from .definition import GradNames, GradOp
 from .infer import Spec
-from .registry import Array, Floats, Strs, op
+from .registry import GRAD, Array, Floats, Strs, grad_of, lookup, op
 from .traits import CHANNELS_FIRST, elementwise, row_wise
 
 
@@ -76,8 +78,8 @@ def _unary(scale: float) -> dict[str, Callable[[Any], Any]]:
 
 
 def _functors(functor_list: Any) -> tuple[str, str, bool]:
-    """The function of one and that of two arguments, and whether that of two is the outer one."""
-    names = [n.partition(",")[0] for n in functor_list]
+    """The function of one and that of two arguments, and whether that of two is the outer one; a gradient op says ``relu_grad``."""
+    names = [n.partition(",")[0].removesuffix("_grad") for n in functor_list]
     if len(names) == 2:
         for one, two, outer in ((names[1], names[0], True), (names[0], names[1], False)):
             if one in _unary(1.0) and two in BINARY:
@@ -93,8 +95,19 @@ def _fused_specs(X: Spec, Y: Spec, *, functor_list: Any, **_: Any) -> tuple[Spec
     return X, (Y if outer else X)
 
 
+def _write_grad(op: OpDesc, names: GradNames) -> list[GradOp]:
+    """1.8.5's gradient op says which functions it differentiates by, and has IntermediateOut only where that is saved."""
+    saved = op.attrs.get("save_intermediate_out", False)
+    inner = ["IntermediateOut"] if saved else []
+    ins = {slot: names.taken(slot) for slot in ("X", "Y", "Out", *inner, "Out" + GRAD)}
+    outs = {"X" + GRAD: names.given("X"), "Y" + GRAD: names.given("Y"), **{s + GRAD: names.taken(s + GRAD) for s in inner}}
+    functors = tuple(n + "_grad" for n in op.attrs["functor_list"])
+    attrs = {n: v for n, v in op.attrs.items() if n in lookup(op.type).attrs}
+    return [GradOp("fused_elemwise_activation_grad", ins, outs, {**attrs, "functor_list": functors})]
+
+
 @op(
-    outs="Out IntermediateOut~", grad="X Y Out IntermediateOut", when={"IntermediateOut": "save_intermediate_out"}, infer=_fused_specs,
+    outs="Out IntermediateOut~", infer=_fused_specs, write_grad=_write_grad,
     rows=elementwise("X", "Y", when=pairs, beside="Y"), channels=CHANNELS_FIRST,
 )
 def fused_elemwise_activation(
@@ -104,10 +117,31 @@ def fused_elemwise_activation(
 
     Of two arguments there are elementwise_add and elementwise_mul, of one scale, relu, tanh and sigmoid.
     """
+    outer, inner = _outer_and_inner(axis, scale, functor_list)
+    between = inner(X, Y)
+    return outer(X, between), between
+
+
+def _outer_and_inner(axis: int, scale: float, functor_list: Any) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    """Out as a function of X and IntermediateOut, and that as one of X and Y."""
     one, two, outer = _functors(functor_list)
     single, both = _unary(scale)[one], BINARY[two]
     if outer:
-        inner = single(Y)
-        return both(*align(X, inner, axis)), inner
-    inner = both(*align(X, Y, axis))
-    return single(inner), inner
+        return (lambda x, between: both(*align(x, between, axis))), (lambda x, y: single(y))
+    return (lambda x, between: single(between)), (lambda x, y: both(*align(x, y, axis)))
+
+
+@grad_of(
+    "fused_elemwise_activation", "X Y Out IntermediateOut", gives={s + GRAD: s for s in ("X", "Y", "IntermediateOut")},
+    when={"IntermediateOut": "save_intermediate_out"}, needs={"IntermediateOut" + GRAD: "IntermediateOut"},
+)
+def fused_elemwise_activation_grad(
+    X: Any, Y: Any, Out: Any, IntermediateOut: Any, d_Out: Any, *, axis: int, scale: float, functor_list: Any
+) -> tuple[Any, Any, Any]:
+    """The gradients of X, Y and IntermediateOut, which is computed anew where it was not saved."""
+    outer, inner = _outer_and_inner(axis, scale, functor_list)
+    between, through = jax.vjp(inner, X, Y)
+    out, back = jax.vjp(outer, X, between if IntermediateOut is None else IntermediateOut)
+    direct, d_between = back(jnp.zeros_like(out) if d_Out is None else jnp.asarray(d_Out, out.dtype).reshape(out.shape))
+    d_x, d_y = through(d_between)
+    return d_x + direct, d_y, d_between

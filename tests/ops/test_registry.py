@@ -111,8 +111,8 @@ def ours(definition: OpDef) -> list[dict[str, Any]]:
         ]
     if definition.grad is None:
         return []
-    gives = {s: origin + GRAD for s, origin in definition.grad.gives.items()}
     takes = {s: o for s, o in definition.grad.taken({}).items() if s not in SLOTS.get(definition.type, ())}
+    gives = {s: origin + GRAD for s, origin in definition.grad.given(takes).items()}
     return [{"type": definition.grad.type, "in": takes, "out": gives}]
 
 

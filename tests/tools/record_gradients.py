@@ -11,7 +11,8 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "..")]
+sys.path.insert(0, HERE)
+sys.path.append(os.path.join(HERE, ".."))  # behind Paddle: there is a folder of tests of that name
 
 import numpy as np  # noqa: E402
 import paddle.fluid as fluid  # noqa: E402
