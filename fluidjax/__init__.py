@@ -95,6 +95,7 @@ if _TYPE_CHECKING:  # else imported by the first who uses them
     from . import io as io
     from . import memory as memory
     from . import passes as passes
+    from . import profiler as profiler
     from . import saved as saved
     from . import transpiler as transpiler
     from . import wrapped_decorator as wrapped_decorator
@@ -142,6 +143,7 @@ if not _TYPE_CHECKING:
         "io": "load load_program_state save set_program_state",
         "memory": "",
         "passes": "",
+        "profiler": "",
         "saved": "",
         "transpiler": "DistributeTranspiler DistributeTranspilerConfig InferenceTranspiler memory_optimize release_memory",
         "wrapped_decorator": "",
@@ -158,6 +160,6 @@ __all__ = [
     "get_flags", "global_scope", "gradients", "in_dygraph_mode", "init_fn", "initializer", "input", "install_check", "io",
     "is_compiled_with_cuda", "is_compiled_with_xpu", "layer_helper", "layers", "load", "load_program_state", "lod_tensor",
     "memory_optimize", "metrics", "name_scope", "nets", "one_hot", "ops", "optimizer", "parallel_executor", "param_attr", "passes", "place",
-    "program", "program_guard", "read_state", "reader", "regularizer", "release_memory", "save", "scope", "scope_guard",
+    "profiler", "program", "program_guard", "read_state", "reader", "regularizer", "release_memory", "save", "scope", "scope_guard",
     "set_flags", "set_program_state", "step_fn", "transpiler", "unique_name", "wrapped_decorator", "write_state",
 ]  # fmt: skip

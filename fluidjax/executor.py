@@ -25,7 +25,8 @@ from .runtime.calling import advance, initialise, keep, made, refuse_lod_of
 from .runtime.compilations import Compilation
 from .runtime.compile_cache import CACHE
 from .runtime.compiled import Compiled
-from .runtime.cut import store, with_lod
+from .runtime.cut import CutStep, store, with_lod
+from .runtime.events import RECORDER, clock
 from .runtime.feeding import explained
 from .runtime.fetching import refuse_lod, to_numpy, to_tensor
 from .runtime.kind import Kind
@@ -37,6 +38,7 @@ from .runtime.recompiles import Recompiles
 from .runtime.scope import Scope, global_scope
 from .runtime.stacking import each_step, stacked_feeds
 from .runtime.tiers import in_tiers
+from .runtime.timed import timed, whole
 
 _PROCESS_SEED = int.from_bytes(os.urandom(4), "little")  # for programs whose random_seed is 0
 
@@ -111,8 +113,10 @@ class Executor:
         Raises FeedError, FetchError (names, dtypes, shapes, ranges), EnforceNotMet (startup program not run). A run
         that raises leaves the scope as it was.
         """
-        if type(program) is Program and (again := self._again(program, feed, fetch_list, scope, return_numpy)) is not None:
-            return again
+        if type(program) is Program and RECORDER.on is None:
+            again = self._again(program, feed, fetch_list, scope, return_numpy)
+            if again is not None:
+                return again
         this = self._runnable(program)
         program, ranks = this.program, this.ranks or self._alone
         if served(program.desc):  # a pserver of a job: this lasts as long as the job
@@ -308,11 +312,11 @@ class Executor:
             self._record(program).steps[ranks].compiled[program.version, compiled.fetches] = compiled
         return True
 
-    def _cut(self, compiled: Compiled, scope: Scope, feed: Any, key: tuple[int, int], numpy: bool) -> list[Any]:
-        """One run of a program that is cut."""
+    def _cut(self, cutting: CutStep, compiled: Compiled, scope: Scope, feed: Any, key: tuple[int, int], numpy: bool) -> list[Any]:
+        """One run of a program that is cut, or that a profile times."""
         state, _ = compiled.collect(scope)
         random = jax.random.fold_in(jax.random.key(key[0]), key[1]) if compiled.random else None
-        changed, fetched = ended(compiled.cutting.run, (with_lod(compiled.step, scope, state), feed, random))
+        changed, fetched = ended(cutting.run, (with_lod(compiled.step, scope, state), feed, random))
         refuse_lod_of(compiled.with_lod(fetched) if numpy else None)
         store(scope, changed)
         return fetched
@@ -321,7 +325,7 @@ class Executor:
         self, compiled: Compiled, program: Program, scope: Scope, feed: Any, count: int = 0, numpy: bool = False
     ) -> list[Any]:
         """One call of the jitted step; its result becomes the scope's state. numpy: refuse fetches that have a LoD."""
-        seed, step = 0, 0
+        seed, step, began = 0, 0, clock()
         record = self._record(program)
         if compiled.shared:
             from .dist.spmd.multiprocess import before_step
@@ -336,12 +340,13 @@ class Executor:
         device = compiled.where.device if self._elsewhere or compiled.where.device.platform != self._device.platform else None
         kind = Kind.MANY if count else Kind.TURNS if isinstance(feed, tuple) else Kind.ONE
         with tracing(device):
-            if compiled.alone is not None and not count and not flag("FLAGS_check_nan_inf"):
+            cutting = None if count else timed(compiled) or compiled.cutting
+            if cutting is None and compiled.alone is not None and not count and not flag("FLAGS_check_nan_inf"):
                 fetched = initialise(compiled, scope, seed, step)
                 record.runs = step + 1 if compiled.random else record.runs
                 return fetched
-            if compiled.cutting is not None and not count:
-                fetched = self._cut(compiled, scope, feed, (seed, step), numpy)
+            if cutting is not None:
+                fetched = self._cut(cutting, compiled, scope, feed, (seed, step), numpy)
                 record.runs = step + 1 if compiled.random else record.runs + 1
                 return fetched
             buffers = compiled.bind(scope)
@@ -365,6 +370,8 @@ class Executor:
         if result[3] is not None:
             compiled.objections.refuse(result[3])
         compiled.where.launched(result[0])
+        if RECORDER.on is not None:  # steps in one call, or on several ranks
+            whole(RECORDER.on, began, count, compiled.where.count, result[2] or result[0])
         record.runs = (step if compiled.random else record.runs) + (count or 1)
         if compiled.tiers is not None:
             compiled.tiers.took(kind, feed, record.runs, device)

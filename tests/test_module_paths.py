@@ -22,7 +22,7 @@ THERE = {m for m in RECORDED if m == "paddle" or subject(m.removeprefix("paddle.
 # Modules of 1.8.5 that exist here under the same path, directly and for scripts.
 FLUID = """
 backward clip compiler contrib contrib.decoder contrib.decoder.beam_search_decoder contrib.layers contrib.layers.nn contrib.layers.rnn_impl
-contrib.memory_usage_calc contrib.model_stat contrib.op_frequence average install_check wrapped_decorator
+contrib.memory_usage_calc contrib.model_stat contrib.op_frequence average profiler install_check wrapped_decorator
 core data data_feeder dataloader evaluator executor framework initializer input io layer_helper
 layer_helper_base layers layers.control_flow layers.device layers.distributions layers.io layers.learning_rate_scheduler layers.loss
 layers.detection layers.metric_op layers.nn layers.ops layers.rnn layers.sequence_lod layers.tensor layers.utils lod_tensor metrics nets
@@ -122,7 +122,6 @@ def test_function_and_module_of_one_name(shim):
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda: fluidjax.profiler, "fluid.profiler: its profiler is not there; use jax.profiler.trace"),
         (lambda: fluidjax.layers.get_places, "fluid.layers.get_places is not there; use fluid.cpu_places"),
         (lambda: fluidjax.optimizer.RecomputeOptimizer, "fluid.optimizer.RecomputeOptimizer is not there"),
         (lambda: fluidjax.layers.softmaxx, r"fluid.layers has no 'softmaxx' \(did you mean 'softmax'\?\)"),

@@ -22,7 +22,6 @@ MODULES: dict[str, str] = {
     "fluid.incubate": "fleet and the other parts of incubate are not there; use fluid.DistributeTranspiler, or "
     "CompiledProgram.with_data_parallel",
     "fluid.distributed": "Downpour is not there; use fluid.DistributeTranspiler",
-    "fluid.profiler": "its profiler is not there; use jax.profiler.trace around the runs",
     "fluid.dataset": "DatasetFactory is not there; use fluid.io.DataLoader",
     "fluid.data_feed_desc": "DataFeedDesc is not there; use fluid.io.DataLoader",
     "fluid.device_worker": "train_from_dataset is not there; use fluid.io.DataLoader and Executor.run",

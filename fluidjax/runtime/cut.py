@@ -63,7 +63,7 @@ class CutStep:
         """The written variables and the fetches of one step. Raises what its ops object to."""
         with jax.enable_x64(True):
             while True:
-                run = _Run(self, key)
+                run = self.begin(key)
                 env = self.step.enter(state, feed)
                 try:
                     run.block(0, env, ())
@@ -77,6 +77,10 @@ class CutStep:
                     continue
                 self.objections.refuse(env[WORD])
                 return changed, values
+
+    def begin(self, key: Any) -> _Run:
+        """One run, from its first op on."""
+        return _Run(self, key)
 
     def segment(self, piece: Piece) -> Segment:
         """The compiled piece; an equal one of an earlier division serves too."""

@@ -32,7 +32,7 @@ class Segment:
         self.piece, self._cuts, self._objections = piece, cuts, objections
         self._pairs = pair_gradients(piece.ops)
         self._varying = cuts.varying
-        self._deciding = _deciding(piece.ops[0]) if piece.ops[0].uid in cuts.reasons else frozenset()
+        self.deciding = _deciding(piece.ops[0]) if piece.ops[0].uid in cuts.reasons else frozenset()
         self._exact = piece.ops[0].uid in cuts.reasons
         self._fixed: dict[str, tuple[Any, Fixed]] = {}
         name = label(op.type for op in piece.ops)
@@ -59,7 +59,7 @@ class Segment:
     def _given(self, name: str, value: Any, env: Env) -> Any:
         if isinstance(value, Ragged) and value.padded and self._exact:
             env[name] = value = trimmed(value)
-        if name in self._deciding and not isinstance(value, Ragged):
+        if name in self.deciding and not isinstance(value, Ragged):
             return self._constant(name, np.asarray(value))
         if isinstance(value, np.ndarray) and value.size <= SMALL and value.dtype.kind in "iub" and name not in self._varying:
             return self._constant(name, value)
