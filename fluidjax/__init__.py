@@ -90,7 +90,9 @@ if _TYPE_CHECKING:  # else imported by the first who uses them
     from . import checkpoint as checkpoint
     from . import compat as compat
     from . import contrib as contrib
+    from . import data_feed_desc as data_feed_desc
     from . import evaluator as evaluator
+    from . import incubate as incubate
     from . import install_check as install_check
     from . import io as io
     from . import memory as memory
@@ -100,10 +102,14 @@ if _TYPE_CHECKING:  # else imported by the first who uses them
     from . import transpiler as transpiler
     from . import wrapped_decorator as wrapped_decorator
     from .compat import compat_report as compat_report
+    from .data_feed_desc import DataFeedDesc as DataFeedDesc
     from .io import load as load
     from .io import load_program_state as load_program_state
     from .io import save as save
     from .io import set_program_state as set_program_state
+    from .loaders.slots.datasets import DatasetFactory as DatasetFactory
+    from .loaders.slots.datasets import InMemoryDataset as InMemoryDataset
+    from .loaders.slots.datasets import QueueDataset as QueueDataset
     from .transpiler import DistributeTranspiler as DistributeTranspiler
     from .transpiler import DistributeTranspilerConfig as DistributeTranspilerConfig
     from .transpiler import InferenceTranspiler as InferenceTranspiler
@@ -138,9 +144,12 @@ if not _TYPE_CHECKING:
         "checkpoint": "",
         "compat": "compat_report",
         "contrib": "",
+        "data_feed_desc": "DataFeedDesc",
         "evaluator": "",
+        "incubate": "",
         "install_check": "",
         "io": "load load_program_state save set_program_state",
+        "loaders.slots.datasets": "DatasetFactory InMemoryDataset QueueDataset",
         "memory": "",
         "passes": "",
         "profiler": "",
@@ -151,15 +160,16 @@ if not _TYPE_CHECKING:
     __getattr__, __dir__ = _on_demand(__name__, _LATER, _reporter("fluid", [*dir(), *_LATER, *" ".join(_LATER.values()).split()]))
 
 __all__ = [
-    "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "CompiledProgram", "DataFeeder", "DistributeTranspiler",
-    "DistributeTranspilerConfig", "ExecutionStrategy", "Executor", "Fixed", "FluidError", "InferenceTranspiler", "LoDTensor",
-    "ParallelExecutor", "ParamAttr", "Program", "Ragged", "Scope", "Tensor", "Variable", "WeightNormParamAttr",
-    "append_backward", "average", "backward", "bucketed", "clip", "compat_report", "compiler", "core", "cpu_places", "create_lod_tensor",
-    "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data", "data_feeder", "dataloader",
-    "default_main_program", "default_startup_program", "dist", "embedding", "errors", "evaluator", "executor", "framework", "functional",
-    "get_flags", "global_scope", "gradients", "in_dygraph_mode", "init_fn", "initializer", "input", "install_check", "io",
-    "is_compiled_with_cuda", "is_compiled_with_xpu", "layer_helper", "layers", "load", "load_program_state", "lod_tensor",
-    "memory_optimize", "metrics", "name_scope", "nets", "one_hot", "ops", "optimizer", "parallel_executor", "param_attr", "passes", "place",
-    "profiler", "program", "program_guard", "read_state", "reader", "regularizer", "release_memory", "save", "scope", "scope_guard",
-    "set_flags", "set_program_state", "step_fn", "transpiler", "unique_name", "wrapped_decorator", "write_state",
+    "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "CompiledProgram", "DataFeedDesc", "DataFeeder", "DatasetFactory",
+    "DistributeTranspiler", "DistributeTranspilerConfig", "ExecutionStrategy", "Executor", "Fixed", "FluidError", "InMemoryDataset",
+    "InferenceTranspiler", "LoDTensor", "ParallelExecutor", "ParamAttr", "Program", "QueueDataset", "Ragged", "Scope", "Tensor",
+    "Variable", "WeightNormParamAttr", "append_backward", "average", "backward", "bucketed", "clip", "compat_report", "compiler",
+    "core", "cpu_places", "create_lod_tensor", "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data",
+    "data_feed_desc", "data_feeder", "dataloader", "default_main_program", "default_startup_program", "dist", "embedding", "errors",
+    "evaluator", "executor", "framework", "functional", "get_flags", "global_scope", "gradients", "in_dygraph_mode", "incubate",
+    "init_fn", "initializer", "input", "install_check", "io", "is_compiled_with_cuda", "is_compiled_with_xpu", "layer_helper",
+    "layers", "load", "load_program_state", "lod_tensor", "memory_optimize", "metrics", "name_scope", "nets", "one_hot", "ops",
+    "optimizer", "parallel_executor", "param_attr", "passes", "place", "profiler", "program", "program_guard", "read_state",
+    "reader", "regularizer", "release_memory", "save", "scope", "scope_guard", "set_flags", "set_program_state", "step_fn",
+    "transpiler", "unique_name", "wrapped_decorator", "write_state",
 ]  # fmt: skip

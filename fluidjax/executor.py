@@ -19,6 +19,8 @@ from .errors import FluidTypeError, FluidValueError, NotOneStep, near
 from .graph.fetches import fetch_names
 from .graph.program import Program, default_main_program
 from .graph.variable import Variable
+from .loaders.slots.executing import RunsDatasets
+from .loaders.slots.handler import FetchHandler as FetchHandler
 from .runtime.adapting import adapted
 from .runtime.building import tracing
 from .runtime.calling import advance, initialise, keep, made, refuse_lod_of
@@ -68,7 +70,7 @@ class _Record:
     steps: WeakKeyDictionary[Ranks, _Steps] = field(default_factory=WeakKeyDictionary)
 
 
-class Executor:
+class Executor(RunsDatasets):
     """Runs programs on one device.
 
     place: CPUPlace() or CUDAPlace(i); default the first GPU that JAX sees, or the CPU.

@@ -255,7 +255,7 @@ def test_bad_arguments(xy):
         loader(xy).set_batch_generator(samples(), CPU)
     with pytest.raises(FluidValueError, match="batch_size should be a positive integer"):
         loader(xy).set_sample_generator(samples, batch_size=0, places=CPU)
-    with pytest.raises(UnsupportedError, match="from_generator"):
+    with pytest.raises(FluidTypeError, match=r"DatasetFactory\(\)\.create_dataset"):
         fluid.io.DataLoader.from_dataset(None, CPU)
     with pytest.raises(UnsupportedError, match="from_generator"):
         fluid.io.DataLoader([1, 2, 3])

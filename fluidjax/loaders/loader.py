@@ -6,7 +6,7 @@ import contextlib
 import contextvars
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -23,6 +23,9 @@ from .by_length import batch_by_length
 from .channel import Background
 from .decorators import ReaderPass, batch, reading_pass
 from .position import Positioned
+
+if TYPE_CHECKING:
+    from .slots.loader import DatasetLoader
 
 Source = Callable[[], Iterable[Any]]
 Feed = dict[str, Any]
@@ -295,12 +298,15 @@ class DataLoader:
         return GeneratorLoader(feed_list, capacity, use_double_buffer, iterable, return_list, drop_last)
 
     @staticmethod
-    def from_dataset(dataset: Any, places: Any, drop_last: bool = True) -> NoReturn:
-        """Not supported: Fluid's Dataset runs a file parser in C++. Raises UnsupportedError."""
-        raise UnsupportedError(
-            "DataLoader.from_dataset needs Fluid's Dataset, which is not there; read the files in a generator and use "
-            "DataLoader.from_generator"
-        )
+    def from_dataset(dataset: Any, places: Any, drop_last: bool = True) -> DatasetLoader:
+        """A loader of the batches of a dataset of files, which DatasetFactory().create_dataset made.
+
+        places: a place, or a list of them, for each of which a batch is given. drop_last: leave out what is too little for a batch, or
+        for all places. Raises FluidTypeError for another dataset.
+        """
+        from .slots.loader import DatasetLoader
+
+        return DatasetLoader(dataset, places, drop_last)
 
 
 class PyReader(GeneratorLoader):

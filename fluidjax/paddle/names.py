@@ -26,6 +26,7 @@ MOVED = {
     "paddle.dataset": "fluidjax.dataset",
     "paddle.fluid.core_avx": "fluidjax.core",
     "paddle.fluid.core_noavx": "fluidjax.core",
+    "paddle.fluid.dataset": "fluidjax.loaders.slots.datasets",
     "paddle.fluid.data": "fluidjax.input",
     "paddle.fluid.dataloader.collate": "fluidjax.loaders.collate",
     "paddle.fluid.layers.core": "fluidjax.core",
@@ -66,7 +67,7 @@ def _exists(real: str) -> bool:
 
 
 def _is_module(name: str) -> bool:
-    """Whether there is a module behind a name of Paddle's; fluid.dataset is none, though fluidjax.dataset is."""
+    """Whether there is a module behind a name of Paddle's."""
     return subject(name.removeprefix("paddle.")) is None and _exists(real_name(name))
 
 

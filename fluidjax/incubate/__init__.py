@@ -1,0 +1,14 @@
+"""fluid.incubate: generators of files of slots."""
+
+from typing import TYPE_CHECKING
+
+from ..base.absent import reporter
+
+__all__ = ["data_generator"]
+
+if TYPE_CHECKING:
+    from . import data_generator as data_generator
+else:
+    from ..base.lazy import on_demand
+
+    __getattr__, __dir__ = on_demand(__name__, {"data_generator": ""}, reporter("fluid.incubate", __all__))

@@ -1,0 +1,71 @@
+"""``import paddle`` within a dataset's pipe command: its data_generator at once, without JAX; all of fluidjax if more is asked for."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+_PACKAGE = Path(__file__).resolve().parents[3]
+_AT_ONCE = {
+    "paddle.fluid": None,
+    "paddle.fluid.incubate": None,
+    "paddle.fluid.incubate.data_generator": _PACKAGE / "incubate" / "data_generator.py",
+}
+
+
+class _Light(ModuleType):
+    """A package of which nothing but the way to data_generator is there yet."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        _all()
+        return getattr(importlib.import_module(self.__name__), name)
+
+
+class _Finder(Loader):
+    """Finds what is there at once; anything else brings all of fluidjax."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if name in _AT_ONCE:
+            place = _AT_ONCE[name]
+            return ModuleSpec(name, self, is_package=True) if place is None else spec_from_file_location(name, place)
+        return _all().find_spec(name, path, target) if name.startswith("paddle.") else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _Light(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """There is nothing to run."""
+
+
+def _all() -> Any:
+    """Have fluidjax in the place of paddle, and return what finds its modules."""
+    if _finder in sys.meta_path:
+        sys.meta_path.remove(_finder)
+        sys.path.append(str(_PACKAGE.parent))
+        begun = [name for name in sys.modules if name.split(".")[0] == "paddle"]
+        importlib.import_module("fluidjax.paddle").install()
+        for name in begun:  # whoever is importing something below them looks for them
+            importlib.import_module(name)
+    return sys.meta_path[0]
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    _all()
+    return getattr(importlib.import_module("paddle"), name)
+
+
+_finder: Any = _Finder()
+__path__: list[str] = []
+if __name__ == "paddle":
+    sys.meta_path.insert(0, _finder)

@@ -1,0 +1,305 @@
+"""DatasetFactory and what it makes: data sets of files of slots, that Executor.train_from_dataset runs a program over."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from itertools import islice
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ...base.dtypes import VarType
+from ...errors import FluidTypeError, FluidValueError, UnsupportedError, near
+from ...graph.variable import Variable
+from ..channel import Background
+from . import proto
+from .feeds import Feed, feed_of
+from .files import AS_IT_IS, blocks, show
+from .lines import Slot, parse
+from .records import Records, in_batches, joined
+
+_AHEAD = 4  # blocks of a file that are parsed before they are asked for
+_KINDS = {VarType.FP32: "float", VarType.INT64: "uint64"}
+
+
+class DatasetBase:
+    """Files of lines of slots, and how batches are made of them.
+
+    Each line is a sample. It holds, for each variable in turn, the number of its values and then the values. A variable with a
+    lod_level takes any number of them, as a LoDTensor of shape [values, 1]; another one as many as its shape says.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.proto_desc = proto.new()
+        self.proto_desc.name = name
+        self.thread_num = 1
+        self.filelist: list[str] = []
+
+    def set_pipe_command(self, pipe_command: str) -> None:
+        """A shell command that reads a file on its standard input and writes lines of slots; default "cat".
+
+        It runs once for each file, is shown on stderr before, and gets the environment of this process.
+        """
+        if not isinstance(pipe_command, str) or not pipe_command.strip():
+            raise FluidTypeError(f"set_pipe_command takes a shell command, not {pipe_command!r}")
+        self.proto_desc.pipe_command = pipe_command
+
+    def set_batch_size(self, batch_size: int) -> None:
+        """How many samples a batch has; the last of a pass may have fewer. Default 32."""
+        if isinstance(batch_size, bool) or not isinstance(batch_size, int | np.integer) or batch_size <= 0:
+            raise FluidValueError(f"set_batch_size takes a positive whole number, not {batch_size!r}")
+        self.proto_desc.batch_size = int(batch_size)
+
+    def set_thread(self, thread_num: int) -> None:
+        """How many files are read at the same time; their order stays. Training is one step after another all the same."""
+        if isinstance(thread_num, bool) or not isinstance(thread_num, int | np.integer):
+            raise FluidTypeError(f"set_thread takes a whole number, not {thread_num!r}")
+        self.thread_num = int(thread_num)
+
+    def set_filelist(self, filelist: Sequence[str]) -> None:
+        """The files, by name; a name that ends in .gz is a compressed one."""
+        if isinstance(filelist, str) or not all(isinstance(name, str) for name in filelist):
+            raise FluidTypeError(f"set_filelist takes a list of names of files, not {filelist!r}")
+        self.filelist = list(filelist)
+
+    def set_use_var(self, var_list: Sequence[Variable]) -> None:
+        """The variables that the slots of a line are for, in order, of dtype float32 or int64.
+
+        Raises FluidTypeError for other than variables, FluidValueError for another dtype or a shape with several unknown sizes.
+        """
+        slots = self.proto_desc.multi_slot_desc.slots
+        for var in var_list:
+            if not isinstance(var, Variable):
+                raise FluidTypeError(f"set_use_var takes variables, not {type(var).__name__}")
+            if var.dtype not in _KINDS:
+                raise FluidValueError(f"files of slots hold float32 and int64; {var.name!r} is {VarType(var.dtype).name}")
+            slot = slots.add(name=var.name, type=_KINDS[var.dtype], is_used=True)
+            if var.lod_level == 0:
+                if sum(n < 0 for n in var.shape[1:]) > 1:
+                    raise FluidValueError(f"{var.name!r} of shape {list(var.shape)} leaves several sizes open, which a line cannot say")
+                slot.is_dense = True
+                slot.shape.extend(var.shape)
+
+    def set_hdfs_config(self, fs_name: str, fs_ugi: str) -> NoReturn:
+        """Not supported. Raises UnsupportedError."""
+        raise UnsupportedError("set_hdfs_config: files are read from local folders; copy them there first")
+
+    set_download_cmd = set_hdfs_config
+
+    def desc(self) -> str:
+        """The text of the description: slots, batch size, pipe command."""
+        return proto.shown(self.proto_desc)
+
+    # -- for those who run programs over it ------------------------------------------------------------------------
+
+    def feeds(self) -> Iterator[Feed]:
+        """A pass: for each batch what Executor.run takes as feed. Raises FluidValueError for what is wrong in the files."""
+        slots = self._slots()
+        for batch in self._batches():
+            yield feed_of(batch, slots)
+
+    def _batches(self) -> Iterator[Records]:
+        return in_batches(self._parts(), self.proto_desc.batch_size)
+
+    def _parts(self) -> Iterator[Records]:
+        raise NotImplementedError
+
+    def _slots(self, used: bool = True) -> list[Slot]:
+        """The slots; used: only those that are fed."""
+        if not self.proto_desc.multi_slot_desc.slots:
+            raise FluidValueError("the dataset does not know what its files hold; call set_use_var first")
+        return [
+            Slot(s.name, s.type, tuple(s.shape) if s.is_dense else None, s.is_used)
+            for s in self.proto_desc.multi_slot_desc.slots
+            if s.is_used or not used
+        ]
+
+    def _read(self) -> Iterator[Records]:
+        """What the files hold, file after file; as many as there are threads are read ahead."""
+        if not self.filelist:
+            raise FluidValueError("the dataset has no files; call set_filelist first")
+        slots, command = self._slots(used=False), self.proto_desc.pipe_command or AS_IT_IS
+        show(command, len(self.filelist))
+
+        def file(path: str) -> Background:
+            return Background(lambda: _parsed(path, command, slots), _AHEAD, "fluidjax-dataset-file")
+
+        with ExitStack() as stack:
+            names = iter(self.filelist)
+            running = [file(name) for name in islice(names, max(1, self.thread_num))]
+            stack.callback(_close, running)
+            while running:
+                yield from running[0]
+                running.pop(0)
+                running += [file(name) for name in islice(names, 1)]
+
+
+def _close(running: Sequence[Background]) -> None:
+    for one in running:
+        one.close()
+
+
+def _parsed(path: str, command: str, slots: Sequence[Slot]) -> Iterator[Records]:
+    for content, number in blocks(path, command):
+        yield parse(content, slots, path if command.strip() == AS_IT_IS else f"{path} | {command}", number)
+
+
+class QueueDataset(DatasetBase):
+    """A dataset whose files are read anew in every pass, in order. Made by DatasetFactory."""
+
+    def __init__(self) -> None:
+        super().__init__("MultiSlotDataFeed")
+
+    def _parts(self) -> Iterator[Records]:
+        return self._read()
+
+    def local_shuffle(self) -> NoReturn:
+        """Not for what is not in memory. Raises NotImplementedError."""
+        raise NotImplementedError("a QueueDataset is read in the order of its files; an InMemoryDataset can be shuffled")
+
+    def global_shuffle(self, fleet: Any = None) -> NoReturn:
+        """Not for what is not in memory. Raises NotImplementedError."""
+        self.local_shuffle()
+
+
+class InMemoryDataset(DatasetBase):
+    """A dataset that is read once, by load_into_memory, and may be shuffled. Made by DatasetFactory.
+
+    As in 1.8.5 zeros among the values of a slot that is not dense are left out, and a sample that has no others gets one.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("MultiSlotInMemoryDataFeed")
+        self._records: Records | None = None
+        self._order: np.ndarray | None = None
+        self._loading: Any = None
+        self.queue_num: int | None = None
+        self.fea_eval = False
+        self._candidates = 0
+
+    def set_feed_type(self, data_feed_type: str) -> None:
+        """The name of the feed in the description."""
+        self.proto_desc.name = data_feed_type
+
+    def set_queue_num(self, queue_num: int) -> None:
+        """Of Paddle's queues; kept, and without effect."""
+        self.queue_num = queue_num
+
+    def set_fleet_send_batch_size(self, fleet_send_batch_size: int = 1024) -> None:
+        """Of messages between trainers; without effect."""
+
+    def set_fleet_send_sleep_seconds(self, fleet_send_sleep_seconds: int = 0) -> None:
+        """Of messages between trainers; without effect."""
+
+    def load_into_memory(self) -> None:
+        """Read the files. Raises FluidValueError for what is wrong in them; then what was in memory before stays."""
+        self._keep(self._loaded())
+
+    def preload_into_memory(self, thread_num: int | None = None) -> None:
+        """Begin to read the files in the background, until wait_preload_done. thread_num: files at the same time."""
+        if thread_num is not None:
+            self.set_thread(thread_num)
+        pool = ThreadPoolExecutor(1, "fluidjax-preload")
+        self._loading = pool.submit(self._loaded)
+        pool.shutdown(wait=False)
+
+    def wait_preload_done(self) -> None:
+        """Wait until preload_into_memory is done. Raises what it raised."""
+        if self._loading is None:
+            raise FluidValueError("nothing is being loaded; call preload_into_memory first")
+        loading, self._loading = self._loading, None
+        self._keep(loading.result())
+
+    def _loaded(self) -> Records | None:
+        parts = list(self._read())
+        if not parts:
+            return None
+        ragged = [slot.shape is None for slot in self._slots()]
+        columns = joined(parts).columns
+        return Records(tuple(c.without_zeros() if drop else c for c, drop in zip(columns, ragged, strict=True)))
+
+    def _keep(self, records: Records | None) -> None:
+        self._records, self._order = records or Records(()), None
+
+    def _ready(self, what: str) -> Records:
+        if self._records is None:
+            raise FluidValueError(f"{what} needs data in memory; call load_into_memory first")
+        return self._records
+
+    def _parts(self) -> Iterator[Records]:
+        records = self._ready("an InMemoryDataset")
+        if not records.columns:
+            return
+        size = max(int(self.proto_desc.batch_size), 1024)
+        for begin in range(0, len(records), size):
+            end = min(begin + size, len(records))
+            yield records.part(begin, end) if self._order is None else records.take(self._order[begin:end])
+
+    def local_shuffle(self) -> None:
+        """Put the samples into a random order, drawn by Python's ``random``. Raises FluidValueError before load_into_memory."""
+        count = int(self._count("local_shuffle"))
+        self._order = np.random.default_rng(random.getrandbits(64)).permutation(count)
+
+    def global_shuffle(self, fleet: Any = None, thread_num: int = 12) -> None:
+        """As local_shuffle. Of several trainers each keeps the samples of its own files. Raises UnsupportedError for several."""
+        if fleet is not None and fleet.worker_num() > 1:
+            raise UnsupportedError("global_shuffle sends no samples between trainers; give each its own files and use local_shuffle")
+        self.local_shuffle()
+
+    def set_fea_eval(self, record_candidate_size: int, fea_eval: bool = True) -> None:
+        """Allow slots_shuffle, which draws from so many samples."""
+        self.fea_eval, self._candidates = fea_eval, int(record_candidate_size)
+
+    def slots_shuffle(self, slots: Sequence[str]) -> None:
+        """Give every sample the values that another has in these slots, to see how much they matter. After set_fea_eval.
+
+        Raises FluidValueError for a slot that is not there, and before load_into_memory.
+        """
+        if not self.fea_eval:
+            return
+        records, names = self._ready("slots_shuffle"), [slot.name for slot in self._slots()]
+        for name in slots:
+            if name not in names:
+                raise FluidValueError(f"there is no slot {name!r}{near(name, names)}")
+        draw = np.random.default_rng(random.getrandbits(64))
+        count = len(records) if records.columns else 0
+        pool = draw.permutation(count)[: self._candidates]
+        if len(pool):
+            order = draw.choice(pool, count)
+            columns = zip(records.columns, names, strict=True)
+            self._records = Records(tuple(c.take(order) if n in slots else c for c, n in columns))
+
+    def release_memory(self) -> None:
+        """Forget the samples."""
+        self._records = self._order = None
+
+    def get_memory_data_size(self, fleet: Any = None) -> np.int64:
+        """How many samples are in memory."""
+        return np.int64(0) if self._records is None else self._count("get_memory_data_size")
+
+    def get_shuffle_data_size(self, fleet: Any = None) -> np.int64:
+        """How many samples are in the order of a shuffle."""
+        return np.int64(0 if self._order is None else len(self._order))
+
+    def _count(self, what: str) -> np.int64:
+        records = self._ready(what)
+        return np.int64(len(records) if records.columns else 0)
+
+
+class DatasetFactory:
+    """Makes datasets of files of slots."""
+
+    def create_dataset(self, datafeed_class: str = "QueueDataset") -> DatasetBase:
+        """A "QueueDataset" or an "InMemoryDataset". Raises FluidValueError for another name."""
+        made = {"QueueDataset": QueueDataset, "InMemoryDataset": InMemoryDataset}
+        if datafeed_class in ("FileInstantDataset", "BoxPSDataset"):
+            raise UnsupportedError(f"{datafeed_class} is not there; use 'InMemoryDataset'")
+        if datafeed_class not in made:
+            raise FluidValueError(f"there is no dataset {datafeed_class!r}{near(str(datafeed_class), made)}; there are {', '.join(made)}")
+        return made[datafeed_class]()
+
+
+__all__ = ["DatasetBase", "DatasetFactory", "InMemoryDataset", "QueueDataset"]

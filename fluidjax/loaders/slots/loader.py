@@ -1,0 +1,68 @@
+"""DataLoader.from_dataset: the batches of a dataset of files, for a loop of one's own."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...errors import FluidTypeError, FluidValueError
+from ..channel import Background
+from .datasets import DatasetBase
+from .feeds import Feed
+
+_AHEAD = 8  # batches
+
+
+class DatasetLoader:
+    """Iterating yields what Executor.run takes as feed: a list with a dict for each place. What DataLoader.from_dataset returns.
+
+    drop_last: leave out a last batch with fewer samples, and with several places the last batches that are too few for all.
+    """
+
+    def __init__(self, dataset: Any, places: Any, drop_last: bool = True) -> None:
+        if not isinstance(dataset, DatasetBase):
+            raise FluidTypeError(f"from_dataset takes what DatasetFactory().create_dataset made, not {type(dataset).__name__}")
+        self._dataset, self._drop_last = dataset, drop_last
+        self._count = len(places) if isinstance(places, list | tuple) else 1
+        if not self._count:
+            raise FluidValueError("from_dataset needs at least one place")
+        self._iterator: Iterator[list[Feed]] | None = None
+
+    def __call__(self) -> DatasetLoader:
+        return self
+
+    def __iter__(self) -> Iterator[list[Feed]]:
+        group: list[Feed] = []
+        with contextlib.closing(Background(self._dataset.feeds, _AHEAD, "fluidjax-dataset")) as feeds:
+            for feed in feeds:
+                if self._drop_last and _samples(feed) < self._dataset.proto_desc.batch_size:
+                    break
+                group.append(feed)
+                if len(group) == self._count:
+                    yield group
+                    group = []
+        if group and not self._drop_last:
+            yield group
+
+    def __next__(self) -> list[Feed]:
+        """The next batches of an iteration of the loader's own, which begins with the first call."""
+        if self._iterator is None:
+            self._iterator = iter(self)
+        try:
+            return next(self._iterator)
+        except BaseException:
+            self._iterator = None
+            raise
+
+    next = __next__
+
+
+def _samples(feed: Feed) -> int:
+    value = next(iter(feed.values()))
+    return len(value) if isinstance(value, np.ndarray) else len(value.offsets[0]) - 1
+
+
+__all__ = ["DatasetLoader"]

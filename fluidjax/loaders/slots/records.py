@@ -1,0 +1,91 @@
+"""Records: samples whose slots hold any number of values each, as one array of values and one of offsets a slot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Column:
+    """The values of one slot, and where each sample's begin: those of sample i are values[offsets[i]:offsets[i + 1]]."""
+
+    values: np.ndarray
+    offsets: np.ndarray
+
+    def part(self, begin: int, end: int) -> Column:
+        """Samples begin to end; offsets go on as they were."""
+        return Column(self.values, self.offsets[begin : end + 1])
+
+    def true(self) -> tuple[np.ndarray, np.ndarray]:
+        """The values that are there, and offsets from 0."""
+        first = self.offsets[0]
+        return self.values[first : self.offsets[-1]], self.offsets - first
+
+    def take(self, order: np.ndarray) -> Column:
+        """The samples of these numbers, in this order."""
+        counts = np.diff(self.offsets)[order]
+        offsets = np.concatenate([[0], np.cumsum(counts)])
+        where = np.repeat(self.offsets[:-1][order] - offsets[:-1], counts) + np.arange(offsets[-1])
+        return Column(self.values[where], offsets)
+
+    def without_zeros(self) -> Column:
+        """Without values that are zero; a sample that has no others keeps one zero."""
+        values, offsets = self.true()
+        zero = np.abs(values) < 1e-6 if values.dtype.kind == "f" else values == 0
+        if not zero.any():
+            return self
+        kept = np.concatenate([[0], np.cumsum(~zero)])[offsets]
+        empty = np.flatnonzero(np.diff(kept) == 0)
+        filled = np.insert(values[~zero], kept[empty], 0)
+        return Column(filled, kept + np.concatenate([[0], np.cumsum(np.diff(kept) == 0)]))
+
+
+@dataclass(frozen=True)
+class Records:
+    """Samples, a column for each slot."""
+
+    columns: tuple[Column, ...]
+
+    def __len__(self) -> int:
+        return len(self.columns[0].offsets) - 1
+
+    def part(self, begin: int, end: int) -> Records:
+        return Records(tuple(c.part(begin, end) for c in self.columns))
+
+    def take(self, order: np.ndarray) -> Records:
+        return Records(tuple(c.take(order) for c in self.columns))
+
+
+def joined(parts: Sequence[Records]) -> Records:
+    """All samples of some, one after another. At least one part is needed."""
+    if len(parts) == 1:
+        return parts[0]
+    return Records(tuple(_joined([p.columns[i] for p in parts]) for i in range(len(parts[0].columns))))
+
+
+def _joined(columns: Sequence[Column]) -> Column:
+    found = [c.true() for c in columns]
+    ends = np.cumsum([0, *(len(values) for values, _ in found)])
+    offsets = [o[1:] + end for (_, o), end in zip(found, ends, strict=False)]
+    return Column(np.concatenate([v for v, _ in found]), np.concatenate([[0], *offsets]))
+
+
+def in_batches(parts: Iterable[Records], size: int) -> Iterator[Records]:
+    """Batches of so many samples, across parts; the last may be shorter."""
+    left: list[Records] = []
+    for part in parts:
+        begin = 0
+        missing = size - sum(map(len, left))
+        while len(part) - begin >= missing:
+            yield joined([*left, part.part(begin, begin + missing)])
+            begin, missing, left = begin + missing, size, []
+        if begin < len(part):
+            left.append(part.part(begin, len(part)))
+    if left:
+        yield joined(left)
+
+
+__all__ = ["Column", "Records", "in_batches", "joined"]

@@ -1,0 +1,326 @@
+"""Files of slots: what 1.8.5 makes of them (recorded), bad ones, pipe commands, training over them."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import json
+import os
+import random
+import sys
+import threading
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fluidjax as fluid
+from fluidjax.errors import FluidError, FluidTypeError, FluidValueError, UnsupportedError
+from fluidjax.incubate import data_generator
+from fluidjax.loaders.slots.lines import Slot, parse
+from fluidjax.loaders.slots.records import in_batches
+from tests import slot_cases as cases
+
+RECORDED = json.loads((Path(__file__).parent / "data" / "slots_1.8.5.json").read_text())
+SLOTS = (Slot("ids", "uint64"), Slot("x", "float", (-1, 1)), Slot("y", "uint64", (-1, 1)))
+CPU = fluid.CPUPlace()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, text in cases.FILES.items():
+        Path(name).write_text(text)
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        yield tmp_path
+
+
+def plain(feed):
+    return {n: np.asarray(v).tolist() for n, v in feed.items()}
+
+
+def ids(made):
+    return [np.asarray(feed["ids"]).ravel().tolist() for feed in made.feeds()]
+
+
+@pytest.mark.parametrize("kind", ["QueueDataset", "InMemoryDataset"])
+def test_batches_as_recorded(folder, kind):
+    made = cases.dataset(fluid, kind, ["a.txt", "b.txt"], cases.variables(fluid))
+    assert made.desc() == RECORDED[kind]["desc"]
+    if kind == "InMemoryDataset":
+        made.load_into_memory()
+        assert made.get_memory_data_size() == 7 and made.get_shuffle_data_size() == 0
+    recorded = RECORDED[kind]["batches"]
+    loader = fluid.io.DataLoader.from_dataset(made, CPU, False)
+    for _ in range(2):
+        found = [group[0] for group in loader()]
+        assert [plain(feed) for feed in found] == [{n: v for n, (v, _) in batch.items()} for batch in recorded]
+        assert [feed["ids"].lod() for feed in found] == [batch["ids"][1] for batch in recorded]
+    assert [a.dtype.name for a in (found[0]["ids"].array(), found[0]["x"], found[0]["y"])] == ["int64", "float32", "int64"]
+    assert len(list(fluid.io.DataLoader.from_dataset(made, [CPU], True)())) == len(recorded) - 1
+    two = fluid.io.DataLoader.from_dataset(made, [CPU, CPU], False)
+    assert [len(group) for group in two] == [2, 2] and plain(next(two)[1]) == plain(found[1])
+    two.__next__()
+    with pytest.raises(StopIteration):
+        next(two)
+
+
+@pytest.mark.parametrize("base", ["Numbers", "Strings"])
+def test_generators_write_what_1_8_5_writes(base):
+    made = {"Numbers": data_generator.MultiSlotDataGenerator, "Strings": data_generator.MultiSlotStringDataGenerator}[base]
+    table = {"Numbers": cases.NUMBERS, "Strings": cases.STRINGS}[base]
+    for samples, recorded in zip(table, RECORDED[base.lower()], strict=True):
+        text = io.StringIO()
+        with contextlib.redirect_stdout(text):
+            if isinstance(recorded, list):
+                with pytest.raises(ValueError):
+                    cases.generated(made, samples)
+                continue
+            cases.generated(made, samples)
+        assert text.getvalue() == recorded
+    with pytest.raises(NotImplementedError, match="generate_sample"):
+        made().run_from_memory()
+    with pytest.raises(ValueError, match="from 1"):
+        made()._set_line_limit(0)
+
+
+def test_descriptions(folder):
+    Path("desc.txt").write_text(cases.DESC)
+    desc = fluid.DataFeedDesc("desc.txt")
+    assert desc.desc() == RECORDED["desc"][0]
+    desc.set_batch_size(128)
+    desc.set_dense_slots(["words"])
+    desc.set_use_slots(['a"b'])
+    assert desc.desc() == RECORDED["desc"][1]
+    with pytest.raises(FluidValueError, match="no slot 'b'; the description has 'words', "):
+        desc.set_use_slots(["b"])
+    for text, told in (("name: 1", r"desc\.txt .*1:7"), ("multi_slot_desc { slots { name: 'x' } }", "a name and a type")):
+        Path("desc.txt").write_text(text)
+        with pytest.raises(FluidValueError, match=told):
+            fluid.DataFeedDesc("desc.txt")
+    with pytest.raises(FluidValueError, match="cannot be read"):
+        fluid.DataFeedDesc("none.txt")
+
+
+def test_training_from_files(folder, capsys):
+    """Three steps of a small net, its output and its parameters are 1.8.5's."""
+    main, startup, fed, loss = cases.ctr(fluid)
+    exe = fluid.Executor(CPU)
+    with fluid.scope_guard(fluid.Scope()):
+        exe.run(startup)
+        made = cases.dataset(fluid, "QueueDataset", ["ctr.txt"], fed)
+        exe.train_from_dataset(main, made, fetch_list=[loss, fed[0]], fetch_info=["loss", "words"], print_period=1)
+        exe.infer_from_dataset(main, made, fetch_list=[loss, fed[0]], fetch_info=["again", "ids"], print_period=1, debug=True)
+        for name, recorded in RECORDED["values"].items():
+            found = np.asarray(fluid.global_scope().find_var(name).get_tensor())
+            np.testing.assert_allclose(found, recorded, rtol=0, atol=2e-6)
+        printed = capsys.readouterr()
+        assert "waiting for data" in printed.err
+        for line, recorded in zip(printed.out.split("\n"), RECORDED["printed"].split("\n"), strict=True):
+            if "data: [0." in recorded:
+                assert float(line.removeprefix("\tdata: [")[:-1]) == pytest.approx(float(recorded[8:-1]), abs=3e-6)
+            else:
+                assert line == recorded
+        exe.train_from_dataset(main, made, fetch_list=[loss, fed[0]], fetch_info=["second", ""], print_period=2)
+        assert capsys.readouterr().out.count("second") == 1
+        seen = []
+
+        class Handler(fluid.executor.FetchHandler):
+            def handler(self, values):
+                seen.append(values)
+                raise KeyError("enough")
+
+        class Waiting(fluid.executor.FetchHandler):
+            def handler(self, values):
+                assert values == {"words": None}
+
+        def watch(**more):
+            exe.train_from_dataset(main, made, fetch_list=[loss, fed[0]], fetch_info=["", ""], **more)
+
+        with pytest.raises(KeyError, match="enough"):
+            for _ in range(1000):
+                watch(fetch_handler=Handler({"cost": loss}, period_secs=0))
+        assert list(seen[0]) == ["cost"]
+        with pytest.raises(FluidValueError, match="'words' has a LoD"):
+            for _ in range(1000):
+                watch(fetch_handler=Waiting({"words": fed[0]}, period_secs=0))
+        Path("bad.txt").write_text("1 1 1 0.5 1 1\n" * 4 + "1 1 1 0.5\n")
+        made.set_filelist(["ctr.txt", "bad.txt"])
+        with pytest.raises(FluidValueError, match=r"bad\.txt:5: too short: slot 'y' is missing"):
+            watch()
+        made.set_filelist(["ctr.txt"])
+        for wrong, told in (
+            ({"fetch_list": [loss]}, "a word for each variable"),
+            ({"dataset": 5}, "DatasetFactory"),
+            ({"print_period": 0}, "print_period"),
+            ({"fetch_handler": print}, "FetchHandler"),
+        ):
+            with pytest.raises(FluidError, match=told):
+                exe.train_from_dataset(**{"program": main, "dataset": made, **wrong})
+    assert not [t for t in threading.enumerate() if t.name.startswith("fluidjax-")]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("1 2 1 0.5 1 0\n1 3 1 0.25 1 0 77\n", r"f:8: too long: '77' stands behind the last slot"),
+        ("1 3 1 0.25\n", r"f:7: too short: slot 'y' is missing"),
+        ("0 1 0.25 1 0\n", "f:7: slot 'ids' begins with how many values it has, at least 1, not '0'"),
+        ("1 3 1 0.25 1 0\n\n1 4 1 0.25 1 0\n", "f:8: too short: slot 'ids' is missing"),
+        ("1 a 1 0.25 1 0\n", "f:7: 'a' is not a whole number"),
+        ("1 3.7 1 0.25 1 0\n", "f:7: '3.7' is not a whole number"),
+        ("1 18446744073709551616 1 0.25 1 0", "is not a whole number of at most 64 bits"),
+        ("1 3 1 0,25 1 0\n", "f:7: '0,25' is not a number"),
+        ("1 3 2 0.25 0.5 1 0\n", r"f:7: dense slot 'x' has '2' values, where its shape \[-1, 1\] asks for 1"),
+        ("9223372036854775807 1 1 1", "too short for the '9223372036854775807' values of slot 'ids'"),
+        ("-1", "at least 1, not '-1'"),
+        ("\xff\0", r"not '\\\\xff\\x00'"),
+        ("1 3 1 0.25 1 " + "9" * 100, r"'9{37}\.\.\.'"),
+    ],
+)
+def test_bad_lines(text, told):
+    with pytest.raises(FluidValueError, match=told):
+        parse(text.encode("latin1"), SLOTS, "f", 7)
+
+
+def words(kind):
+    if kind == "uint64":
+        return st.integers(-(2**63), 2**64 - 1).map(str)
+    fixed = st.tuples(st.integers(-(10**9), 10**9), st.integers(0, 9)).map(lambda t: f"{t[0] / 10 ** t[1]:.{t[1]}f}")
+    return fixed | st.floats(width=32).map(repr)
+
+
+SAMPLES = st.lists(
+    st.tuples(*(st.lists(words(s.kind), min_size=1, max_size=s.width() or 3) for s in SLOTS)), min_size=0, max_size=9
+)
+
+
+@settings(max_examples=25)
+@given(SAMPLES, st.integers(1, 4), st.sampled_from([" ", "\t ", "  "]))
+def test_lines_as_read_one_by_one(samples, size, blank):
+    text = "".join(blank.join(w for f in s for w in [str(len(f)), *f]) + "\n" for s in samples)
+    batches = list(in_batches([parse(text.encode(), SLOTS)], size))
+    assert [len(b) for b in batches] == [len(samples[i : i + size]) for i in range(0, len(samples), size)]
+    found = [[c.true() for c in b.columns] for b in batches]
+    for i, slot in enumerate(SLOTS):
+        read = (lambda w: int(w) % 2**64) if slot.kind == "uint64" else np.float32
+        expected = [[read(w) for w in s[i]] for s in samples]
+        values = [v[a:b] for batch in found for v, o in [batch[i]] for a, b in pairwise(o)]
+        kind = np.uint64 if slot.kind == "uint64" else np.float32
+        for got, want in zip(values, expected, strict=True):
+            np.testing.assert_array_equal(got.view(kind), np.array(want, kind))
+
+
+def test_shuffles_and_memory(folder):
+    made = cases.dataset(fluid, "InMemoryDataset", ["ctr.txt"], cases.variables(fluid), batch=1)
+    assert made.get_memory_data_size() == 0
+    for call in (made.local_shuffle, lambda: list(made.feeds())):
+        with pytest.raises(FluidValueError, match="call load_into_memory first"):
+            call()
+    made.preload_into_memory(2)
+    made.wait_preload_done()
+    first = ids(made)
+    orders = []
+    for seed in (1, 1, 2):
+        random.seed(seed)
+        made.local_shuffle() if seed == 1 else made.global_shuffle()
+        orders.append(ids(made))
+    assert orders[0] == orders[1] != orders[2] and sorted(orders[2]) == sorted(first) and made.get_shuffle_data_size() == 6
+    made.load_into_memory()
+    assert ids(made) == first
+    made.set_fea_eval(2)
+    made.slots_shuffle(["ids"])
+    assert len({tuple(v) for v in ids(made)}) <= 2 and [f["x"].item() for f in made.feeds()] == [0.5, 0.25, -1.5, 0, 2.5, np.float32(0.1)]
+    with pytest.raises(FluidValueError, match="did you mean 'ids'"):
+        made.slots_shuffle(["idss"])
+    made.release_memory()
+    assert made.get_memory_data_size() == 0
+    Path("empty.txt").write_text("")
+    made.set_filelist(["empty.txt"])
+    made.load_into_memory()
+    made.local_shuffle()
+    assert made.get_memory_data_size() == 0 and not list(made.feeds())
+    with pytest.raises(NotImplementedError, match="InMemoryDataset"):
+        fluid.QueueDataset().global_shuffle()
+
+
+def test_pipe_commands(folder, capfd):
+    made = cases.dataset(fluid, "QueueDataset", ["a.txt", "b.txt"], cases.variables(fluid), batch=100)
+    plain = ids(made)
+    assert capfd.readouterr().err == ""
+    made.set_thread(2)
+    made.set_pipe_command("sed -e 's/^1 3 /1 19 /'")
+    assert ids(made) == [[19 if i == 3 else i for i in plain[0]]]
+    assert "for each of 2 files this shell command runs: sed -e 's/^1 3 /1 19 /'" in capfd.readouterr().err
+    Path("a.txt.gz").write_bytes(gzip.compress(Path("a.txt").read_bytes()))
+    made.set_filelist(["a.txt.gz"])
+    assert ids(made)[0][2] == 19
+    made.set_pipe_command("head -c 20; echo gone >&2; exit 3")
+    with pytest.raises(FluidValueError, match=r"a\.txt\.gz \| head -c 20; .*:2: too short"):
+        ids(made)
+    made.set_pipe_command("echo why >&2; exit 3")
+    with pytest.raises(FluidValueError, match=r"the pipe command 'echo why .* ended with status 3 on the file a\.txt\.gz"):
+        ids(made)
+    assert "why" in capfd.readouterr().err
+    made.set_pipe_command("kill -9 $$")
+    with pytest.raises(FluidValueError, match="was ended by SIGKILL"):
+        ids(made)
+    made.set_pipe_command("echo $$ > pid; yes '1 1 1 0.5 1 0'")  # endless: it ends when it is left
+    feeds = made.feeds()
+    next(feeds)
+    feeds.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(Path("pid").read_text()), 0)
+
+
+def test_a_generator_as_pipe_command(folder):
+    Path("made.py").write_text(
+        "import paddle.fluid.incubate.data_generator as dg\n"
+        "class Made(dg.MultiSlotDataGenerator):\n"
+        "    def generate_sample(self, line):\n"
+        "        def samples():\n"
+        "            yield [('ids', [int(n) for n in line.split()]), ('x', [0.5]), ('y', [1])]\n"
+        "        return samples\n"
+        "Made().run_from_stdin()\n"
+        "import sys\n"
+        "assert 'jax' not in sys.modules\n"
+    )
+    Path("raw.txt").write_text("1 2 3\n4\n")
+    made = cases.dataset(fluid, "QueueDataset", ["raw.txt"], cases.variables(fluid), batch=1)
+    made.set_pipe_command(f"{sys.executable} made.py")
+    assert ids(made) == [[1, 2, 3], [4]]
+
+
+def test_bad_datasets(folder):
+    with pytest.raises(FluidValueError, match="did you mean 'QueueDataset'"):
+        fluid.DatasetFactory().create_dataset("QueDataset")
+    with pytest.raises(UnsupportedError, match="InMemoryDataset"):
+        fluid.DatasetFactory().create_dataset("BoxPSDataset")
+    made = fluid.DatasetFactory().create_dataset()
+    with pytest.raises(FluidValueError, match="set_use_var"):
+        list(made.feeds())
+    made.set_use_var(cases.variables(fluid))
+    with pytest.raises(FluidValueError, match="set_filelist"):
+        list(made.feeds())
+    for wrong, told in (
+        (lambda: made.set_filelist("a.txt"), "list of names of files"),
+        (lambda: made.set_batch_size(0), "positive whole number"),
+        (lambda: made.set_pipe_command(""), "a shell command"),
+        (lambda: made.set_thread("2"), "whole number"),
+        (lambda: made.set_hdfs_config("a", "b"), "local folders"),
+        (lambda: made.set_use_var(["x"]), "takes variables, not str"),
+        (lambda: made.set_use_var([fluid.data("d", [None, 1], "float64")]), "'d' is FP64"),
+        (lambda: made.set_use_var([fluid.data("e", [None, -1, -1])]), "leaves several sizes open"),
+    ):
+        with pytest.raises((FluidValueError, FluidTypeError, UnsupportedError), match=told):
+            wrong()
+    Path("cut.gz").write_bytes(gzip.compress(b"1 1 1 0.5 1 1\n")[:-9])
+    files = {"none.txt": "'none.txt' cannot be read", "hdfs://x": "copy it to a local file", "cut.gz": "cannot be read to its end"}
+    for name, told in files.items():
+        made.set_filelist([name])
+        with pytest.raises(FluidValueError, match=told):
+            list(made.feeds())
