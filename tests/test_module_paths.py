@@ -23,18 +23,18 @@ THERE = {m for m in RECORDED if m == "paddle" or subject(m.removeprefix("paddle.
 FLUID = """
 backward clip compiler contrib contrib.decoder contrib.decoder.beam_search_decoder contrib.layers contrib.layers.nn contrib.layers.rnn_impl
 contrib.memory_usage_calc contrib.model_stat contrib.op_frequence average profiler install_check wrapped_decorator
-core data data_feeder dataloader evaluator executor framework initializer input io layer_helper
+core data data_feed_desc data_feeder dataloader evaluator executor framework initializer input io layer_helper
 layer_helper_base layers layers.control_flow layers.device layers.distributions layers.io layers.learning_rate_scheduler layers.loss
 layers.detection layers.metric_op layers.nn layers.ops layers.rnn layers.sequence_lod layers.tensor layers.utils lod_tensor metrics nets
 optimizer parallel_executor param_attr reader regularizer transpiler transpiler.collective
 transpiler.distribute_transpiler transpiler.geo_sgd_transpiler transpiler.memory_optimization_transpiler
-transpiler.ps_dispatcher unique_name
+transpiler.ps_dispatcher unique_name incubate incubate.data_generator
 """.split()
 ROOT = (
     "paddle paddle.batch paddle.dataset paddle.dataset.common paddle.dataset.mnist paddle.dataset.uci_housing paddle.compat "
     "paddle.version paddle.utils"
 ).split()
-OTHER = ["paddle.fluid", "paddle.reader", "paddle.reader.decorator", "paddle.regularizer", "paddle.fluid.core_avx"]
+OTHER = ["paddle.fluid", "paddle.fluid.dataset", "paddle.reader", "paddle.reader.decorator", "paddle.regularizer", "paddle.fluid.core_avx"]
 
 
 @pytest.fixture(scope="module")

@@ -84,8 +84,6 @@ def test_generators_write_what_1_8_5_writes(base):
         assert text.getvalue() == recorded
     with pytest.raises(NotImplementedError, match="generate_sample"):
         made().run_from_memory()
-    with pytest.raises(ValueError, match="from 1"):
-        made()._set_line_limit(0)
 
 
 def test_descriptions(folder):

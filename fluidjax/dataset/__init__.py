@@ -5,8 +5,6 @@ As ``fluid.dataset`` it has Fluid's DatasetFactory and its kin too, which loader
 
 from typing import TYPE_CHECKING
 
-from ..base.absent import reporter
-
 __all__ = ["common", "mnist", "uci_housing"]
 
 if TYPE_CHECKING:
@@ -17,16 +15,11 @@ else:
     from ..base.lazy import on_demand
 
     _FACTORY = ("DatasetFactory", "InMemoryDataset", "QueueDataset")
-    _answer = reporter("dataset", __all__)
+    _find, __dir__ = on_demand(__name__, dict.fromkeys(__all__, ""))
 
-    def _other(name):
+    def __getattr__(name):
         if name in _FACTORY:
             from ..loaders.slots import datasets
 
             return getattr(datasets, name)
-        return _answer(name)
-
-    _find, __dir__ = on_demand(__name__, dict.fromkeys(__all__, ""), _answer)
-
-    def __getattr__(name):
-        return _find(name) if name in __all__ else _other(name)
+        return _find(name)

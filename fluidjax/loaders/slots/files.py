@@ -70,8 +70,8 @@ def _piped(path: str, command: str) -> Iterator[IO[bytes]]:
     shell = shutil.which("bash") or "/bin/sh"
     with _open(path) as file, contextlib.ExitStack() as stack:
         if path.endswith(".gz"):
-            file = _start(stack, ["gzip", "-dc"], file).stdout  # type: ignore[assignment]
-        process = _start(stack, [shell, "-c", command], file)
+            file = _launched(stack, ["gzip", "-dc"], file).stdout  # type: ignore[assignment]
+        process = _launched(stack, [shell, "-c", command], file)
         if path.endswith(".gz"):
             file.close()  # the command alone holds that end
         assert process.stdout is not None
@@ -82,7 +82,7 @@ def _piped(path: str, command: str) -> Iterator[IO[bytes]]:
         raise FluidValueError(f"the pipe command {command!r} {how} on the file {path}; what it wrote to stderr says why")
 
 
-def _start(stack: contextlib.ExitStack, words: list[str], source: Any) -> subprocess.Popen[bytes]:
+def _launched(stack: contextlib.ExitStack, words: list[str], source: Any) -> subprocess.Popen[bytes]:
     process = subprocess.Popen(words, stdin=source, stdout=subprocess.PIPE, start_new_session=True, env=_environment())
     stack.callback(_end, process)
     return process
