@@ -2,38 +2,47 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 
 from ..errors import ShapeError
 from .bounds import size_of
+from .ragged import Ragged, beside, counted, rows_of
 from .registry import Array, grad_of, op
-from .traits import Bounds, mixes
+from .traits import Bounds, knows_rows
 
 
 @op(
-    outs="CentersOut SampleCenterDiff Loss", inplace={"CentersOut": "Centers"}, rows=mixes(),
+    outs="CentersOut SampleCenterDiff Loss", inplace={"CentersOut": "Centers"}, rows=knows_rows(each=""),
     bounds=Bounds("Label", "label", size_of("Centers", 0)),
 )
-def center_loss(X: Array, Label: Array, Centers: Array, CenterUpdateRate: Array, *, cluster_num: int, need_update: bool):
+def center_loss(
+    X: Array | Ragged, Label: Array | Ragged, Centers: Array, CenterUpdateRate: Array, *, cluster_num: int, need_update: bool,
+):  # fmt: skip
     """Loss[i] = 0.5 sum(d[i]^2) with d = SampleCenterDiff = X - Centers[Label].
 
     Loss [N, 1], X [N, D], Label [N, 1], Centers [cluster_num, D]. CentersOut = Centers, where need_update each moved by
     CenterUpdateRate * (the sum of its samples' d) / (1 + their number).
     """
-    if X.ndim != 2 or Centers.shape != (cluster_num, X.shape[1]) or Label.size != X.shape[0]:
+    padded = counted("center_loss", X=X, Label=Label)
+    x: Any = rows_of(X)
+    label: Any = rows_of(Label)
+    if x.ndim != 2 or Centers.shape != (cluster_num, x.shape[1]) or label.size != x.shape[0]:
         raise ShapeError(
-            f"op 'center_loss' takes X [N, D], Label [N, 1] and Centers [{cluster_num}, D], not {list(X.shape)}, {list(Label.shape)} and "
+            f"op 'center_loss' takes X [N, D], Label [N, 1] and Centers [{cluster_num}, D], not {list(x.shape)}, {list(label.shape)} and "
             f"{list(Centers.shape)}"
         )
-    label = Label.reshape(-1)
-    diff = X - jnp.take(Centers, label, axis=0, mode="clip")
+    label = label.reshape(-1)
+    diff = x - jnp.take(Centers, label, axis=0, mode="clip")
     loss = 0.5 * jnp.sum(diff * diff, 1, keepdims=True)
     if not need_update:
-        return Centers, diff, loss
-    count = jnp.ones(cluster_num, X.dtype).at[label].add(np.ones((), X.dtype))
-    moved = jnp.zeros_like(Centers).at[label].add(diff) / count[:, None]
-    return Centers + CenterUpdateRate.reshape(()) * moved, diff, loss
+        return Centers, beside(padded, diff), beside(padded, loss)
+    true = np.ones((), x.dtype) if padded is None else padded.kept().astype(x.dtype)
+    count = jnp.ones(cluster_num, x.dtype).at[label].add(true)
+    moved = jnp.zeros_like(Centers).at[label].add(diff if padded is None else jnp.where(true[:, None] > 0, diff, 0)) / count[:, None]
+    return Centers + CenterUpdateRate.reshape(()) * moved, beside(padded, diff), beside(padded, loss)
 
 
 @grad_of("center_loss", "X SampleCenterDiff", nograd="Label Centers CenterUpdateRate", grad_outs="Loss")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax
@@ -10,8 +11,9 @@ import numpy as np
 
 from ..errors import ShapeError
 from .bounds import size_of
+from .ragged import Ragged, beside, counted, rows_of
 from .registry import Array, Int64, grad_of, op
-from .traits import CHANNELS_FIRST, FREE, Bounds, mixes, row_wise
+from .traits import CHANNELS_FIRST, FREE, Bounds, knows_rows, mixes, row_wise
 
 
 @op(outs="Residual~ Out", rows=row_wise("X", "Y"))
@@ -59,22 +61,28 @@ def smooth_l1_loss_grad(
     return grad, -grad
 
 
-@op(outs="Loss", grad="X Target", nograd="Target", rows=mixes())
-def kldiv_loss(X: Array, Target: Array, *, reduction: str = "mean", log_target: bool = False) -> Any:
+@op(outs="Loss", grad="X Target", nograd="Target", rows=knows_rows(each=""))
+def kldiv_loss(X: Array | Ragged, Target: Array | Ragged, *, reduction: str = "mean", log_target: bool = False) -> Any:
     """Loss = Target * (log(Target) - X), 0 where Target <= 0; reduced by mean, sum, batchmean or not at all (none).
 
     log_target: Target holds logarithms.
     """
-    nothing = Target <= 0
-    loss = jnp.where(nothing, 0, Target * (jnp.log(jnp.where(nothing, 1, Target)) - X))
-    loss = jnp.exp(Target) * (Target - X) if log_target else loss
+    padded = counted("kldiv_loss", X=X, Target=Target)
+    x: Any = rows_of(X)
+    target: Any = rows_of(Target)
+    nothing = target <= 0
+    loss = jnp.where(nothing, 0, target * (jnp.log(jnp.where(nothing, 1, target)) - x))
+    loss = jnp.exp(target) * (target - x) if log_target else loss
     if reduction == "none":
-        return loss
+        return beside(padded, loss)
+    rows = loss.shape[0]
+    if padded is not None:
+        loss, rows = jnp.where(padded.kept().reshape(-1, *[1] * (loss.ndim - 1)), loss, 0), padded.count
     if reduction == "mean":
-        return loss.mean().reshape(1)
+        return (loss.sum() / (rows * math.prod(loss.shape[1:]))).astype(loss.dtype).reshape(1)
     if reduction not in ("sum", "batchmean"):
         raise ShapeError(f"kldiv_loss reduces by none, mean, sum or batchmean, not {reduction!r}")
-    return (loss.sum() / (X.shape[0] if reduction == "batchmean" else 1)).reshape(1)
+    return (loss.sum() / (rows if reduction == "batchmean" else 1)).astype(loss.dtype).reshape(1)
 
 
 def _tolerable(x: Any) -> Any:

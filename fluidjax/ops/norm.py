@@ -18,10 +18,10 @@ from jax import lax
 from ..errors import ShapeError, UnsupportedError
 from .channels import apart
 from .conditions import attribute
-from .ragged import Ragged, like, rows_of
+from .ragged import Ragged, like, rows_of, some_rows
 from .registry import Array, grad_of, op
 from .statistics import STATISTICS, by_fixed_statistics, keeps_statistics
-from .traits import by_format, knows_channels, knows_rows, mixes, row_wise
+from .traits import by_format, knows_channels, knows_rows, row_wise
 
 
 @dataclass(frozen=True)
@@ -349,17 +349,20 @@ def group_norm_grad(Y, Scale, Bias, Variance, d_Y, *, epsilon, groups, data_layo
     return _normalise_grad(n, g * scale, inverse, gr.axes).reshape(Y.shape), d_scale, d_bias
 
 
-@op(outs="Y SavedMean~ SavedVariance~", rows=mixes("X"), channels=knows_channels("X"))
-def instance_norm(X: Array, Scale: Array, Bias: Array, *, epsilon: float = 1e-5):
+@op(outs="Y SavedMean~ SavedVariance~", rows=knows_rows(Y="X", each=""), channels=knows_channels("X"))
+def instance_norm(X: Array | Ragged, Scale: Array, Bias: Array, *, epsilon: float = 1e-5):
     """Y = (X - mean) / sqrt(variance + epsilon) * Scale + Bias, over each channel of each sample.
 
     X [N, C, ...], Scale and Bias [C]; SavedMean [N * C] is the mean, SavedVariance 1 / sqrt(variance + epsilon).
     """
-    x, channel, give = apart(X)
+    x, channel, give = apart(rows_of(X))
     rows, rest, spread = _planes(x, channel)
     y, mean, _, inverse = _normalise(rows, (rest,), epsilon)
     y = y * Scale.reshape(spread) + Bias.reshape(spread)
-    return give(y.reshape(x.shape)), mean.reshape(-1), inverse.reshape(-1)
+    y, saved = give(y.reshape(x.shape)), (mean.reshape(-1), inverse.reshape(-1))
+    if isinstance(X, Ragged) and X.padded:
+        saved = tuple(some_rows(v, X.count * x.shape[channel], ("of each channel", X.key)) for v in saved)
+    return like(X, y), *saved
 
 
 def _planes(x: Array, channel: int) -> tuple[Array, int, tuple[int, ...]]:
@@ -382,7 +385,7 @@ def instance_norm_grad(X, Scale, SavedMean, SavedVariance, d_Y):
     """Scale@GRAD = sum(Y@GRAD * n), Bias@GRAD = sum(Y@GRAD), X@GRAD as the module's text says."""
     if d_Y is None:
         return None, None, None
-    (x, channel, give), (d_y, _, _) = apart(X), apart(d_Y)
+    (x, channel, give), (d_y, _, _) = apart(rows_of(X)), apart(rows_of(d_Y))
     rows, rest, spread = _planes(x, channel)
     lead = (x.shape[0], *spread[1:])
     inverse = SavedVariance.reshape(lead)
@@ -399,6 +402,7 @@ def instance_norm_grad(X, Scale, SavedMean, SavedVariance, d_Y):
 )  # fmt: skip
 def instance_norm_grad_grad(X, Scale, SavedMean, SavedVariance, DY, DDX, DDScale, DDBias, *, epsilon):
     """The vector-Jacobian product of instance_norm_grad as a function of X, Scale and Y@GRAD."""
+    X = rows_of(X)
     rows = X.reshape(*X.shape[:2], -1)
 
     def first(x: Array, scale: Array, d_y: Array) -> tuple[jax.Array, jax.Array, jax.Array]:

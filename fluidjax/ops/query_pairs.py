@@ -8,14 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import ShapeError
+from .ragged import Ragged, counted, rows_of
 from .registry import Array, op
-from .traits import FREE, mixes
+from .traits import FREE, knows_rows
 
 
-@op(outs="PositivePair NegativePair NeutralPair?", rows=mixes(), bounds=FREE)
+@op(outs="PositivePair NegativePair NeutralPair?", rows=knows_rows(each=""), bounds=FREE)
 def positive_negative_pair(
-    Score: Array, Label: Array, QueryID: Array, AccumulatePositivePair: Array | None, AccumulateNegativePair: Array | None,
-    AccumulateNeutralPair: Array | None, Weight: Array | None, *, column: int = 0,
+    Score: Array | Ragged, Label: Array | Ragged, QueryID: Array | Ragged, AccumulatePositivePair: Array | None,
+    AccumulateNegativePair: Array | None, AccumulateNeutralPair: Array | None, Weight: Array | Ragged | None, *, column: int = 0,
 ) -> Any:  # fmt: skip
     """PositivePair, NegativePair and NeutralPair [1] = the weights of pairs of rows of one query with different labels:
 
@@ -23,15 +24,22 @@ def positive_negative_pair(
     Label [N, 1], QueryID [N, 1], Weight [N, 1] (a pair weighs the mean of its rows', 1 without it). The Accumulate* [1] are added where
     they are given, all three.
     """
+    padded = counted("positive_negative_pair", Score=Score, Label=Label, QueryID=QueryID, Weight=Weight)
+    scores: Any = rows_of(Score)
+    labels: Any = rows_of(Label)
+    queries: Any = rows_of(QueryID)
+    weights_of: Any = rows_of(Weight)
     given = [AccumulatePositivePair, AccumulateNegativePair, AccumulateNeutralPair]
-    if Score.ndim != 2 or not -Score.shape[1] <= column < Score.shape[1]:
-        raise ShapeError(f"op 'positive_negative_pair' takes Score [N, D] with a column {column}, not {list(Score.shape)}")
+    if scores.ndim != 2 or not -scores.shape[1] <= column < scores.shape[1]:
+        raise ShapeError(f"op 'positive_negative_pair' takes Score [N, D] with a column {column}, not {list(scores.shape)}")
     if len({v is None for v in given}) > 1:
         raise ShapeError("op 'positive_negative_pair' takes all three Accumulate slots or none")
-    score, label, query = Score[:, column], Label.reshape(-1), QueryID.reshape(-1)
-    weight = jnp.ones(score.shape[0], Score.dtype) if Weight is None else Weight.reshape(-1)
+    score, label, query = scores[:, column], labels.reshape(-1), queries.reshape(-1)
+    weight = jnp.ones(score.shape[0], scores.dtype) if Weight is None else weights_of.reshape(-1)
     place = np.arange(score.shape[0])
     pair = (place[:, None] < place) & (query[:, None] == query) & (label[:, None] != label)
+    if padded is not None:
+        pair &= padded.kept()  # padded rows stand behind the true ones
     weights = (weight[:, None] + weight) * np.asarray(0.5, weight.dtype)
     same = score[:, None] == score
     ordered = (score[:, None] - score) * (label[:, None] - label) > 0

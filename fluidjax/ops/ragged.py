@@ -200,6 +200,11 @@ def counted(op: str, **values: Any) -> Ragged | None:
     return padded[0]
 
 
+def beside(padded: Ragged | None, rows: Any) -> Any:
+    """An output with the rows of what :func:`counted` gave, without their LoD; as it is where none has padding."""
+    return rows if padded is None else padded.with_rows(rows, bare=True)
+
+
 def _cells(x: Ragged, reverse: bool) -> Any:
     """The row of each cell of the view, [N, longest]; cells behind the end of a sequence have the number of some row."""
     at = jnp.arange(x.longest[-1], dtype=jnp.int32)
