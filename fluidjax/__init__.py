@@ -50,11 +50,14 @@ from .data_feeder import DataFeeder as DataFeeder
 from .errors import FluidError as FluidError
 from .executor import Executor as Executor
 from .framework import in_dygraph_mode as in_dygraph_mode
+from .framework import load_op_library as load_op_library
+from .framework import require_version as require_version
 from .functional import init_fn as init_fn
 from .functional import read_state as read_state
 from .functional import step_fn as step_fn
 from .functional import write_state as write_state
 from .graph import program as _program
+from .graph.device_guard import device_guard as device_guard
 from .graph.name_scope import name_scope as name_scope
 from .graph.program import Program as Program
 from .graph.program import default_main_program as default_main_program
@@ -66,6 +69,7 @@ from .input import embedding as embedding
 from .input import one_hot as one_hot
 from .layers import readers as _readers
 from .lod_tensor import LoDTensor as LoDTensor
+from .lod_tensor import LoDTensorArray as LoDTensorArray
 from .lod_tensor import create_lod_tensor as create_lod_tensor
 from .lod_tensor import create_random_int_lodtensor as create_random_int_lodtensor
 from .ops.fixed import Fixed as Fixed
@@ -162,14 +166,15 @@ if not _TYPE_CHECKING:
 __all__ = [
     "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "CompiledProgram", "DataFeedDesc", "DataFeeder", "DatasetFactory",
     "DistributeTranspiler", "DistributeTranspilerConfig", "ExecutionStrategy", "Executor", "Fixed", "FluidError", "InMemoryDataset",
-    "InferenceTranspiler", "LoDTensor", "ParallelExecutor", "ParamAttr", "Program", "QueueDataset", "Ragged", "Scope", "Tensor",
-    "Variable", "WeightNormParamAttr", "append_backward", "average", "backward", "bucketed", "clip", "compat_report", "compiler",
-    "core", "cpu_places", "create_lod_tensor", "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data",
-    "data_feed_desc", "data_feeder", "dataloader", "default_main_program", "default_startup_program", "dist", "embedding", "errors",
-    "evaluator", "executor", "framework", "functional", "get_flags", "global_scope", "gradients", "in_dygraph_mode", "incubate",
-    "init_fn", "initializer", "input", "install_check", "io", "is_compiled_with_cuda", "is_compiled_with_xpu", "layer_helper",
-    "layers", "load", "load_program_state", "lod_tensor", "memory_optimize", "metrics", "name_scope", "nets", "one_hot", "ops",
-    "optimizer", "parallel_executor", "param_attr", "passes", "place", "profiler", "program", "program_guard", "read_state",
-    "reader", "regularizer", "release_memory", "save", "scope", "scope_guard", "set_flags", "set_program_state", "step_fn",
-    "transpiler", "unique_name", "wrapped_decorator", "write_state",
+    "InferenceTranspiler", "LoDTensor", "LoDTensorArray", "ParallelExecutor", "ParamAttr", "Program", "QueueDataset", "Ragged",
+    "Scope", "Tensor", "Variable", "WeightNormParamAttr", "append_backward", "average", "backward", "bucketed", "clip",
+    "compat_report", "compiler", "core", "cpu_places", "create_lod_tensor", "create_random_int_lodtensor", "cuda_pinned_places",
+    "cuda_places", "data", "data_feed_desc", "data_feeder", "dataloader", "default_main_program", "default_startup_program",
+    "device_guard", "dist", "embedding", "errors", "evaluator", "executor", "framework", "functional", "get_flags", "global_scope",
+    "gradients", "in_dygraph_mode", "incubate", "init_fn", "initializer", "input", "install_check", "io", "is_compiled_with_cuda",
+    "is_compiled_with_xpu", "layer_helper", "layers", "load", "load_op_library", "load_program_state", "lod_tensor",
+    "memory_optimize", "metrics", "name_scope", "nets", "one_hot", "ops", "optimizer", "parallel_executor", "param_attr", "passes",
+    "place", "profiler", "program", "program_guard", "read_state", "reader", "regularizer", "release_memory", "require_version",
+    "save", "scope", "scope_guard", "set_flags", "set_program_state", "step_fn", "transpiler", "unique_name", "wrapped_decorator",
+    "write_state",
 ]  # fmt: skip

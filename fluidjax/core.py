@@ -11,6 +11,7 @@ from .errors import EnforceNotMet as EnforceNotMet
 from .errors import FluidTypeError, FluidValueError
 from .ir.desc import ProgramDesc as _ProgramDesc
 from .lod_tensor import LoDTensor as LoDTensor
+from .lod_tensor import LoDTensorArray as LoDTensorArray
 from .runtime.place import CPUPlace as CPUPlace
 from .runtime.place import CUDAPinnedPlace as CUDAPinnedPlace
 from .runtime.place import CUDAPlace as CUDAPlace

@@ -1,12 +1,15 @@
 """fluid.framework: programs, blocks, ops and variables, under the module name of Fluid's scripts; graph/ has them."""
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .base.absent import reporter
 from .base.dtypes import VarType, enum_of
 from .base.flags import get_flags, set_flags
 from .base.roles import OpRole
+from .errors import FluidTypeError, FluidValueError, UnsupportedError
 from .graph.block import Block
+from .graph.device_guard import device_guard
 from .graph.name_scope import NameScope, name_scope
 from .graph.operator import Operator
 from .graph.program import (
@@ -36,6 +39,40 @@ from .runtime.place import (
 def in_dygraph_mode() -> bool:
     """False: there is no dynamic mode."""
     return False
+
+
+VERSIONS = "1.8.5", "2.0.0"  # the Paddles whose names and behaviour are here: from, to
+
+
+def require_version(min_version: str, max_version: str | None = None) -> None:
+    """Check that a script's Paddles, from min_version to max_version, are among those whose names are here: 1.8.5 to 2.0.0.
+
+    Versions are one to four numbers with dots between them. Raises FluidTypeError for other than text, FluidValueError for text
+    that is no version, UnsupportedError where none of the script's Paddles is one of these.
+    """
+    least = _version("min_version", min_version)
+    most = None if max_version is None else _version("max_version", max_version)
+    first, last = (_version("", v) for v in VERSIONS)
+    if least > last or (most is not None and most < first):
+        wanted = f"{min_version} or later" if most is None else f"between {min_version} and {max_version}"
+        raise UnsupportedError(f"the script wants a Paddle {wanted}; the names here are those of {VERSIONS[0]} to {VERSIONS[1]}")
+
+
+def _version(what: str, text: Any) -> tuple[int, ...]:
+    if not isinstance(text, str):
+        raise FluidTypeError(f"require_version's {what} is text such as '1.8.5', not {text!r}")
+    if not re.fullmatch(r"\d+(\.\d+){0,3}", text):
+        raise FluidValueError(f"require_version's {what} is one to four numbers with dots, such as '1.8.5', not {text!r}")
+    numbers = [int(n) for n in text.split(".")]
+    return (*numbers, *[0] * (4 - len(numbers)))
+
+
+def load_op_library(lib_filename: str) -> NoReturn:
+    """Not supported: ops of one's own are functions over JAX here. Raises UnsupportedError."""
+    raise UnsupportedError(
+        f"load_op_library({lib_filename!r}): ops in C++ do not run here; declare the op as a Python function over jax.numpy with "
+        "fluidjax.ops.registry.op, and its gradient with fluidjax.ops.registry.grad_of"
+    )
 
 
 def grad_var_name(var_name: str) -> str:
@@ -79,12 +116,15 @@ __all__ = [
     "cuda_places",
     "default_main_program",
     "default_startup_program",
+    "device_guard",
     "get_flags",
     "grad_var_name",
     "in_dygraph_mode",
     "is_compiled_with_cuda",
+    "load_op_library",
     "name_scope",
     "program_guard",
+    "require_version",
     "set_flags",
     "switch_main_program",
     "switch_startup_program",

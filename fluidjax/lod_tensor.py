@@ -138,6 +138,16 @@ def fault(lod: Lod, rows: int | None) -> str | None:
     return None
 
 
+class LoDTensorArray(list[LoDTensor]):
+    """A list of LoDTensors, which append adds to as they are."""
+
+    def append(self, tensor: LoDTensor) -> None:
+        """Add a tensor at the end. Raises FluidTypeError for anything else."""
+        if not isinstance(tensor, LoDTensor):
+            raise FluidTypeError(f"a LoDTensorArray holds LoDTensors, not {type(tensor).__name__}")
+        super().append(tensor)
+
+
 def create_lod_tensor(data: Any, recursive_seq_lens: Sequence[Sequence[int]], place: Any = None) -> LoDTensor:
     """A LoDTensor of `data` with sequences of these lengths, level by level: ``[[2, 3]]``.
 

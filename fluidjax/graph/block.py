@@ -16,6 +16,7 @@ from ..ops.kinds import decides_kind, kind_of_output
 from ..ops.registry import REQUIRED, OpDef, canonical, lookup
 from ..ops.rows import lod_levels, makes_lod
 from ..ops.selected import KIND as SPARSE
+from .device_guard import current_device
 from .name_scope import current_name_scope
 from .operator import Operator
 from .variable import Parameter, Variable, names_of, var_desc
@@ -230,6 +231,8 @@ class Block:
         scope = current_name_scope()
         if scope.parent() is not None:
             result.setdefault("op_namescope", scope.full())
+        if (device := current_device()) is not None:
+            result.setdefault("op_device", device)
         return FrozenMap(result)
 
     def _infer(self, definition: OpDef, desc: OpDesc) -> None:

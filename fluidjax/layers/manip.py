@@ -192,6 +192,18 @@ def unstack(x: Variable, axis: int = 0, num: int | None = None) -> list[Variable
     return outs
 
 
+@located
+def unbind(input: Variable, axis: int = 0) -> list[Variable]:
+    """The slices of input along `axis`, without that dimension. Raises FluidValueError where its size is not known."""
+    typed(input, "input", Variable, "unbind")
+    count = input.shape[axis]
+    require(count > 0, f"unbind must know how many slices there are, but {input.name!r} has shape {list(input.shape)}")
+    helper = LayerHelper("unbind")
+    outs = [helper.create_variable_for_type_inference(input.dtype) for _ in range(count)]
+    helper.append_op(type="unbind", inputs={"X": input}, outputs={"Out": outs}, attrs={"axis": axis})
+    return outs
+
+
 def _bounds(
     layer: str, helper: LayerHelper, axes: Sequence[int], given: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any], list[int]]:
@@ -324,6 +336,7 @@ __all__ = [
     "strided_slice",
     "t",
     "transpose",
+    "unbind",
     "unsqueeze",
     "unstack",
 ]

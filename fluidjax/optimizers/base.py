@@ -18,6 +18,7 @@ from ..base.dtypes import VarType
 from ..clip import GradientClipBase, append_gradient_clip_ops, error_clip_callback
 from ..errors import FluidTypeError, FluidValueError, OneTableError
 from ..graph.block import Block
+from ..graph.device_guard import device_guard, device_of
 from ..graph.name_scope import name_scope
 from ..graph.operator import Operator
 from ..graph.program import Program, default_main_program, default_startup_program, program_guard
@@ -239,7 +240,8 @@ class Optimizer:
                 continue
             with param.block.program._optimized_guard([param, grad]), name_scope("optimizer"):
                 if param.trainable:
-                    self._append_optimize_op(block, (param, grad))
+                    with device_guard(_device_of(param, block)):
+                        self._append_optimize_op(block, (param, grad))
         self._finish_update(block, parameters_and_grads)
         return block.ops[start:]
 
@@ -335,6 +337,11 @@ class Optimizer:
             loss, startup_program=startup_program, parameter_list=chosen, no_grad_set=no_grad_set
         )
         return self.apply_optimize(loss, startup_program, params_grads), params_grads
+
+
+def _device_of(param: Parameter, block: Block) -> str | None:
+    """The device that device_guard named for the first op that reads a parameter."""
+    return next((device_of(op) for op in block.ops if param.name in op.desc.reads), None)
 
 
 @contextlib.contextmanager

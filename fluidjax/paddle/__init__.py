@@ -22,11 +22,27 @@ from ..runtime.place import CPUPlace as CPUPlace
 from ..runtime.place import CUDAPinnedPlace as CUDAPinnedPlace
 from ..runtime.place import CUDAPlace as CUDAPlace
 from ..runtime.place import is_compiled_with_cuda as is_compiled_with_cuda
-from . import creation, io, linalg, metric, names, nn, optimizer, regularizer, stat, state, static, tensor, version
+from . import (
+    creation,
+    io,
+    linalg,
+    metric,
+    names,
+    nn,
+    optimizer,
+    parts,
+    regularizer,
+    stat,
+    state,
+    static,
+    tensor,
+    version,
+)
 from .creation import *  # noqa: F403
 from .linalg import *  # noqa: F403
 from .names import install as install
 from .names import uninstall as uninstall
+from .parts import *  # noqa: F403
 from .stat import *  # noqa: F403
 from .state import *  # noqa: F403
 from .tensor import *  # noqa: F403
@@ -72,6 +88,7 @@ __all__ = [
 ]  # fmt: skip
 __all__ += creation.__all__
 __all__ += linalg.__all__
+__all__ += parts.__all__
 __all__ += stat.__all__
 __all__ += state.__all__
 __all__ += tensor.__all__

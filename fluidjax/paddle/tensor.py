@@ -20,9 +20,10 @@ from ..layers import (
     slice,
     t,
     transpose,
+    unbind,
     unstack,
 )
-from ..layers._build import append, require
+from ..layers._build import append
 from . import logic, math
 from .logic import *  # noqa: F403
 from .math import *  # noqa: F403
@@ -249,16 +250,6 @@ def masked_select(x: Variable, mask: Variable, name: str | None = None) -> Varia
 def nonzero(x: Variable, as_tuple: bool = False) -> Any:
     """Where x is not 0: [n, rank of x], int64; as_tuple: its columns, each [n, 1]."""
     return layers.nonzero(x, as_tuple)
-
-
-def unbind(input: Variable, axis: int = 0) -> list[Variable]:
-    """The slices of input along `axis`, without that dimension. Raises FluidValueError where its size is not known."""
-    count = input.shape[axis]
-    require(count > 0, f"unbind must know how many slices there are, but {input.name!r} has shape {list(input.shape)}")
-    helper = LayerHelper("unbind")
-    outs = [helper.create_variable_for_type_inference(input.dtype) for _ in range(count)]
-    helper.append_op(type="unbind", inputs={"X": input}, outputs={"Out": outs}, attrs={"axis": axis})
-    return outs
 
 
 def reshape_(x: Variable, shape: Any, name: str | None = None) -> Variable:

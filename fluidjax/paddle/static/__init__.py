@@ -12,6 +12,7 @@ from ...compiler import CompiledProgram as CompiledProgram
 from ...compiler import ExecutionStrategy as ExecutionStrategy
 from ...compiler import ParallelExecutor as ParallelExecutor
 from ...executor import Executor as Executor
+from ...graph.device_guard import device_guard as device_guard
 from ...graph.name_scope import name_scope as name_scope
 from ...graph.program import Program as Program
 from ...graph.program import default_main_program as default_main_program
@@ -38,6 +39,12 @@ from ..names import MissingName, sentence
 from . import nn
 from .model import load_inference_model as load_inference_model
 from .model import save_inference_model as save_inference_model
+from .serialize import deserialize_persistables as deserialize_persistables
+from .serialize import deserialize_program as deserialize_program
+from .serialize import load_from_file as load_from_file
+from .serialize import save_to_file as save_to_file
+from .serialize import serialize_persistables as serialize_persistables
+from .serialize import serialize_program as serialize_program
 
 
 def data(name: str, shape: Any, dtype: Any = None, lod_level: int = 0) -> Variable:
@@ -64,6 +71,7 @@ __all__ = [
     "BuildStrategy", "CompiledProgram", "ExecutionStrategy", "Executor", "ExponentialMovingAverage", "InputSpec",
     "ParallelExecutor", "Program", "Variable", "WeightNormParamAttr", "accuracy", "append_backward", "auc", "cpu_places",
     "create_global_var", "create_parameter", "cuda_places", "data", "default_main_program", "default_startup_program",
-    "global_scope", "gradients", "load", "load_inference_model", "load_program_state", "name_scope", "nn", "program_guard",
-    "py_func", "save", "save_inference_model", "scope_guard", "set_program_state",
+    "deserialize_persistables", "deserialize_program", "device_guard", "global_scope", "gradients", "load", "load_from_file",
+    "load_inference_model", "load_program_state", "name_scope", "nn", "program_guard", "py_func", "save",
+    "save_inference_model", "save_to_file", "scope_guard", "serialize_persistables", "serialize_program", "set_program_state",
 ]  # fmt: skip

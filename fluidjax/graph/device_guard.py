@@ -1,0 +1,42 @@
+"""device_guard: the device that a script names for ops, as their attribute ``op_device``; XLA places what they compute."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from ..errors import FluidValueError
+
+_current: str | None = None
+
+
+@contextlib.contextmanager
+def device_guard(device: str | None = None) -> Iterator[None]:
+    """Ops appended within the block carry ``op_device``: "cpu", "gpu", or "" and None for no wish.
+
+    So do their gradient ops, and the update of a parameter whose first op is among them. The attribute is kept in saved
+    programs and says nothing to a step here: one compiled step runs on the Executor's place, and where its parts run is XLA's.
+    Raises FluidValueError for another device.
+    """
+    global _current
+    if device not in ("cpu", "gpu", "", None):
+        raise FluidValueError(f"device_guard takes 'cpu', 'gpu', or None for no wish, not {device!r}")
+    old, _current = _current, device
+    try:
+        yield
+    finally:
+        _current = old
+
+
+def current_device() -> str | None:
+    """What the ops that are appended now carry as ``op_device``; None: nothing."""
+    return _current
+
+
+def device_of(op: Any) -> str | None:
+    """What an op carries as ``op_device``."""
+    return op.desc.attrs.get("op_device")
+
+
+__all__ = ["device_guard"]
