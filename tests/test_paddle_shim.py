@@ -102,15 +102,15 @@ def test_missing_modules(paddle):
 
 def test_it_wins_over_an_installed_paddle_and_gives_it_back(tmp_path, monkeypatch):
     (tmp_path / "paddle").mkdir()
-    (tmp_path / "paddle" / "__init__.py").write_text("real = True\n")
+    (tmp_path / "paddle" / "__init__.py").write_text("genuine = True\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     real = importlib.import_module("paddle")
-    assert real.real
+    assert real.genuine
     fluidjax.paddle.install()
     fluidjax.paddle.install()
     try:
         assert importlib.import_module("paddle").fluid.Program is fluid.Program
-        assert not hasattr(importlib.import_module("paddle"), "real")
+        assert not hasattr(importlib.import_module("paddle"), "genuine")
     finally:
         fluidjax.paddle.uninstall()
         fluidjax.paddle.uninstall()
