@@ -382,6 +382,20 @@ LAYERS = {
 }
 
 
+RECURRENT = {
+    "nn.SimpleRNNCell": "nn.SimpleRNNCell(3, 4, 'relu')(f(2, 3), f(2, 4))",
+    "nn.LSTMCell": "nn.LSTMCell(3, 4)(f(2, 3))",
+    "nn.GRUCell": "nn.GRUCell(3, 4, bias_ih_attr=False)(f(2, 3), f(2, 4))",
+    "nn.SimpleRNN": "nn.SimpleRNN(3, 4, 2, dropout=0.0, activation='relu')(f(2, 3, 3), f(2, 2, 4))",
+    "nn.LSTM": "nn.LSTM(3, 4, 2, 'bidirect')(f(2, 3, 3))",
+    "nn.LSTM lengths": "nn.LSTM(3, 2, time_major=True)(f(3, 2, 3), (f(1, 2, 2), f(1, 2, 2)), sequence_length=paddle.full([2], 2, 'int64'))",
+    "nn.GRU": "nn.GRU(3, 4)(f(2, 3, 3))",
+    "nn.RNN": "nn.RNN(nn.GRUCell(3, 4), is_reverse=True)(f(2, 3, 3))",
+    "nn.RNN lengths": "nn.RNN(nn.SimpleRNNCell(3, 4), time_major=True)(f(3, 2, 3), None, i(2, n=3))[1]",
+    "nn.BiRNN": "nn.BiRNN(nn.LSTMCell(3, 2), nn.LSTMCell(3, 2))(f(2, 3, 3))",
+}
+
+
 def evaluated(layer):
     layer.eval()
     return layer

@@ -62,8 +62,14 @@ def test_layer(name):
     close(name, results("LAYERS")[name])
 
 
+@pytest.mark.parametrize("name", cases.RECURRENT)
+def test_recurrent_layer(name):
+    close(name, results("RECURRENT")[name])
+
+
 def test_layers_make_the_parameters_of_paddle():
     results("LAYERS")
+    results("RECURRENT")
     assert MADE == json.loads(str(RECORDED["parameters"]))
 
 

@@ -165,6 +165,22 @@ def test_masks_of_transformers_hide_what_comes_later():
     assert paddle.static.py_func is fluid.layers.py_func
 
 
+def test_recurrent_layers_begin_small_and_own_their_parts_once():
+    net = nn.LSTM(3, 4, 2, "bidirect", bias_hh_attr=False)
+    names = [n for n, _ in net.named_parameters()]
+    assert names[:4] == ["weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"] and names[-1] == "bias_hh_l1_reverse"
+    assert len(names) == 16 and "1.cell_bw.bias_hh" in net.state_dict() and net.flatten_parameters() is None
+    assert [p.name for p in net.parameters() if not p.trainable] == [f"lstm_cell_{k}.b_1" for k in range(4)]
+    assert repr(nn.GRU(3, 4, time_major=True, dropout=0.5)).startswith("GRU(3, 4, time_major=True, dropout=0.5\n  (0): RNN(")
+    states = net[0].cell_fw.get_initial_states(paddle.static.data("x", [2, 3]), init_value=0.5)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    values = exe.run(feed={"x": np.ones((2, 3), "float32")}, fetch_list=[*states, *net.parameters()])
+    assert [v.tolist() for v in values[:2]] == [[[0.5] * 4] * 2] * 2
+    for name, value in zip(names, values[2:], strict=True):
+        assert not value.any() if name.startswith("bias_hh") else 0.2 < np.abs(value).max() <= 0.5, name  # 1/sqrt(4)
+
+
 def test_bad_input():
     class Early(nn.Layer):
         def __init__(self):
@@ -185,6 +201,11 @@ def test_bad_input():
         (lambda: nn.MultiHeadAttention(4, 3), FluidValueError, "embed_dim 4 does not divide into 3 heads"),
         (lambda: nn.TransformerEncoderLayer(4, 2, 4, weight_attr=[None]), FluidValueError, "takes one attribute or 2, not 1"),
         (lambda: nn.Conv2D(2, 4, 3, weight_attr=False), FluidValueError, "needs its filter"),
+        (lambda: nn.LSTM(3, 2, 1, "both"), FluidValueError, "direction is 'forward' or 'bidirect' or 'bidirectional', not 'both'"),
+        (lambda: nn.SimpleRNN(3, 2, activation="elu"), FluidValueError, "activation is 'tanh' or 'relu', not 'elu'"),
+        (lambda: nn.GRU(3, 2, 0), FluidValueError, "at least one layer, not 0"),
+        (lambda: nn.BiRNN(nn.GRUCell(3, 2), nn.GRUCell(2, 2)), FluidValueError, "input_size 3 and 2"),
+        (lambda: nn.RNNCellBase().state_shape, NotImplementedError, "has no state_shape; give the first states"),
     ):
         with pytest.raises(error, match=told):
             call()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import activation, base, common, container, conv, loss, norm, pooling, transformer
+from . import activation, base, common, container, conv, loss, norm, pooling, rnn, transformer
 from .activation import *  # noqa: F403
 from .base import *  # noqa: F403
 from .common import *  # noqa: F403
@@ -11,6 +11,7 @@ from .conv import *  # noqa: F403
 from .loss import *  # noqa: F403
 from .norm import *  # noqa: F403
 from .pooling import *  # noqa: F403
+from .rnn import *  # noqa: F403
 from .transformer import *  # noqa: F403
 
 __all__: list[str] = []
@@ -22,4 +23,5 @@ __all__ += conv.__all__
 __all__ += loss.__all__
 __all__ += norm.__all__
 __all__ += pooling.__all__
+__all__ += rnn.__all__
 __all__ += transformer.__all__
