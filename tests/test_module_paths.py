@@ -122,7 +122,6 @@ def test_function_and_module_of_one_name(shim):
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda: fluidjax.layers.get_places, "fluid.layers.get_places is not there; use fluid.cpu_places"),
         (lambda: fluidjax.optimizer.RecomputeOptimizer, "fluid.optimizer.RecomputeOptimizer is not there"),
         (lambda: fluidjax.layers.softmaxx, r"fluid.layers has no 'softmaxx' \(did you mean 'softmax'\?\)"),
         (lambda: fluidjax.layers.nothing_like_it, "fluid.layers has no 'nothing_like_it'$"),

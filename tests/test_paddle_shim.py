@@ -69,7 +69,6 @@ def test_imports(paddle, statement):
 MISSING = [
     ("paddle.fluid", "programm_guard", "fluidjax has no paddle.fluid.programm_guard (did you mean 'program_guard'"),
     ("paddle.fluid.layers", "fcc", "fluidjax has no paddle.fluid.layers.fcc (did you mean 'fc'?)"),
-    ("paddle.fluid.layers", "get_places", "fluid.layers.get_places is not there; use fluid.cpu_places"),
     ("paddle", "relu", "fluidjax has no paddle.relu; there is paddle.nn.functional.relu"),
     ("paddle", "summary", "print(program) shows a program"),
     ("paddle.nn", "Lineer", "(did you mean 'Linear'"),

@@ -75,9 +75,20 @@ from .missing import HINTS as _HINTS
 from .nn_dense import *  # noqa: F403
 from .norm import *  # noqa: F403
 from .pads import *  # noqa: F403
+from .parallel_do import ParallelDo as ParallelDo
+from .parallel_do import get_places as get_places
 from .pool import *  # noqa: F403
 from .proposals import *  # noqa: F403
 from .random import *  # noqa: F403
+from .rank_tables import (
+    array_to_lod_tensor as array_to_lod_tensor,  # not in 1.8.5's list any more; older scripts have them here
+)
+from .rank_tables import lod_rank_table as lod_rank_table
+from .rank_tables import lod_tensor_to_array as lod_tensor_to_array
+from .rank_tables import max_sequence_len as max_sequence_len
+from .rank_tables import merge_lod_tensor as merge_lod_tensor
+from .rank_tables import shrink_memory as shrink_memory
+from .rank_tables import split_lod_tensor as split_lod_tensor
 from .reduce import *  # noqa: F403
 from .regions import *  # noqa: F403
 from .resize import *  # noqa: F403

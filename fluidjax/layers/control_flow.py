@@ -20,6 +20,7 @@ from .dynamic_rnn import *  # noqa: F403
 from .if_else import *  # noqa: F403
 from .loops import *  # noqa: F403
 from .missing import HINTS
+from .parallel_do import ParallelDo as ParallelDo
 from .rank_tables import *  # noqa: F403
 from .rank_tables import array_to_lod_tensor as array_to_lod_tensor
 from .rank_tables import lod_rank_table as lod_rank_table

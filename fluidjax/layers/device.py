@@ -1,8 +1,9 @@
-"""fluid.layers.device: a module of Fluid whose one function, get_places, is fluid.cpu_places and fluid.cuda_places."""
+"""fluid.layers.device: a module of Fluid whose one function is get_places."""
 
 from typing import TYPE_CHECKING
 
 from ..base.absent import reporter
+from .parallel_do import get_places as get_places
 
 __all__: list[str] = []
 
