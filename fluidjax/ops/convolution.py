@@ -19,6 +19,7 @@ convolutions` prints such a table.
     2x512x2x2, 512x512x3x3                     0.65 (40)      1.2 (36)           0.61 (3.1)          columns
     2x256x4x4, 512x256x3x3, stride 2           0.29 (1.5)     0.42 (9.5)         0.35 (1.7)          columns
     2x128x8x8, 128x128x3x3                     0.52 (0.59)    0.51 (0.61)        0.56 (0.56)         columns
+    64x512x4x4, 512x512x3x3                    57 (55)        50 (56)            58 (58)             XLA's
     2x64x16x16, 64x64x3x3                      0.63 (0.57)    0.50 (0.55)        0.64 (0.50)         XLA's
     32x64x32x32, 64x64x3x3                     49 (42)        38 (33)            51 (32)             XLA's
     8x256x56x56, 64x256x1x1                    14 (29)        8.8 (27)           17 (36)             samples
@@ -27,7 +28,8 @@ convolutions` prints such a table.
     2x2048x2x2, 1024x2048x1x1                  0.38 (9.6)     1.4 (1.7)          2.0 (6.1)           columns
 
 Two ways lost everywhere: a product for each filter cell, and columns with the channels last (up to five times as slow where there
-are groups). One filter for all groups with zeros between them would make nan of infinities.
+are groups). One filter for all groups with zeros between them would make nan of infinities. At equal speed the way is XLA's,
+because columns take memory (`_columns_pay`).
 """
 
 from __future__ import annotations
@@ -51,11 +53,19 @@ def way(geo: Geometry) -> str:
     """The way of these shapes on a CPU: columns, samples, last, taps or xla."""
     if geo.groups == 1:
         if geo.window > 1 or any(map(any, geo.pads)):
-            return "columns" if few_pixels(geo) else "xla"
+            return "columns" if _columns_pay(geo) else "xla"
         if geo.last:
             return "last"
         return "columns" if few_pixels(geo) or _great_filter(geo) else "samples"
     return "taps" if geo.groups == geo.channels and geo.window <= MOST_TAPS else "columns"
+
+
+def _columns_pay(geo: Geometry) -> bool:
+    """Whether XLA's own turning of the filter costs more than columns do.
+
+    With more pixels both take as long, and columns stand in memory from the output to the filter's gradient, which shares them.
+    """
+    return 8 * geo.pixels <= geo.window * geo.w[1]
 
 
 def _great_filter(geo: Geometry) -> bool:

@@ -73,6 +73,8 @@ def test_columns_and_the_chosen_way_equal_xla(name: str, last: bool, large: int,
 TABLE = [
     ("columns", geometry((2, 256, 16, 16), (256, 8, 3, 3), pads=((1, 1),) * 2)),
     ("columns", geometry((2, 512, 2, 2), (512, 512, 3, 3), pads=((1, 1),) * 2)),
+    ("columns", geometry((32, 512, 4, 4), (512, 512, 3, 3), pads=((1, 1),) * 2)),
+    ("xla", geometry((64, 512, 4, 4), (512, 512, 3, 3), pads=((1, 1),) * 2)),
     ("xla", geometry((32, 64, 32, 32), (64, 64, 3, 3), pads=((1, 1),) * 2)),
     ("xla", geometry((8, 64, 56, 56), (64, 64, 1, 1), pads=((1, 1),) * 2)),
     ("taps", geometry((8, 32, 112, 112), (32, 1, 3, 3), pads=((1, 1),) * 2)),
