@@ -101,6 +101,7 @@ if _TYPE_CHECKING:  # else imported by the first who uses them
     from . import io as io
     from . import memory as memory
     from . import passes as passes
+    from . import predictors as predictors
     from . import profiler as profiler
     from . import saved as saved
     from . import transpiler as transpiler
@@ -142,6 +143,16 @@ def _feeds(variables: _Any, capacity: int, double_buffer: bool) -> _Any:
 
 _readers.loader_maker = _feeds
 
+
+def _predictors(name: str) -> _Any:
+    """fluid.core's names of predictors."""
+    from . import predictors
+
+    return getattr(predictors, name)
+
+
+core.predictor_names.append(_predictors)
+
 if not _TYPE_CHECKING:
     _LATER = {
         "average": "",
@@ -156,6 +167,7 @@ if not _TYPE_CHECKING:
         "loaders.slots.datasets": "DatasetFactory InMemoryDataset QueueDataset",
         "memory": "",
         "passes": "",
+        "predictors": "",
         "profiler": "",
         "saved": "",
         "transpiler": "DistributeTranspiler DistributeTranspilerConfig InferenceTranspiler memory_optimize release_memory",
@@ -174,7 +186,7 @@ __all__ = [
     "gradients", "in_dygraph_mode", "incubate", "init_fn", "initializer", "input", "install_check", "io", "is_compiled_with_cuda",
     "is_compiled_with_xpu", "layer_helper", "layers", "load", "load_op_library", "load_program_state", "lod_tensor",
     "memory_optimize", "metrics", "name_scope", "nets", "one_hot", "ops", "optimizer", "parallel_executor", "param_attr", "passes",
-    "place", "profiler", "program", "program_guard", "read_state", "reader", "regularizer", "release_memory", "require_version",
-    "save", "scope", "scope_guard", "set_flags", "set_program_state", "step_fn", "transpiler", "unique_name", "wrapped_decorator",
-    "write_state",
+    "place", "predictors", "profiler", "program", "program_guard", "read_state", "reader", "regularizer", "release_memory",
+    "require_version", "save", "scope", "scope_guard", "set_flags", "set_program_state", "step_fn", "transpiler", "unique_name",
+    "wrapped_decorator", "write_state",
 ]  # fmt: skip

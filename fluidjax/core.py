@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .base.absent import reporter
@@ -25,6 +26,11 @@ from .runtime.ranges import nvprof_nvtx_push as nvprof_nvtx_push
 from .runtime.scope import Scope as Scope
 
 DenseTensor = LoDTensor
+PREDICTORS = frozenset(
+    "AnalysisConfig AnalysisPredictor NativeConfig NativePaddlePredictor PaddleBuf PaddleDType PaddlePredictor PaddleTensor "
+    "ZeroCopyTensor create_paddle_predictor".split()
+)
+predictor_names: list[Callable[[str], Any]] = []  # what gives a name of PREDICTORS; the package sets it, for it is above this level
 
 
 class EOFException(Exception):
@@ -99,4 +105,8 @@ def empty_var_name() -> str:
     return "@EMPTY@"
 
 if not TYPE_CHECKING:
-    __getattr__ = reporter("fluid.core", dir())
+    _report = reporter("fluid.core", dir())
+
+    def __getattr__(name):
+        """Predictors' names, which are imported when they are first used; what else is not there."""
+        return predictor_names[0](name) if name in PREDICTORS else _report(name)

@@ -1,0 +1,152 @@
+"""Predictors: a saved model with a scope of its own, run on PaddleTensors or on tensors that stay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import EnforceNotMet, FeedError, FluidTypeError, near
+from ..executor import Executor
+from ..graph.program import Program
+from ..lod_tensor import LoDTensor
+from ..runtime.scope import Scope, scope_guard
+from ..saved.model import load_inference_model, save_inference_model
+from .config import AnalysisConfig, Model, NativeConfig
+from .tensors import PaddleTensor, ZeroCopyTensor, fed
+
+
+class Predictor:
+    """A model that was loaded for inference. Its values are in a scope of its own, which `clone` shares."""
+
+    def __init__(self, config: AnalysisConfig | NativeConfig, origin: Predictor | None = None) -> None:
+        self._config = config.analysis() if isinstance(config, NativeConfig) else AnalysisConfig(config)
+        self._exe = Executor(self._config.place())
+        if origin is None:
+            self._scope = Scope()
+            self._program, self._feeds, self._targets = _loaded(self._config.model(), self._exe, self._scope)
+        else:
+            self._scope, self._program, self._feeds, self._targets = origin._scope, origin._program, origin._feeds, origin._targets
+        self._inputs = {n: ZeroCopyTensor(n, True) for n in self._feeds}
+        self._outputs = {t.name: ZeroCopyTensor(t.name, False) for t in self._targets}
+
+    def run(self, inputs: Sequence[PaddleTensor] | None = None) -> Any:
+        """The outputs for these inputs, by their order, or by name where the config says so. Without inputs: zero_copy_run.
+
+        Raises FeedError for another number of inputs or other names, FluidTypeError for what are no PaddleTensors, and what
+        Executor.run raises.
+        """
+        if inputs is None:
+            return self.zero_copy_run()
+        if not all(isinstance(t, PaddleTensor) for t in inputs):
+            raise FluidTypeError(f"a predictor runs on PaddleTensors, not on {', '.join(type(t).__name__ for t in inputs)}")
+        given = {t.name: t for t in inputs} if self._config.specify_input_name() else dict(zip(self._feeds, inputs, strict=False))
+        if len(inputs) != len(self._feeds) or given.keys() != set(self._feeds):
+            names, wanted = (", ".join(map(repr, found)) for found in ([t.name for t in inputs], self._feeds))
+            raise FeedError(f"the predictor takes {len(self._feeds)} inputs, {wanted}, not {len(inputs)}: {names}")
+        values = self._values({n: fed(t.as_ndarray(), t.lod) for n, t in given.items()})
+        return [PaddleTensor.of(t.name, array, lod) for t, (array, lod) in zip(self._targets, values, strict=True)]
+
+    def zero_copy_run(self) -> bool:
+        """Run on what the input tensors hold; the output tensors hold the results. Raises FluidValueError for an input without value."""
+        values = self._values({n: t.value() for n, t in self._inputs.items()})
+        for target, (array, lod) in zip(self._targets, values, strict=True):
+            self._outputs[target.name].take(array, lod)
+        return True
+
+    def _values(self, feed: Mapping[str, Any]) -> list[tuple[np.ndarray, list[list[int]]]]:
+        found = self._exe.run(self._program, feed, self._targets, scope=self._scope, return_numpy=False)
+        return [(np.asarray(v), v.lod() if isinstance(v, LoDTensor) else []) for v in found]
+
+    def get_input_names(self) -> list[str]:
+        return list(self._feeds)
+
+    def get_output_names(self) -> list[str]:
+        return [t.name for t in self._targets]
+
+    def get_input_tensor(self, name: str) -> ZeroCopyTensor:
+        """The input of that name. Raises EnforceNotMet where there is none."""
+        return _named(self._inputs, name, "input")
+
+    def get_output_tensor(self, name: str) -> ZeroCopyTensor:
+        """The output of that name. Raises EnforceNotMet where there is none."""
+        return _named(self._outputs, name, "output")
+
+    def get_input_handle(self, name: str) -> ZeroCopyTensor:
+        """get_input_tensor under Paddle 2's name."""
+        return self.get_input_tensor(name)
+
+    def get_output_handle(self, name: str) -> ZeroCopyTensor:
+        """get_output_tensor under Paddle 2's name."""
+        return self.get_output_tensor(name)
+
+    def get_input_tensor_shape(self) -> dict[str, list[int]]:
+        """The declared shapes of the inputs."""
+        return {n: list(self._program.global_block().var(n).shape) for n in self._feeds}
+
+    def clone(self) -> Predictor:
+        """Another predictor with the same values and tensors of its own, for another thread."""
+        return Predictor(self._config, self)
+
+    def program(self) -> Program:
+        return self._program
+
+    def scope(self) -> Scope:
+        return self._scope
+
+    def get_serialized_program(self) -> bytes:
+        """The program as Paddle's protobuf."""
+        return self._program.serialize_to_string()
+
+    def SaveOptimModel(self, dir: str) -> None:
+        """Save the model to a folder: save_inference_model."""
+        with scope_guard(self._scope):
+            save_inference_model(dir, self._feeds, self._targets, self._exe, self._program)
+
+    def clear_intermediate_tensor(self) -> None:
+        """Accepted: nothing is kept between runs."""
+
+    def try_shrink_memory(self) -> int:
+        """0 bytes are given back, as nothing is kept between runs."""
+        return 0
+
+
+def _named(tensors: Mapping[str, ZeroCopyTensor], name: str, kind: str) -> ZeroCopyTensor:
+    if name not in tensors:
+        raise EnforceNotMet(f"the predictor has no {kind} {name!r}{near(name, tensors)}; it has {', '.join(map(repr, tensors))}")
+    return tensors[name]
+
+
+def _loaded(model: Model, exe: Executor, scope: Scope) -> tuple[Program, list[str], list[Any]]:
+    with scope_guard(scope):
+        if isinstance(model.program, bytes):
+            return tuple(load_inference_model(None, exe, model.program, model.params))
+        if not model.program:
+            return tuple(load_inference_model(model.folder, exe))
+        program = Path(model.program)
+        params = Path(str(model.params)).resolve() if model.params else None
+        return tuple(load_inference_model(str(program.parent), exe, program.name, _beside(program, params)))
+
+
+def _beside(program: Path, params: Path | None) -> str | None:
+    """The file of all values as load_inference_model wants it: its name in the program's folder. Raises FluidTypeError otherwise."""
+    if params is not None and params.parent != program.parent.resolve():
+        raise FluidTypeError(f"the program's file and that of its values lie in one folder, not {str(program)!r} and {str(params)!r}")
+    return None if params is None else params.name
+
+
+def create_paddle_predictor(config: AnalysisConfig | NativeConfig) -> Predictor:
+    """A predictor of the model that `config` names, with its values loaded.
+
+    Raises FluidTypeError for another config, and what load_inference_model raises.
+    """
+    if not isinstance(config, AnalysisConfig | NativeConfig):
+        raise FluidTypeError(f"create_paddle_predictor takes an AnalysisConfig or a NativeConfig, not {type(config).__name__}")
+    return Predictor(config)
+
+
+def create_predictor(config: AnalysisConfig) -> Predictor:
+    """paddle.inference.create_predictor: create_paddle_predictor under Paddle 2's name."""
+    return create_paddle_predictor(config)
