@@ -7,6 +7,7 @@ them, and so may everybody here.
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -25,6 +26,7 @@ FLUIDS = frozenset(
     "_learning_rate_map _set_error_clip _repr_html_ "
     "_decay_step_counter _get_var _fetch_var _current_expected_place _clone_var_in_block_ _cuda_synchronize".split()
 )
+UNDERSCORED = re.compile(r"(?<!\w)_[^\W_]")  # most files have no such name, and need not be parsed
 FILES = sorted([*PACKAGE.rglob("*.py"), *(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")])
 
 
@@ -48,8 +50,8 @@ def is_private(name: str) -> bool:
 @cache
 def private(path: Path) -> tuple[frozenset[str], tuple[tuple[int, str], ...]]:
     """The private names that a file makes, and those that it may have from elsewhere, with their lines."""
-    made, used = set(), []
-    for node in ast.walk(ast.parse(path.read_text())):
+    made, used, text = set(), [], path.read_text()
+    for node in ast.walk(ast.parse(text)) if UNDERSCORED.search(text) else ():
         if isinstance(node, ast.Attribute):
             if of_itself(node):
                 made |= {node.attr} if isinstance(node.ctx, ast.Store) else set()

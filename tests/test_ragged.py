@@ -295,7 +295,7 @@ def test_two_hundred_batches_of_sentences_make_few_programs():
     rng = np.random.default_rng(0)
     pairs, most = set(), [0, 0]
     for _ in range(200):
-        words, lengths = sentences(rng, 3, 28)
+        words, lengths = sentences(rng, 3, 12)
         (got,) = exe.run(feed={"word": words}, fetch_list=[tags], return_numpy=False)
         assert got.recursive_sequence_lengths() == [lengths] and got.shape() == [sum(lengths), 1]
         pairs.add((bucket(sum(lengths)), bucket(max(lengths))))
@@ -405,7 +405,7 @@ ENDS = {
 
 
 @pytest.mark.slow
-@examples(12)
+@examples(9)
 @given(
     st.lists(st.sampled_from(sorted(ROWS)), min_size=1, max_size=5),
     st.lists(st.sampled_from(sorted(ENDS)), min_size=1, max_size=3, unique=True),
@@ -441,7 +441,7 @@ LOSSES = {
 
 
 @pytest.mark.slow
-@examples(8)
+@examples(6)
 @given(
     st.lists(st.sampled_from(sorted(ROWS)), min_size=1, max_size=4),
     st.sampled_from(sorted(LOSSES)),

@@ -17,12 +17,22 @@ from types import ModuleType
 
 import pytest
 
-from tests.test_layers_of_imports import _base, modules, tree
+from tests.test_layers_of_imports import _base, modules
+from tests.test_layers_of_imports import tree as parsed
 
 pytestmark = pytest.mark.once
 
 GENERATED = ("fluidjax.ir.framework_pb2",)  # protoc's, which has no other form
+tree = cache(parsed)
 MODULES = [m for m in modules() if m not in GENERATED and not m.endswith("__main__")]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forgotten() -> Iterator[None]:
+    """A million nodes would slow down every later collection of garbage."""
+    yield
+    tree.cache_clear()
+    bound.cache_clear()
 
 
 def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:

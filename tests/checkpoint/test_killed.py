@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import fluidjax as fluid
+from tests import forked
 
 from .killed import NAMES, program
 
@@ -22,15 +23,17 @@ MOMENTS = 4
 def killed_within(folder: Path, part: float) -> None:
     """Kill a process that saves without end, this part of the way from the third save to the fourth."""
     command = [sys.executable, "-m", "tests.checkpoint.killed", str(folder)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+    process = forked.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert process.stdout is not None
+    with process.stdout:
+        assert process.stdout.readline() == b"ready\n"
         begun = []
         for _ in range(3):
             assert process.stdout.readline().startswith(b"begun")
             begun.append(time.monotonic())
         time.sleep(part * (begun[-1] - begun[-2]))
         process.kill()
-    assert process.returncode == -9
+        assert process.wait(60) == -9
 
 
 @pytest.mark.slow

@@ -181,6 +181,7 @@ def launched(script: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_the_0_14_document_trains_under_launch(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     lines = launched(HEAD + NETWORK + PSERVER_0_14 + TRAINS, tmp_path, capfd)
     assert lines[:2] == ["[pserver 0] ended", "[pserver 1] ended"]
