@@ -1,0 +1,17 @@
+"""paddle.vision.transforms: what becomes of an image before it is fed, as functions and as objects that draw at random."""
+
+from __future__ import annotations
+
+from . import crops, functional, objects
+from .base import BaseTransform as BaseTransform
+from .base import Compose as Compose
+from .crops import *  # noqa: F403
+from .functional import *  # noqa: F403
+from .objects import *  # noqa: F403
+
+RandomHorizontalFli = RandomHorizontalFlip  # noqa: F405 - so it stands in lists of Paddle's names that were cut short
+
+__all__ = ["BaseTransform", "Compose", "RandomHorizontalFli"]
+__all__ += crops.__all__
+__all__ += functional.__all__
+__all__ += objects.__all__

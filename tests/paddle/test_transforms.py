@@ -1,0 +1,93 @@
+"""paddle.vision.transforms: images and arrays become what they became in Paddle 2.6.2, whose random draws are the same."""
+
+from __future__ import annotations
+
+import builtins
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fluidjax.paddle.vision.transforms as T
+from fluidjax.errors import FluidError, FluidTypeError, FluidValueError, UnsupportedError
+from tests.paddle import transform_cases as cases
+
+RECORDED = np.load(Path(__file__).parents[1] / "data" / "transforms_2.6.2.npz")
+NAMES = cases.names(T)
+RGB, ARRAY = NAMES["rgb"], NAMES["array"]
+
+
+@pytest.mark.parametrize("name", cases.CASES)
+def test_as_2_6_2(name):
+    got = cases.results(T, cases.CASES[name])
+    assert len(got) == sum(key.rpartition("/")[0] == name for key in RECORDED.files)
+    for k, array in enumerate(got):
+        wanted = RECORDED[f"{name}/{k}"]
+        assert array.shape == wanted.shape and (array.dtype == wanted.dtype or name == "own")
+        # Pillow 10, which recorded, rounds what it resizes otherwise than Pillow 13 does
+        within = (1 if array.dtype == np.uint8 else 1 / 255) if any(w in name for w in ("esize", "Compose")) else 0
+        np.testing.assert_allclose(array.astype("float64"), wanted.astype("float64"), rtol=1e-6, atol=within)
+
+
+ALIKE = [
+    "T.resize({}, (4, 9))", "T.rotate({}, 30, 'bilinear', True, fill=4)", "T.adjust_brightness({}, 1.7)",
+    "T.adjust_contrast({}, 0.4)", "T.adjust_saturation({}, 2.0)", "T.adjust_hue({}, -0.3)", "T.to_grayscale({}, 3)",
+    "T.pad({}, 1, (1, 2, 3))", "T.pad({}, 2, 0, 'reflect')", "T.hflip({})", "T.vflip({})", "T.to_tensor({})",
+    "T.Transpose()({})", "T.ColorJitter(0.4, 0.3, 0.2, 0.1)({})", "T.RandomCrop(3, 2)({})",
+]  # fmt: skip
+
+
+def test_arrays_become_what_images_become():
+    for text in ALIKE:
+        (image,), (array,) = (cases.results(T, text.format(name)) for name in ("rgb", "array"))
+        np.testing.assert_array_equal(image, array, err_msg=text)
+    floats = ARRAY[..., :2].astype("float64")
+    for one, other in zip(np.moveaxis(T.resize(floats, (3, 4)), -1, 0), (T.resize(ARRAY[..., k], (3, 4)) for k in range(2)), strict=True):
+        np.testing.assert_allclose(one, other, atol=1)  # of bytes, which are rounded after either direction
+    assert T.resize(ARRAY[..., :1], 5).shape == (5, 7, 1) and T.resize(floats, 10).dtype == np.float64
+    np.testing.assert_array_equal(T.adjust_saturation(RGB, 2.0), RECORDED["saturation/0"])
+    np.testing.assert_array_equal(T.normalize(NAMES["float_array"], 1.0, 2.0, to_rgb=True), (NAMES["float_array"][::-1] - 1) / 2)
+
+
+def test_bad_input():
+    for call, error, told in (
+        (lambda: T.resize([1], 3), FluidTypeError, "Pillow's or a NumPy array, not list"),
+        (lambda: T.hflip(np.zeros(3)), FluidTypeError, r"\[H, W\] or \[H, W, C\], not \[3\]"),
+        (lambda: T.resize(RGB, 2.5), FluidTypeError, r"an integer or \[height, width\], not 2.5"),
+        (lambda: T.resize(RGB, 3, "cubic"), FluidValueError, "interpolation is 'nearest' or 'bilinear'"),
+        (lambda: T.resize(ARRAY.astype("int32"), 3), FluidTypeError, "uint8 or floats, not of int32"),
+        (lambda: T.adjust_hue(ARRAY / 255, 0.1), FluidTypeError, "an array of uint8, not of float64"),
+        (lambda: T.resize(ARRAY[..., :2], 3), FluidValueError, "1, 3 or 4 channels, not 2"),
+        (lambda: T.pad(RGB, (1, 2, 3)), FluidValueError, "one, two or four numbers, not 3"),
+        (lambda: T.pad(RGB, "1"), FluidTypeError, "a number or a list"),
+        (lambda: T.pad(RGB, 1, padding_mode="wrap"), FluidValueError, "not 'wrap'"),
+        (lambda: T.adjust_hue(RGB, 0.6), FluidValueError, "between -0.5 and 0.5, not 0.6"),
+        (lambda: T.to_grayscale(RGB, 2), FluidValueError, "1 or 3, not 2"),
+        (lambda: T.to_tensor(RGB, "NCHW"), FluidValueError, "'CHW' or 'HWC'"),
+        (lambda: T.normalize(ARRAY[..., 0], 0.0, 1.0), FluidValueError, "three dimensions"),
+        (lambda: T.RandomCrop(9)(RGB), FluidValueError, r"\[9, 9\] of an image, and this one has \[5, 7\]"),
+        (lambda: T.RandomRotation(-1), FluidValueError, "not negative"),
+        (lambda: T.BrightnessTransform(-1), FluidValueError, "not negative"),
+        (lambda: T.HueTransform([-0.6, 0.1]), FluidValueError, "between -0.5 and 0.5"),
+        (lambda: T.ContrastTransform("a"), FluidTypeError, r"a number or \(least, most\)"),
+        (lambda: T.RandomResizedCrop(3, (2.0, 1.0)), FluidValueError, "scale is"),
+        (lambda: T.Resize(3, keys="image"), FluidValueError, "a list of names, not 'image'"),
+        (lambda: T.Resize(3, keys=["image", "boxes"]), UnsupportedError, "Resize has no method _apply_boxes"),
+        (lambda: T.BaseTransform()(RGB), NotImplementedError, "BaseTransform has no _apply_image"),
+    ):
+        with pytest.raises(error, match=told):
+            call()
+
+
+def test_without_pillow_it_says_what_to_install(monkeypatch):
+    real = builtins.__import__
+
+    def lacking(name, *args):
+        if name.startswith("PIL"):
+            raise ImportError(name)
+        return real(name, *args)
+
+    monkeypatch.setattr(builtins, "__import__", lacking)
+    with pytest.raises(FluidError, match="not installed: pip install"):
+        T.resize(ARRAY, 3)
+    assert T.to_tensor(ARRAY).shape == (3, 5, 7) and T.crop(ARRAY, 0, 0, 2, 2).shape == (2, 2, 3)
