@@ -53,9 +53,6 @@ MODULES: dict[str, str] = {
     **{f"utils.{n}": "Paddle's image and plot tools are not there" for n in (
         "image_util", "plot", "plotcurve", "preprocess_img", "preprocess_util", "show_pb", "torch2paddle")},
     "utils.profiler": "Paddle 2's Profiler is not there; use fluid.profiler",
-    **{f"dataset.{n}": "this data set is not there; paddle.dataset has mnist and uci_housing" for n in (
-        "cifar", "conll05", "flowers", "image", "imdb", "imikolov", "movielens", "mq2007", "sentiment", "voc2012", "wmt14",
-        "wmt16")},
 }  # fmt: skip
 NAMES: dict[str, str] = {
     "DGCMomentumOptimizer": "sends sparse gradients, which is not there; use Momentum",

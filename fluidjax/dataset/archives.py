@@ -1,0 +1,111 @@
+"""A data set's archive: found, opened, read member by member; nothing is unpacked onto the disk."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import re
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+from urllib.parse import unquote
+
+from ..errors import FluidValueError
+from .common import find, md5file
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A published file: the folder of its data set, its name as downloaded, the MD5 sum that Paddle 1.8.5 names."""
+
+    folder: str
+    name: str
+    md5: str
+
+    def path(self) -> Path:
+        """Where it is, also under the last part of its name. Raises MissingFileError."""
+        short = unquote(self.name).split("/")[-1]
+        return find(self.folder, *dict.fromkeys((self.name, short)), md5=self.md5)
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Path]:
+        """The path; what goes wrong with the file meanwhile is a FluidValueError that names it, and both MD5 sums."""
+        path = self.path()
+        try:
+            yield path
+        except (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, OSError, UnicodeDecodeError, NotImplementedError) as error:
+            found = md5file(path)
+            also = f"; its md5 is {found}, not {self.md5} as published" if found != self.md5 else ""
+            raise FluidValueError(f"{path} cannot be read: {str(error) or type(error).__name__}{also}") from None
+
+    @contextlib.contextmanager
+    def tar(self) -> Iterator[tarfile.TarFile]:
+        """The archive, open."""
+        with self.reading() as path, tarfile.open(path) as archive:
+            yield archive
+
+    @contextlib.contextmanager
+    def zip(self) -> Iterator[zipfile.ZipFile]:
+        """The archive, open."""
+        with self.reading() as path, zipfile.ZipFile(path) as archive:
+            yield archive
+
+    def lacks(self, what: str) -> FluidValueError:
+        return FluidValueError(f"{self.path()} holds no {what}")
+
+    def member(self, archive: tarfile.TarFile, name: str) -> IO[bytes]:
+        """A file within. Raises FluidValueError where there is none of this name, also with or without "./" before."""
+        for spelling in (name, name.removeprefix("./"), f"./{name}"):
+            with contextlib.suppress(KeyError):
+                return self.content(archive, archive.getmember(spelling))
+        raise self.lacks(f"file {name!r}")
+
+    def content(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
+        """What a member holds. Raises FluidValueError for one that is no file, or a link to something that is not within."""
+        with contextlib.suppress(KeyError):
+            file = archive.extractfile(member)
+            if file is not None:
+                return file
+        raise FluidValueError(f"{self.path()}: {member.name!r} is no file")
+
+    def matching(self, archive: tarfile.TarFile, pattern: re.Pattern[str]) -> Iterator[tuple[str, IO[bytes]]]:
+        """The files whose names a pattern fits from their beginning, in the order of the archive."""
+        for member in archive:
+            if pattern.match(member.name):
+                yield member.name, self.content(archive, member)
+
+    def text(self, line: bytes, where: str, encoding: str = "utf-8") -> str:
+        """A line as text. Raises FluidValueError, naming file and place, for bytes of another encoding."""
+        try:
+            return line.decode(encoding)
+        except UnicodeDecodeError as error:
+            raise FluidValueError(f"{self.path()}, {where}: no {encoding} text: {error}") from None
+
+    @contextlib.contextmanager
+    def open_text(self, path: Path) -> Iterator[IO[str]]:
+        """A file of the unpacked archive. Raises FluidValueError for bytes that are no UTF-8."""
+        with open(path, encoding="utf-8") as file:
+            try:
+                yield file
+            except UnicodeDecodeError as error:
+                raise FluidValueError(f"{path} holds no utf-8 text: {error}") from None
+
+    def unzipped(self, file: IO[bytes]) -> io.BufferedIOBase:
+        """The content of a gzip file within."""
+        return gzip.GzipFile(fileobj=file)
+
+
+def whole_number(text: str, where: str) -> int:
+    """A whole number. Raises FluidValueError that says where there is something else."""
+    try:
+        return int(text)
+    except ValueError:
+        raise FluidValueError(f"{where}: {text[:40]!r} is no whole number") from None
+
+
+__all__ = ["Archive", "whole_number"]
