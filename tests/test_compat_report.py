@@ -22,7 +22,7 @@ def net(x, np=None):
     return layers.gone_too(dense(input=x, size=3, units=4))
 exe = fluid.Executor(fluid.CPUPlace())
 exe.run(fluid.default_startup_program())
-exe.train_from_dataset(fluid.LoDTensorArray)
+exe.train_from_dataset(fluid.ComplexVariable)
 fluid.optimizer.Adam(0.1).minimize(net(1))
 def other(fluid, paddle):
     for layers in paddle.batches: fluid.nothing(layers.here)
@@ -40,7 +40,7 @@ def script(tmp_path):
 def test_a_script(script):
     report = fluid.compat_report(script)
     assert [(u.line, u.name.removeprefix("paddle.fluid.")) for u in report.absent] == [
-        (3, "layers.gone"), (4, "incubate.fleet.base.role_maker"), (8, "layers.gone_too"), (11, "LoDTensorArray"),
+        (3, "layers.gone"), (4, "incubate.fleet.base.role_maker"), (8, "layers.gone_too"), (11, "ComplexVariable"),
     ]  # fmt: skip
     assert [(u.line, u.name, u.told) for u in report.different] == [(8, "paddle.fluid.layers.fc", "takes no argument units")]
     there = {(u.line, u.name) for u in report.there}
@@ -53,7 +53,7 @@ def test_it_prints_and_has_html(script):
     report = fluid.compat_report(str(script))
     first, *lines = str(report).splitlines()
     assert first.startswith(f"{len({u.name for u in report})} names of Paddle in {len(report)} places: ") and len(lines) == 5
-    assert f"{script}:11: paddle.fluid.LoDTensorArray is absent: is not there; use a list of LoDTensor" in str(report)
+    assert f"{script}:11: paddle.fluid.ComplexVariable is absent: is not there; use a list of LoDTensor" in str(report)
     html = report._repr_html_()
     assert html.count("<tr>") == 6 and "<code>paddle.fluid.layers.gone</code>" in html
 

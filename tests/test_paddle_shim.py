@@ -77,7 +77,6 @@ MISSING = [
     ("paddle.optimizer", "AdamW", "paddle.fluid.optimizer.Optax(optax.adamw(...))"),
     ("paddle.optimizer", "lr", "piecewise_decay"),
     ("paddle.fluid.optimizer", "Adamm", "(did you mean 'Adam'"),
-    ("paddle.dataset", "cifar", "this data set is not there; paddle.dataset has mnist and uci_housing"),
     ("paddle.fluid.io", "save_parms", "did you mean 'save_params'"),
 ]
 

@@ -34,7 +34,7 @@ train_mapper, test_mapper = partial(default_mapper, True), partial(default_mappe
 
 def _table(file: Archive, name: str) -> np.ndarray:
     """A row of whole numbers in a MATLAB file. Raises FluidValueError for another file."""
-    from scipy.io import loadmat
+    from scipy.io import loadmat  # type: ignore[import-untyped]
 
     with file.reading() as path:
         try:

@@ -121,7 +121,7 @@ def batch_images_from_tar(data_file: str, dataset_name: str, img2label: Mapping[
         with tarfile.open(data_file) as archive:
             wanted = [m for m in archive.getmembers() if m.name in img2label and m.isfile()]
             folder.mkdir(parents=True)
-            files = []
+            files: list[Path] = []
             for begin in range(0, len(wanted), num_per_batch):
                 part = wanted[begin : begin + num_per_batch]
                 batch = {"label": [img2label[m.name] for m in part], "data": [_bytes(archive, m) for m in part]}
