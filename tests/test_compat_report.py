@@ -53,7 +53,7 @@ def test_it_prints_and_has_html(script):
     report = fluid.compat_report(str(script))
     first, *lines = str(report).splitlines()
     assert first.startswith(f"{len({u.name for u in report})} names of Paddle in {len(report)} places: ") and len(lines) == 5
-    assert f"{script}:11: paddle.fluid.ComplexVariable is absent: is not there; use a list of LoDTensor" in str(report)
+    assert f"{script}:11: paddle.fluid.ComplexVariable is absent: belongs to complex numbers" in str(report)
     html = report._repr_html_()
     assert html.count("<tr>") == 6 and "<code>paddle.fluid.layers.gone</code>" in html
 
