@@ -33,8 +33,8 @@ transpiler.ps_dispatcher unique_name incubate incubate.data_generator
 ROOT = (
     "paddle paddle.batch paddle.dataset paddle.dataset.common paddle.dataset.mnist paddle.dataset.uci_housing paddle.compat "
     "paddle.version paddle.utils paddle.dataset.cifar paddle.dataset.conll05 paddle.dataset.flowers paddle.dataset.image "
-    "paddle.dataset.imdb paddle.dataset.imikolov paddle.dataset.movielens paddle.dataset.mq2007 paddle.dataset.sentiment paddle.dataset.voc2012 "
-    "paddle.dataset.wmt14 paddle.dataset.wmt16"
+    "paddle.dataset.imdb paddle.dataset.imikolov paddle.dataset.movielens paddle.dataset.mq2007 paddle.dataset.sentiment "
+    "paddle.dataset.voc2012 paddle.dataset.wmt14 paddle.dataset.wmt16"
 ).split()
 OTHER = ["paddle.fluid", "paddle.fluid.dataset", "paddle.reader", "paddle.reader.decorator", "paddle.regularizer", "paddle.fluid.core_avx"]
 
