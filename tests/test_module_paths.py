@@ -22,7 +22,8 @@ THERE = {m for m in RECORDED if m == "paddle" or subject(m.removeprefix("paddle.
 # Modules of 1.8.5 that exist here under the same path, directly and for scripts.
 FLUID = """
 backward clip compiler contrib contrib.decoder contrib.decoder.beam_search_decoder contrib.layers contrib.layers.nn contrib.layers.rnn_impl
-contrib.memory_usage_calc contrib.model_stat contrib.op_frequence average profiler install_check wrapped_decorator
+contrib.memory_usage_calc contrib.model_stat contrib.op_frequence contrib.mixed_precision contrib.mixed_precision.decorator
+contrib.mixed_precision.fp16_lists contrib.mixed_precision.fp16_utils average profiler install_check wrapped_decorator
 core data data_feed_desc data_feeder dataloader evaluator executor framework initializer input io layer_helper
 layer_helper_base layers layers.control_flow layers.device layers.distributions layers.io layers.learning_rate_scheduler layers.loss
 layers.detection layers.metric_op layers.nn layers.ops layers.rnn layers.sequence_lod layers.tensor layers.utils lod_tensor metrics nets

@@ -18,7 +18,7 @@ MODULES: dict[str, str] = {
     "fluid.dygraph": "dynamic mode is not there; build static programs",
     "fluid.dygraph_utils": "dynamic mode is not there; build static programs",
     **{f"fluid.contrib.{n}": "this part of contrib is not there" for n in (
-        "extend_optimizer", "layers.metric_op", "mixed_precision", "quantize", "reader", "slim", "utils")},
+        "extend_optimizer", "layers.metric_op", "quantize", "reader", "slim", "utils")},
     "fluid.incubate.fleet": "fleet is not there; use fluid.DistributeTranspiler, or CompiledProgram.with_data_parallel",
     "fluid.distributed": "Downpour is not there; use fluid.DistributeTranspiler",
     "fluid.device_worker": "it is a part of Paddle's own trainers; Executor.train_from_dataset runs a program over a dataset",

@@ -6,12 +6,14 @@ from ..base.absent import reporter
 from . import decoder as decoder
 from . import layers as layers
 from . import memory_usage_calc as memory_usage_calc
+from . import mixed_precision as mixed_precision
 from . import model_stat as model_stat
 from . import op_frequence as op_frequence
 from .decoder import *  # noqa: F403
 from .layers import *  # noqa: F403
 from .memory_usage_calc import *  # noqa: F403
 from .missing import HINTS
+from .mixed_precision import *  # noqa: F403
 from .model_stat import *  # noqa: F403
 from .op_frequence import *  # noqa: F403
 
@@ -21,6 +23,7 @@ __all__ += layers.__all__
 __all__ += memory_usage_calc.__all__
 __all__ += model_stat.__all__
 __all__ += op_frequence.__all__
+__all__ += mixed_precision.__all__
 
 if not TYPE_CHECKING:
     __getattr__ = reporter("fluid.contrib", __all__, HINTS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 _GROUPS: tuple[tuple[str, str], ...] = (
     ("is not there", "Compressor QuantizeTranspiler ctr_metric_bundle extend_with_decoupled_weight_decay"
-     " mixed_precision"),
+     ""),
     (
         "is a tool for Hadoop's file system or for tables of parameter servers, which is not there",
         "HDFSClient convert_dist_to_sparse_program load_persistables_for_increment load_persistables_for_inference multi_download "
