@@ -70,7 +70,7 @@ MISSING = [
     ("paddle.fluid", "programm_guard", "fluidjax has no paddle.fluid.programm_guard (did you mean 'program_guard'"),
     ("paddle.fluid.layers", "fcc", "fluidjax has no paddle.fluid.layers.fcc (did you mean 'fc'?)"),
     ("paddle", "relu", "fluidjax has no paddle.relu; there is paddle.nn.functional.relu"),
-    ("paddle", "summary", "print(program) shows a program"),
+    ("paddle.vision", "transformss", "(did you mean 'transforms'"),
     ("paddle.nn", "Lineer", "(did you mean 'Linear'"),
     ("paddle.static", "exeutor", "(did you mean 'Executor'"),
     ("paddle.static.nn", "fcs", "(did you mean 'fc'"),

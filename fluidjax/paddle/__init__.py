@@ -39,9 +39,13 @@ from . import (
     version,
 )
 from .creation import *  # noqa: F403
+from .hapi import Model as Model
+from .hapi import flops as flops
+from .hapi import summary as summary
 from .linalg import *  # noqa: F403
 from .names import install as install
 from .names import uninstall as uninstall
+from .parallel import DataParallel as DataParallel
 from .parts import *  # noqa: F403
 from .stat import *  # noqa: F403
 from .state import *  # noqa: F403
@@ -82,9 +86,11 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "ParamAttr", "Tensor", "batch", "dataset", "disable_static", "enable_static",
+    "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "DataParallel", "Model",
+    "ParamAttr", "Tensor", "batch", "dataset", "disable_static", "enable_static",
+    "flops",
     "get_flags", "in_dynamic_mode", "install", "io", "is_compiled_with_cuda", "metric", "nn", "optimizer", "reader",
-    "regularizer", "seed", "set_flags", "static", "uninstall",
+    "regularizer", "seed", "set_flags", "static", "summary", "uninstall",
 ]  # fmt: skip
 __all__ += creation.__all__
 __all__ += linalg.__all__

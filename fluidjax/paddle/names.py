@@ -38,10 +38,6 @@ _PLACES = (
 )  # fmt: skip
 HINTS = {
     "disable_static": "dynamic mode is not there; build static programs",
-    "summary": "the high-level API is not there; print(program) shows a program",
-    "flops": "the high-level API is not there; fluid.memory tells what a program needs",
-    "DataParallel": "layers of dynamic mode are not there; use paddle.static.CompiledProgram(program).with_data_parallel(...)",
-    "Model": "the high-level API is not there; use paddle.static.Executor",
     "lr": "schedulers with step() are not there; give the optimizer a schedule such as paddle.fluid.layers.piecewise_decay(...)",
     "AdamW": "use paddle.optimizer.Adam with weight_decay, or paddle.fluid.optimizer.Optax(optax.adamw(...))",
 }
