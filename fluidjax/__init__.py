@@ -103,6 +103,7 @@ if _TYPE_CHECKING:  # else imported by the first who uses them
     from . import passes as passes
     from . import predictors as predictors
     from . import profiler as profiler
+    from . import proto as proto
     from . import saved as saved
     from . import transpiler as transpiler
     from . import wrapped_decorator as wrapped_decorator
@@ -169,6 +170,7 @@ if not _TYPE_CHECKING:
         "passes": "",
         "predictors": "",
         "profiler": "",
+        "proto": "",
         "saved": "",
         "transpiler": "DistributeTranspiler DistributeTranspilerConfig InferenceTranspiler memory_optimize release_memory",
         "wrapped_decorator": "",
@@ -186,7 +188,7 @@ __all__ = [
     "gradients", "in_dygraph_mode", "incubate", "init_fn", "initializer", "input", "install_check", "io", "is_compiled_with_cuda",
     "is_compiled_with_xpu", "layer_helper", "layers", "load", "load_op_library", "load_program_state", "lod_tensor",
     "memory_optimize", "metrics", "name_scope", "nets", "one_hot", "ops", "optimizer", "parallel_executor", "param_attr", "passes",
-    "place", "predictors", "profiler", "program", "program_guard", "read_state", "reader", "regularizer", "release_memory",
+    "place", "predictors", "profiler", "program", "program_guard", "proto", "read_state", "reader", "regularizer", "release_memory",
     "require_version", "save", "scope", "scope_guard", "set_flags", "set_program_state", "step_fn", "transpiler", "unique_name",
     "wrapped_decorator", "write_state",
 ]  # fmt: skip

@@ -32,7 +32,7 @@ MODULES: dict[str, str] = {
     "fluid.net_drawer": "it draws programs, which is not there; print(program) shows one",
     "fluid.default_scope_funcs": "a stack of scopes is not there; use fluid.scope_guard",
     "fluid.op": "operators outside of programs are not there; use fluid.layers",
-    "fluid.proto": "Paddle's protobuf modules are not there; fluidjax.ir.proto reads and writes programs",
+    **{f"fluid.proto.{n}": "of Paddle's protobuf modules framework_pb2 alone is there" for n in ("data_feed_pb2", "profiler")},
     "fluid.annotations": "it is a tool of Paddle's own sources",
     "fluid.log_helper": "it is a tool of Paddle's own sources",
     "fluid.multiprocess_utils": "it is a tool of Paddle's own sources",
