@@ -13,6 +13,7 @@ chance; new ones are searched for apart (`make search`), and what a search finds
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 from collections import Counter
@@ -68,6 +69,18 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 # Hypothesis also draws constants from the source of whatever has been imported so far: that depends on which tests ran before.
 _none, _found = providers._local_constants, providers._get_local_constants
 providers._get_local_constants = lambda: _none if settings.default.derandomize else _found()
+
+
+def pytest_configure() -> None:
+    """What makes twenty thousand tests keeps them: Python's collector would look through all of them, over and over."""
+    gc.disable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """From here on it looks at what is made later."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure() -> None:

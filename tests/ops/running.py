@@ -140,7 +140,10 @@ def shown(value: Any) -> Any:
 
 
 class Batch:
-    """Executions of several samples in one compiled program; those that cannot be traced run eagerly."""
+    """Executions of several samples in one compiled program; those that cannot be traced run eagerly.
+
+    Samples that differ in the values of their inputs alone are computed by one piece of it, which runs for each.
+    """
 
     def __init__(self, samples: Sequence[Sample], wide: bool = False) -> None:
         self.runs = [Run(sample, wide, self) for sample in samples]
@@ -148,20 +151,41 @@ class Batch:
     @cached_property
     def _jitted(self) -> dict[Run, Any]:
         """Of each run, its function and slots, None, or why there is none."""
-        return {run: attempt(lambda run=run: run.jitted) for run in self.runs}
+        found: dict[Run, Any] = {}
+        alike: dict[str, Any] = {}
+        for run in self.runs:
+            key = run.sample.program()
+            found[run] = alike[key] if key in alike else attempt(lambda run=run: run.jitted)
+            if isinstance(found[run], tuple) and len(found[run][1]) == len(run.inputs):  # no value of an input is in it
+                alike[key] = found[run]
+        return found
+
+    @cached_property
+    def _pieces(self) -> list[list[Run]]:
+        """The runs of each function."""
+        pieces: dict[int, list[Run]] = {}
+        for run, function in self._jitted.items():
+            if isinstance(function, tuple):
+                pieces.setdefault(id(function), []).append(run)
+        return list(pieces.values())
+
+    def _given(self, run: Run, inputs: Mapping[Run, Any]) -> tuple[dict[str, Any]]:
+        return ({s: inputs[run][s] for s in self._jitted[run][1]},)
 
     @cached_property
     def _together(self) -> Together:
-        return Together([(f[0], ({s: r.inputs[s] for s in f[1]},)) for r, f in self._jitted.items() if isinstance(f, tuple)])
+        originals = {run: run.inputs for run, *_ in self._pieces}
+        return Together([(self._jitted[run][0], self._given(run, originals)) for run in originals])
 
     def at(self, inputs: Mapping[Run, Any]) -> dict[Run, Any]:
         """The results for these inputs of the runs; an exception for what raised one."""
         with jax.enable_x64(True):
             found = {r: f for r, f in self._jitted.items() if not isinstance(f, tuple)}
             found |= {r: attempt(lambda r=r: r.execute(tree(jnp.asarray, inputs[r]))) for r, f in found.items() if f is None}
-            there = [r for r in self.runs if r not in found]
-            results = self._together([({s: inputs[r][s] for s in self._jitted[r][1]},) for r in there])
-            return {**found, **dict(zip(there, results, strict=True))}
+            for i in range(max(map(len, self._pieces), default=0)):
+                there = [runs[min(i, len(runs) - 1)] for runs in self._pieces]
+                found |= zip(there, self._together([self._given(r, inputs) for r in there]), strict=True)
+            return found
 
     @cached_property
     def results(self) -> dict[Run, Any]:

@@ -73,6 +73,13 @@ class Sample(object):
         """the gradient that flows into compared float output number `index` (counted over all variables, in order)"""
         return cotangent(shape, index, dtype)
 
+    def program(self):
+        """what the program depends on that computes this sample: two for which it is equal differ in values of inputs alone"""
+        plain = lambda v: v.item() if hasattr(v, "item") else str(v)
+        text = [self.op, self.attrs, sorted(self.outputs.items()), self.grad, self.of, self.lod, self.inplace, self.rows]
+        specs = [(name, str(np.asarray(a).dtype), np.shape(a)) for slot in sorted(self.inputs) for name, a in self.variables(slot)]
+        return json.dumps([text, specs], sort_keys=True, default=plain)
+
     def digest(self):
         """changes whenever a recording of this sample would be out of date"""
         plain = lambda v: v.item() if hasattr(v, "item") else str(v)

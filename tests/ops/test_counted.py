@@ -40,48 +40,52 @@ def behind(value: Any, found: Any, slot: str) -> None:
     np.testing.assert_allclose(np.asarray(found), np.asarray(value), rtol=5e-6, atol=1e-6, err_msg=slot)
 
 
-def both(run: Run, inputs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def both(run: Run, plain: dict[str, Any], inputs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     definition = run.definition
     treated = treat(definition, inputs, definition.arguments(run.attrs))
-    return definition(run.inputs, run.attrs), treated.shown(definition(treated.inputs, run.attrs))
+    return definition(plain, run.attrs), treated.shown(definition(treated.inputs, run.attrs))
+
+
+def gradients(run: Run, plain: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Without padding and with it, as a step has them."""
+    slots, definition = over(run.sample.op), run.definition
+    inputs = {s: with_copies(v) if s in slots else v for s, v in plain.items()}
+    exact, padded = both(run, plain, inputs)
+    gradient, flows = REGISTRY[definition.grad.type], cotangents(run.sample, tree(jnp.asarray, exact))
+    taken = definition.grad.taken({**definition.defaults, **run.attrs})
+
+    def grads(inputs: dict[str, Any], outputs: dict[str, Any], ragged_flow: bool) -> dict[str, Any]:
+        def flow(name: str) -> Any:
+            value = flows.get(name)
+            if value is None or not ragged_flow or not isinstance(outputs[name], Ragged):
+                return value
+            return outputs[name].with_rows(np.concatenate([value, np.zeros((EXTRA, *value.shape[1:]), value.dtype)]))
+
+        values = {s: flow(o.removesuffix("@GRAD")) if "@GRAD" in o else inputs.get(o, outputs.get(o)) for s, o in taken.items()}
+        values = {s: v for s, v in values.items() if v is not None}
+        treated = treat(gradient, values, gradient.arguments(run.attrs))
+        return treated.shown(gradient(treated.inputs, run.attrs))
+
+    return grads(plain, exact, False), grads(inputs, padded, True)
 
 
 @pytest.mark.first(3)
 @pytest.mark.parametrize("name", SAMPLES)
 def test_padded_is_exact(name: str) -> None:
     run = Run(SAMPLES[name])
-    slots, definition = over(run.sample.op), run.definition
+    slots, plain = over(run.sample.op), run.inputs
+    inputs = {s: ragged(np.asarray(v)) if s in slots and v is not None else v for s, v in plain.items()}
     with jax.enable_x64(True):
-        inputs = {s: jax.tree.map(jnp.asarray, ragged(np.asarray(v))) if s in slots and v is not None else v for s, v in run.inputs.items()}
-        exact, padded = both(run, inputs)
-        for slot, value in exact.items():
-            for one, other in zip(listed(value), listed(padded[slot]), strict=True):
-                if one is not None:
-                    behind(one, other, slot)
-        if not run.sample.grad:
-            return
-        inputs = {s: with_copies(v) if s in slots else v for s, v in run.inputs.items()}  # as a step has them
-        _, padded = both(run, inputs)
-        gradient, flows = REGISTRY[definition.grad.type], cotangents(run.sample, tree(np.asarray, exact))
-        taken = definition.grad.taken({**definition.defaults, **run.attrs})
-
-        def grads(inputs: dict[str, Any], outputs: dict[str, Any], ragged_flow: bool) -> dict[str, Any]:
-            def flow(name: str) -> Any:
-                value = flows.get(name)
-                if value is None or not ragged_flow or not isinstance(outputs[name], Ragged):
-                    return value
-                return outputs[name].with_rows(np.concatenate([value, np.zeros((EXTRA, *value.shape[1:]), value.dtype)]))
-
-            values = {s: flow(o.removesuffix("@GRAD")) if "@GRAD" in o else inputs.get(o, outputs.get(o)) for s, o in taken.items()}
-            values = {s: v for s, v in values.items() if v is not None}
-            treated = treat(gradient, values, gradient.arguments(run.attrs))
-            return treated.shown(gradient(treated.inputs, run.attrs))
-
-        want, got = grads(run.inputs, exact, False), grads(inputs, padded, True)
-        for slot in run.sample.grad:
-            behind(rows_of(want[slot + "@GRAD"]), got[slot + "@GRAD"], slot)
-            if isinstance(got[slot + "@GRAD"], Ragged):
-                assert not np.asarray(got[slot + "@GRAD"].rows[-EXTRA:]).any(), slot
+        outputs, grads = jax.jit(lambda *given: (both(run, *given), gradients(run, given[0]) if run.sample.grad else None))(plain, inputs)
+    for slot, value in outputs[0].items():
+        for one, other in zip(listed(value), listed(outputs[1][slot]), strict=True):
+            if one is not None:
+                behind(one, other, slot)
+    for slot in run.sample.grad:
+        want, got = (values[slot + "@GRAD"] for values in grads)
+        behind(rows_of(want), got, slot)
+        if isinstance(got, Ragged):
+            assert not np.asarray(got.rows[-EXTRA:]).any(), slot
 
 
 def test_one_true_row_passes_through_a_batch_norm_as_it_is() -> None:

@@ -30,20 +30,21 @@ def setting(kind: str) -> tuple[Any, dict[str, Any], dict[str, Any], str]:
 def test_second_gradient(kind: str) -> None:
     definition, attrs, inputs, out = setting(kind)
     rng = np.random.default_rng(1)
-    with jax.enable_x64(True):
-        outputs = definition(inputs, attrs)
-        d_out = rng.uniform(-1, 1, outputs[out].shape)
-        seeds = {n: rng.uniform(-1, 1, x.shape) for n, x in inputs.items()}
+    graddef = lookup(definition.grad.type).grad
 
+    def both(inputs: dict[str, Any], d_out: Any, seeds: dict[str, Any]) -> Any:
         def first(values: dict[str, Any], d_y: Any) -> Any:
             grads = jax.vjp(lambda v: definition(v, attrs)[out], values)[1](d_y)[0]
             return sum((grads[n] * seeds[n]).sum() for n in values)
 
-        wanted, wanted_d_out = jax.grad(first, (0, 1))(inputs, d_out)
-        graddef = lookup(definition.grad.type).grad
-        origins = {**inputs, **outputs, out + GRAD: d_out, **{n + GRAD + GRAD: s for n, s in seeds.items()}}
+        origins = {**inputs, **definition(inputs, attrs), out + GRAD: d_out, **{n + GRAD + GRAD: s for n, s in seeds.items()}}
         given = {slot: origins[origin] for slot, origin in graddef.takes.items()}
-        got = lookup(graddef.type)(given, attrs)
+        return *jax.grad(first, (0, 1))(inputs, d_out), lookup(graddef.type)(given, attrs)
+
+    with jax.enable_x64(True):
+        d_out = rng.uniform(-1, 1, jax.eval_shape(lambda v: definition(v, attrs)[out], inputs).shape)
+        seeds = {n: rng.uniform(-1, 1, x.shape) for n, x in inputs.items()}
+        wanted, wanted_d_out, got = jax.jit(both)(inputs, d_out, seeds)
     for slot, origin in graddef.gives.items():
         want = wanted_d_out if origin == out + GRAD else wanted[origin]
         np.testing.assert_allclose(got[slot], want, rtol=1e-10, atol=1e-12, err_msg=slot)
@@ -52,14 +53,17 @@ def test_second_gradient(kind: str) -> None:
 @pytest.mark.parametrize("kind", CASES)
 def test_an_unwanted_gradient_counts_as_zero(kind: str) -> None:
     definition, attrs, inputs, out = setting(kind)
-    with jax.enable_x64(True):
+    graddef, first = lookup(definition.grad.type).grad, next(iter(inputs))
+
+    def both(inputs: dict[str, Any]) -> Any:
         outputs = definition(inputs, attrs)
-        graddef = lookup(definition.grad.type).grad
-        first = next(iter(inputs))
         origins = {**inputs, **outputs, out + GRAD: outputs[out], first + GRAD + GRAD: np.ones(inputs[first].shape)}
         given = {slot: origins.get(origin) for slot, origin in graddef.takes.items()}
         zeros = {slot: np.zeros(inputs[o.removesuffix(GRAD + GRAD)].shape) for slot, o in graddef.takes.items() if o.endswith(GRAD + GRAD)}
-        got = lookup(graddef.type)(given, attrs)
         same = lookup(graddef.type)({**zeros, **{s: v for s, v in given.items() if v is not None}}, attrs)
+        return lookup(graddef.type)(given, attrs), same
+
+    with jax.enable_x64(True):
+        got, same = jax.jit(both)(inputs)
     for slot, want in same.items():
         np.testing.assert_allclose(0 if got[slot] is None else got[slot], want, atol=1e-12, err_msg=slot)

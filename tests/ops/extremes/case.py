@@ -42,6 +42,10 @@ class Extreme(Sample):
         count = int(np.prod(shape))
         return (np.ones(count) if self.pointwise else np.resize([1.0, -2.0, 0.5, 4.0], count)).astype(dtype).reshape(shape)
 
+    def program(self):
+        flows = [(slot, np.asarray(c).tolist()) for slot, c in sorted(self.cotangents.items())]
+        return "%s %s %s" % (Sample.program(self), self.pointwise, flows)
+
     def digest(self):
         crc = Sample.digest(self)
         for slot in sorted(self.cotangents):

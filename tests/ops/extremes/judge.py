@@ -19,6 +19,7 @@ from ..together import SIZE
 from . import cases_of
 from .case import Extreme
 from .recorded import Answer, recorded
+from .written import repeated
 
 RTOL = {"float32": 2e-5, "float64": 1e-11}
 
@@ -49,11 +50,13 @@ def leads_of(family: str) -> frozenset[str]:
 
 @cache
 def runs(family: str) -> dict[str, Run]:
-    """The cases of a family by name, those that stand together compiled together."""
-    cases = answered(family)
-    names = foremost(cases, leads_of(family))
-    batches = [Batch([cases[n] for n in names[begin : begin + SIZE]]) for begin in range(0, len(names), SIZE)]
-    found = dict(zip(names, (run for batch in batches for run in batch.runs), strict=True))
+    """The cases of a family by name, some two dozen programs compiled together."""
+    cases, alike = answered(family), dict[str, list[str]]()
+    for name in foremost(sorted(cases, key=lambda n: n in repeated(family)), leads_of(family)):
+        alike.setdefault(cases[name].program(), []).append(name)
+    groups = list(alike.values())
+    batches = [[name for group in groups[i : i + SIZE] for name in group] for i in range(0, len(groups), SIZE)]
+    found = {n: run for names in batches for n, run in zip(names, Batch([cases[n] for n in names]).runs, strict=True)}
     return {name: found[name] for name in cases}
 
 

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import jaxlib
@@ -15,8 +13,8 @@ from . import FAMILIES
 from .judge import Difference, differences, runs
 from .reasons import REASONS, Reason, reason_of
 from .without import section
+from .written import PATH, written
 
-PATH = Path(__file__).parents[3] / "docs" / "extremes.md"
 # The compiler whose answers the page shows; another one adds up in another order, so that other sums overflow.
 SHOWS_THIS_COMPILER = jaxlib.__version__.startswith("0.10.")
 SHOWN = 4  # elements of one output that a row shows; it tells how many there are
@@ -84,18 +82,6 @@ def page() -> str:
         for r in REASONS if found[r.title]
     ]  # fmt: skip
     return "\n\n".join([HEAD.rstrip(), *parts, section()]) + "\n"
-
-
-@cache
-def written() -> dict[str, set[tuple[str, str]]]:
-    """{case name: (title, row) of the page}"""
-    table: dict[str, set[tuple[str, str]]] = {}
-    title = ""
-    for line in PATH.read_text().splitlines():
-        title = line[3:] if line.startswith("## ") else title
-        if line.startswith("| ") and not line.startswith(("| case |", "| op types |", "| --- ", "| `")):
-            table.setdefault(line[2:].split(" | ")[0], set()).add((title, line))
-    return table
 
 
 def agrees(family: str, name: str) -> bool:
