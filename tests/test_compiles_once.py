@@ -77,7 +77,25 @@ def loop_net():
     return loss
 
 
-@pytest.mark.parametrize("net", [conv_net, loop_net])
+def row_net():
+    """A StaticRNN with two inputs, two memories and two outputs."""
+    x, start, rnn = fluid.data("x", [4, 2, 3]), fluid.data("start", [2, 3]), layers.StaticRNN()
+    rows = [x, layers.fc(x, 3, num_flatten_dims=2)]
+    begin = [layers.fc(start, 3), layers.fc(start, 2)]
+    with rnn.step():
+        a, b = map(rnn.step_input, rows)
+        h, g = (rnn.memory(init=each) for each in begin)
+        made = layers.fc([a, h], 3, act="tanh"), layers.fc([b, h, g], 2, act="tanh")
+        for memory, new in zip((h, g), made, strict=True):
+            rnn.update_memory(memory, new)
+            rnn.step_output(new)
+    one, other = rnn()
+    loss = layers.mean(layers.fc(layers.concat([one, other], 2), 1, num_flatten_dims=2))
+    fluid.optimizer.SGD(0.1).minimize(loss)
+    return loss
+
+
+@pytest.mark.parametrize("net", [conv_net, loop_net, row_net])
 def test_names_decide_nothing_about_what_is_compiled(net):
     """A net built again has other names, and `fc_10` sorts before `fc_9`: XLA gets the same module all the same."""
 

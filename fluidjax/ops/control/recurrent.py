@@ -1,10 +1,12 @@
 """recurrent: a block that runs once for each row of its inputs, as a lax.scan; recurrent_grad: its gradient block, backwards.
 
-What the gradient block reads of the forward block's variables is kept for every step, and travels as the step scopes.
+What the gradient block reads of the forward block's variables is kept for every step, and travels as the step scopes. What a
+scan takes, carries and gives is in the order in which the op lists it, not in that of names, as a plain dict would be.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -28,7 +30,7 @@ BEGINS, ENDS = "ex_states", "states"  # attributes: the names of a state before 
 
 def _rows(call: Call) -> Env:
     """What each step takes a row of. Raises EnforceNotMet for inputs of different lengths."""
-    found = {n: jnp.asarray(call.exact(n, call.read(n))) for n in call.op.input("inputs")}
+    found = OrderedDict((n, jnp.asarray(call.exact(n, call.read(n)))) for n in call.op.input("inputs"))
     sizes = {n: v.shape[0] if v.ndim else 0 for n, v in found.items()}
     if not found or len(set(sizes.values())) > 1:
         raise EnforceNotMet(f"op '{call.op.type}' takes inputs of one length, not {', '.join(f'{n!r} of {k}' for n, k in sizes.items())}")
@@ -42,7 +44,7 @@ def run(call: Call) -> None:
     begins, ends = op.attrs.get(BEGINS, ()), op.attrs.get(ENDS, ())
     _refuse_writing_outside(call)
     rows, outer = _rows(call), dict(call.env)
-    first = {n: jnp.asarray(call.exact(o, call.read(o))) for n, o in zip(begins, op.input("initial_states"), strict=True)}
+    first = _first(call, begins)
     first.update({WORD: jnp.asarray(outer[WORD])} if WORD in outer else {})
     count = next(iter(rows.values())).shape[0]
     forms: dict[int, Form] = {}
@@ -51,10 +53,10 @@ def run(call: Call) -> None:
         number, row = given
         inner = {**outer, **row, **states}
         call.run_block(idx, inner, iteration=number)
-        new = {begin: jnp.asarray(call.exact(end, inner[end])) for begin, end in zip(begins, ends, strict=True)}
+        new = OrderedDict((begin, jnp.asarray(call.exact(end, inner[end]))) for begin, end in zip(begins, ends, strict=True))
         new.update({WORD: jnp.asarray(inner[WORD])} if WORD in inner else {})
         _check_states(call, states, new)
-        made = {n: jnp.asarray(call.exact(n, inner[n])) for n in outputs}
+        made = OrderedDict((n, jnp.asarray(call.exact(n, inner[n]))) for n in outputs)
         left = left_by(call, idx, inner)
         if call.hosted:
             return new, (made, left)
@@ -73,6 +75,12 @@ def run(call: Call) -> None:
     call.env.update({n: v for n, v in end.items() if n == WORD})
     for scope in op.output("step_scopes"):
         call.env[scope] = scopes
+
+
+def _first(call: Call, begins: Iterable[str]) -> Env:
+    """The states before the first step."""
+    pairs = zip(begins, call.op.input("initial_states"), strict=True)
+    return OrderedDict((n, jnp.asarray(call.exact(o, call.read(o)))) for n, o in pairs)
 
 
 def _refuse_writing_outside(call: Call) -> None:
@@ -107,7 +115,7 @@ def run_gradient(call: Call) -> None:
     outer = {n: v for n, v in call.env.items() if not n.endswith(GRAD)}
     d_outputs = _given(call)
     whole = {n: call.read(n) for n in (*rows, *parameters, *states)}
-    first = {n: jnp.asarray(call.exact(o, call.read(o))) for n, o in zip(begins, op.input("initial_states"), strict=True)}
+    first = _first(call, begins)
     count = rows_of(call.read(op.input("inputs")[0])).shape[0]
 
     by_python = isinstance(scopes, HostScopes)
@@ -117,11 +125,11 @@ def run_gradient(call: Call) -> None:
         kept = scopes.each[number] if by_python else scopes.iteration(leaves)
         inner = {**outer, **kept, **d_out, **{end + GRAD: d_states[begin] for begin, end in zip(begins, ends, strict=True)}}
         call.run_block(idx, inner, iteration=number)
-        back = {n: _computed(call, inner, n, v) for n, v in d_states.items()}
-        total = {n: v + _computed(call, inner, n, v, whole[n]) for n, v in sums.items()}
-        return (back, total), {n: call.exact(n, inner[n + GRAD]) for n in rows if n + GRAD in inner}
+        back = OrderedDict((n, _computed(call, inner, n, v)) for n, v in d_states.items())
+        total = OrderedDict((n, v + _computed(call, inner, n, v, whole[n])) for n, v in sums.items())
+        return (back, total), OrderedDict((n, call.exact(n, inner[n + GRAD])) for n in rows if n + GRAD in inner)
 
-    zero = jax.tree.map(jnp.zeros_like, first), {n: jnp.zeros_like(rows_of(whole[n])) for n in parameters}
+    zero = jax.tree.map(jnp.zeros_like, first), OrderedDict((n, jnp.zeros_like(rows_of(whole[n]))) for n in parameters)
     given = jnp.arange(count, dtype=jnp.int32), [] if by_python else scopes.each, d_outputs
     reverse = not op.attrs.get("reverse", False)
     if call.hosted:
@@ -139,7 +147,7 @@ def _given(call: Call) -> Env:
     """The gradients of the outputs, by the names that the gradient block knows them by; none for what nothing depends on."""
     op = call.op
     grads = dict(zip(op.input("outputs"), op.input("outputs" + GRAD), strict=False))
-    return {n + GRAD: jnp.asarray(call.exact(g, call.env[g])) for n, g in grads.items() if g in call.env}
+    return OrderedDict((n + GRAD, jnp.asarray(call.exact(g, call.env[g]))) for n, g in grads.items() if g in call.env)
 
 
 def _asked(call: Call, slot: str) -> dict[str, str]:
