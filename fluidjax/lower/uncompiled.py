@@ -1,8 +1,11 @@
 """Startup programs op by op: no compiler, and the same bits.
 
 A compiled startup program costs about 0.2 s for each parameter that is drawn. Its ops have nothing to do with one another,
-so those that say that they compute by themselves what they compute in a compiled step (trait `eager`) are run one by one. What
+so those that say that they compute by themselves what they compute in a compiled step (trait `eager`) are run one by one. what
 a startup program computes of them (the norms of weight norm) is one small compiled function of their values.
+
+On a mesh each rank draws for itself and takes rank 0's values then (`c_broadcast`), so all of them are what rank 0 makes. Rank 0's draws
+anyone can make; the process of rank 0 sends its own nevertheless, because other processors may round otherwise.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from ..ir.desc import OpDesc
 from ..ops.registry import OpDef, lookup, traits
 from ..ops.threefry import KnownKey, in_use
 from ..ops.traits import Runs
+from .divergence import divergent
 from .env import Context, Env, op_key, read_slots, write_slots
 from .step import Step, run_op
 from .told import told
@@ -26,8 +30,9 @@ from .told import told
 class Uncompiled:
     """A startup program: `alone` are run one by one, then `rest` at once."""
 
-    def __init__(self, step: Step, alone: tuple[OpDesc, ...], rest: tuple[OpDesc, ...]) -> None:
-        self._step, self.alone, self.rest = step, alone, rest
+    def __init__(self, step: Step, alone: tuple[OpDesc, ...], rest: tuple[OpDesc, ...], rank: int | None = None) -> None:
+        """rank: whose values these are, where several ranks run the program."""
+        self._step, self.alone, self.rest, self._rank = step, alone, rest, rank
         made = {n for op in rest for n in op.writes}
         self._reads = tuple(dict.fromkeys(n for op in rest for n in op.reads if n not in made or n in {w for o in alone for w in o.writes}))
         self._results = tuple(n for n in made if n in step.writes or n in step.fetches)
@@ -39,9 +44,12 @@ class Uncompiled:
         the user's line.
         """
         env: Env = {}
-        ctx = Context(self._step.desc, key)
+        ctx = Context(self._step.desc, key, rank=self._rank)
         for op in self.alone:
             with told(op), jax.enable_x64(True):
+                if _is_told(op):  # by this rank
+                    env[op.output("Out")[0]] = env[op.input("X")[0]]
+                    continue
                 definition = _definition(op.type)
                 inputs = read_slots(op, definition, env)
                 write_slots(op, definition, definition(inputs, op.attrs, op_key(op, ctx) if definition.random else None), env)
@@ -61,17 +69,22 @@ class Uncompiled:
         return {n: env[n] for n in self._results}
 
 
-def uncompiled(step: Step) -> Uncompiled | None:
-    """How a startup program, which takes nothing in, is run without compiling it whole; None for any other step."""
+def uncompiled(step: Step, together: bool = False) -> Uncompiled | None:
+    """How a startup program, which takes nothing in, is run without compiling it whole; None for any other step.
+
+    together: by ranks on devices of their own; None too where not all of them come to have rank 0's values, or something is fetched.
+    """
     made = step.uses[1]
     if step.reads or step.feeds or not all(n in made for n in step.fetches) or not in_use():
+        return None
+    if step.fetches or divergent(step) if together else any(traits(op.type).ranks.together for op in step.ops):
         return None
     alone: list[OpDesc] = []
     rest: list[OpDesc] = []
     read: set[str] = set()  # by the rest
     written: set[str] = set()
     for op in step.ops:
-        if _is_eager(op) and written.isdisjoint((*op.reads, *op.writes)) and read.isdisjoint(op.writes):
+        if (_is_eager(op) or _is_told(op)) and written.isdisjoint((*op.reads, *op.writes)) and read.isdisjoint(op.writes):
             alone.append(op)
         elif _computes(op):
             rest.append(op)
@@ -79,7 +92,13 @@ def uncompiled(step: Step) -> Uncompiled | None:
             written.update(op.writes)
         else:
             return None
-    return Uncompiled(step, tuple(alone), tuple(rest)) if alone else None
+    return Uncompiled(step, tuple(alone), tuple(rest), 0 if together else None) if alone else None
+
+
+def _is_told(op: OpDesc) -> bool:
+    """Whether the op has rank 0 tell the others a value."""
+    root = traits(op.type).ranks.root
+    return bool(root) and {**lookup(op.type).defaults, **op.attrs}[root] == 0
 
 
 def _is_eager(op: OpDesc) -> bool:

@@ -17,7 +17,7 @@ from . import ring
 from .infer import Spec
 from .registry import Array, Attr, Reuse, control_op, grad_reuses, op
 from .selected import SelectedRows, total
-from .traits import ALL, Runs, collective, mixes
+from .traits import ALL, EAGER, Runs, collective, mixes
 
 
 def _same(X: Spec, **_attrs: Any) -> Spec:
@@ -66,7 +66,7 @@ def _from_root(x: Array, root: int) -> Any:
     return jax.lax.psum(mine, found.axis)
 
 
-@op(outs="Out", infer=_same, rows=mixes("X"), ranks=collective(agree=ALL))
+@op(outs="Out", infer=_same, rows=mixes("X"), ranks=collective(agree=ALL, root="root"))
 def c_broadcast(X: Array, *, ring_id: int = 0, root: int = 0, use_calc_stream: bool = False):
     """Out = X of rank `root`."""
     return _from_root(X, root)
@@ -84,7 +84,7 @@ def allreduce(X: Array, *, reduce_type: int = 0, sync_mode: bool = False):
     return X if axis is None else _BY_NUMBER[reduce_type](X, axis)
 
 
-@op(outs="Out", infer=_same, rows=mixes("X"), ranks=collective(agree=ALL))
+@op(outs="Out", infer=_same, rows=mixes("X"), ranks=collective(agree=ALL, root="root"))
 def broadcast(X: Array, *, root: int = 0, sync_mode: bool = False):
     """Out = X of rank `root`."""
     return _from_root(X, root)
@@ -127,13 +127,13 @@ def c_reducescatter(X: Array, *, nranks: int = 1, ring_id: int = 0, use_calc_str
 grad_reuses("c_allgather", Reuse("c_reducescatter", {"X": "Out@GRAD"}, {"Out": "X@GRAD"}))
 
 
-@op(outs="Out", infer=_same, rows=mixes("X"))
+@op(outs="Out", infer=_same, rows=mixes("X"), eager=EAGER)
 def c_sync_calc_stream(X: Array):
     """Out = X; data flow orders what Paddle orders by streams."""
     return X
 
 
-@op(outs="Out", infer=_same, rows=mixes("X"))
+@op(outs="Out", infer=_same, rows=mixes("X"), eager=EAGER)
 def c_sync_comm_stream(X: Array, *, ring_id: int = 0):
     """Out = X; data flow orders what Paddle orders by streams."""
     return X

@@ -269,18 +269,19 @@ class Ranks:
 
     together: a collective; what a rank gets depends on what the others hold. agree: outputs that are the same on all
     ranks whatever is read (ALL). scatters: the outputs differ even where what is read does not. follows: output -> the
-    one input that it depends on.
+    one input that it depends on. root: the attribute that names the rank whose X all ranks get as Out.
     """
 
     together: bool = False
     agree: tuple[str, ...] = ()
     scatters: bool = False
     follows: Mapping[str, str] = FrozenMap()
+    root: str = ""
 
 
-def collective(*, agree: tuple[str, ...] = (), scatters: bool = False, **follows: str) -> Ranks:
+def collective(*, agree: tuple[str, ...] = (), scatters: bool = False, root: str = "", **follows: str) -> Ranks:
     """An op of all ranks at once; the rest as in Ranks."""
-    return Ranks(True, agree, scatters, FrozenMap(follows))
+    return Ranks(True, agree, scatters, FrozenMap(follows), root)
 
 
 def follows(**outputs: str) -> Ranks:

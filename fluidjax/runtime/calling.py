@@ -13,7 +13,6 @@ from .building import build, compile_lowered
 from .compiled import Compiled
 from .fetching import refuse_lod
 from .kind import Kind
-from .placement import owned
 from .scope import Scope
 from .state_buffers import StateBuffers
 
@@ -53,7 +52,7 @@ def initialise(compiled: Compiled, scope: Scope, seed: int, step: int) -> list[A
     """Run a startup program op by op, and store what it makes; returns the fetches."""
     assert compiled.alone is not None
     made, fetched = compiled.alone.run(KnownKey.of(seed).fold_in(step))
-    values = owned([*made.values(), *fetched], compiled.where.device)
+    values = compiled.where.kept([*made.values(), *fetched])
     with uninterrupted():
         _store(scope, compiled, zip(made, values, strict=False))
     return values[len(made) :]

@@ -72,7 +72,8 @@ class Compiled:
         self.creates = any(n not in self.step.reads for n in self.written)
         self.initialises = self.creates and not self.step.reads and not self.rules
         self.random, self.may_raise = self.step.random, may_raise(self.step)
-        self.alone = uncompiled(self.step) if type(where) is OneDevice and not sharded else None  # how it runs op by op, not compiled
+        plain = type(where) in (OneDevice, Mesh) and not sharded
+        self.alone = uncompiled(self.step, where.together) if plain else None  # how it runs op by op, not compiled
         batches = frozenset(n for n, v in self.step.feeds.items() if not v.lod_level and (v.shape or (0,))[0] < 0)
         self.padding = Padding(batches, inner_levels(self.step))
         self.limited: set[str] = set()  # feeds that bound loops: a step is compiled for each of their buckets

@@ -72,6 +72,10 @@ class OneDevice:
         """`put` of each."""
         return [self.put(v, o) for v, o in zip(values, own, strict=True)]
 
+    def kept(self, values: Sequence[Any]) -> list[Any]:
+        """Device arrays of values that nobody else holds."""
+        return owned(values, self.device)
+
     def launched(self, state: Any) -> None:
         """Told of every step that was launched, with the state that it makes."""
 
@@ -147,6 +151,10 @@ class Mesh:
             for i, first in zip(new, self._first([np.asarray(values[i]) for i in new]), strict=True):
                 values[i] = np.asarray(first) if own[i] else first
         return [self.put(v, o) for v, o in zip(values, own, strict=True)]
+
+    def kept(self, values: Sequence[Any]) -> list[Any]:
+        """These values on all devices; where other processes hold some, process 0's."""
+        return self.put_all(values, [False] * len(values))
 
     def _here(self, value: Any) -> bool:
         return isinstance(value, jax.Array) and value.sharding in (self.sharding(REPLICATED), self.sharding(OWN))

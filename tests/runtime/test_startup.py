@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 import fluidjax as fluid
 from fluidjax import initializer, layers
+from fluidjax.dist.spmd.parallel import Parallel
+from fluidjax.dist.spmd.runnable import Runnable
 from fluidjax.errors import NanInfError, ShapeError
 from fluidjax.lower.step import Step
 from fluidjax.lower.uncompiled import uncompiled
@@ -22,6 +24,7 @@ from fluidjax.ops import draws
 from fluidjax.ops.catalog import having
 from fluidjax.ops.registry import lookup, traits
 from fluidjax.ops.threefry import KnownKey, bits, fold_in, known_key, split_words
+from fluidjax.runtime.placement import Mesh
 
 from ..nets import fresh
 from ..ops.running import Batch, Run
@@ -305,6 +308,52 @@ def test_a_startup_program_is_compiled_whole_where_it_draws_over_what_it_compute
         block.append_op("relu", inputs={"X": "w"}, outputs={"Out": "w"})
         block.append_op("uniform_random", outputs={"Out": "w"}, attrs={"shape": [2]})
     assert uncompiled(Step(startup.desc)) is None
+
+
+def trainers_startup(root: int = 0) -> fluid.Program:
+    """The startup program of the second of two trainers (collective mode), in which rank `root` tells the others its parameters."""
+    main, startup, _ = network(2)
+    config = fluid.DistributeTranspilerConfig()
+    config.mode, config.collective_mode, config.wait_port = "collective", "grad_allreduce", False
+    ends = ["127.0.0.1:1", "127.0.0.1:2"]
+    fluid.DistributeTranspiler(config).transpile(1, main, trainers=",".join(ends), startup_program=startup, current_endpoint=ends[1])
+    for op in startup.global_block().ops:
+        if op.type == "c_broadcast":
+            op._set_attr("root", root)
+    return startup
+
+
+def begun(startup: fluid.Program) -> dict[str, Any]:
+    """What it leaves, on two devices, of its first run."""
+    scope = fluid.Scope()
+    fluid.Executor().run(Runnable(startup, Parallel(Mesh(tuple(jax.devices()[:2])))), scope=scope)
+    return held(scope)
+
+
+@pytest.mark.optimized  # without XLA's fusion emitters a compiled step rounds draws otherwise than it does by default
+def test_ranks_that_take_the_values_of_rank_0_compile_no_step(monkeypatch: Any, compiles: list[str]) -> None:  # noqa: F811
+    draws.shared.cache_clear()
+    startup = trainers_startup()
+    assert sum(op.type == "c_broadcast" for op in startup.global_block().ops) >= 2
+    begun(startup)
+    compiles.clear()
+    found = begun(startup)
+    assert not compiles
+    monkeypatch.setattr("fluidjax.runtime.compiled.uncompiled", lambda *_: None)
+    expected = begun(startup)
+    assert compiles and found.keys() == expected.keys() and [n for n, v in expected.items() if not same(found[n], v)] == []
+    draws.shared.cache_clear()
+
+
+@pytest.mark.parametrize("change", ["another root", "a parameter of each rank's own", "a fetch"])
+def test_ranks_whose_values_are_not_those_of_rank_0_compile_them(change: str) -> None:
+    startup = trainers_startup(root=int(change == "another root"))
+    block, fetches = startup.global_block(), ()
+    if change == "a fetch":
+        fetches = (next(op for op in block.ops if op.type == "c_broadcast").output("Out")[0],)
+    elif change.startswith("a parameter"):
+        block._remove_op(next(i for i, op in enumerate(block.ops) if op.type == "c_broadcast"))
+    assert uncompiled(Step(startup.desc, fetches), together=True) is None
 
 
 def test_under_another_generator_it_is_compiled() -> None:
