@@ -22,9 +22,15 @@ from ..ir import walk
 from ..ir.desc import EMPTY, OpDesc
 from ..ir.edit import BACKWARD, role
 from .control_interface import Call, Env
-from .definition import GRAD
+from .definition import GRAD, Unwritten
 from .forms import form_of, same, types_of
 from .tensor_array import zeros as zeros
+
+# What a gradient block computes is not differentiated again; nor does 1.8.5: it raises, or leaves out what the block is about.
+NO_SECOND = Unwritten(
+    "a second derivative through a branch or a loop; call gradients() within the block, where it may be differentiated again, or set "
+    "stop_gradient = True on what it gave"
+)
 
 
 @dataclass(frozen=True)

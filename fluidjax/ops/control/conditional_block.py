@@ -17,7 +17,7 @@ from ..control_interface import Call, ControlOp, Env, decided_by
 from ..definition import GradNames, GradOp
 from ..ragged import ROWS, Ragged
 from ..registry import GRAD, Attr, control_op
-from ..step_scopes import Form, bind_gradients, either, left_by, made_by, no_gradient, used_up
+from ..step_scopes import NO_SECOND, Form, bind_gradients, either, left_by, made_by, no_gradient, used_up
 from ..traits import Runs
 from ..unmade import doubtful, flags, marked
 
@@ -158,6 +158,7 @@ control_op(
     outs="Input@GRAD*",
     attrs=ATTRS,
     forward="conditional_block",
+    write_grad=NO_SECOND,
     doc="The gradients of Input that sub_block, the gradient block, computes if Cond holds.",
     runs=Runs.STEP,
     control=ControlOp(lower=run_gradient, divergence=decided_by("Cond"), carried=_updated),

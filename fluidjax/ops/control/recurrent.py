@@ -22,7 +22,7 @@ from ..definition import GradNames, GradOp
 from ..host_loop import HostScopes, drive_rows, side_by_side
 from ..ragged import Ragged, like, rows_of
 from ..registry import GRAD, Attr, control_op
-from ..step_scopes import Form, Scopes, left_by, scopes_of
+from ..step_scopes import NO_SECOND, Form, Scopes, left_by, scopes_of
 from ..traits import Runs
 
 BEGINS, ENDS = "ex_states", "states"  # attributes: the names of a state before and after a step, within the block
@@ -206,6 +206,7 @@ control_op(
     outs="inputs@GRAD* initial_states@GRAD* parameters@GRAD*",
     attrs=ATTRS,
     forward="recurrent",
+    write_grad=NO_SECOND,
     doc="The gradients of inputs, initial_states and parameters by sub_block, the gradient block, from the last step to the first.",
     runs=Runs.STEP,
     control=ControlOp(lower=run_gradient, carried=nothing),

@@ -20,7 +20,7 @@ from ..host_loop import HostScopes, drive_back
 from ..ragged import Ragged, like, rows_of
 from ..registry import GRAD, Attr, control_op
 from ..selected import SelectedRows
-from ..step_scopes import Scopes, made_by, no_gradient, used_up, zeros
+from ..step_scopes import NO_SECOND, Scopes, made_by, no_gradient, used_up, zeros
 from ..tensor_array import Listed, as_gradient, empty_like, is_array, stacked
 from ..traits import Runs
 
@@ -160,6 +160,7 @@ control_op(
         "skip_eager_deletion_vars": Attr("skip_eager_deletion_vars", "STRINGS", ()),
     },
     forward="while",
+    write_grad=NO_SECOND,
     doc="X@GRAD = what sub_block, the gradient block, gives over all iterations.",
     runs=Runs.STEP,
     control=ControlOp(lower=run, carried=lambda desc, op: ()),
