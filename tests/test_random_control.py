@@ -121,15 +121,21 @@ def agree(net: Net, run: Callable[..., list[Any]], what: str) -> None:
 @given(nets(DEPTH), st.sampled_from(sorted(WAYS)))
 @example(Net(("static", False, [("at", 3), ("at", 1)], ("at", 1), ("pool", "first", ("fed",))), (4,), 1), "executor")
 @example(Net(("switch", ("rows", ("at", 0)), ("at", 0), *2 * [("pool", "max", ("fed",))]), (3,), 1), "executor")
+@example(Net(("switch", ("rows", ("at", 0)), ("at", 0), ("at", 0), ("weigh", ("at", 0))), (1,), 1), "executor")
 @example(Net(("if_else", ("at", 0), ("at", 0), ("loop", 2, ("at", 0), ("weigh", ("at", 0))), ("at", 1)), (2, 1), 2), "padded")
 @example(Net(("static", False, [("at", 2)], ("at", 2), ("entries", "bounded", False, ("at", 1), ("at", 0))), (1, 0), 2), "executor")
 def test_values_and_gradients(net: Net, way: str) -> None:
     agree(net, WAYS[way], way)
 
 
+ENTRIES = ("entries", 1, True, ("at", 2), ("at", 1))
+
+
 @examples(1)
 @given(nets(2))
 @example(Net(("static", False, [("at", 2)], ("at", 3), ("entries", 2, True, ("at", 5), ("at", 2))), (1, 2), 3))
+@example(Net(("numbered", ENTRIES, ("switch", ("rows", ("at", 5)), ("at", 2), ("at", 0), ENTRIES), ("at", 0)), (0, 4), 0))
+@example(Net(("entries", 2, False, ("at", 1), ("pool", "last", ("fed",))), (1, 4, 0), 3))
 def test_driven_by_python(net: Net) -> None:
     agree(net, driven, "driven by Python")
 

@@ -72,6 +72,13 @@ class Cuts:
         return [op for ops in self.blocks().values() for op in ops]
 
     @cached_property
+    def acting(self) -> frozenset[int]:
+        """The uids of the ops that do something outside of the step, and of those that hold them."""
+        acts = {op.uid for op in self._every if traits(op.type).runs is Runs.EFFECT}
+        below = {op.uid: walk.nested(self.desc, op.blocks) for op in self._every if op.blocks}
+        return frozenset(acts | {uid for uid, at in below.items() if any(o.uid in acts for i in at for o in self.desc.blocks[i].ops)})
+
+    @cached_property
     def varying(self) -> frozenset[str]:
         """What loops write that the host drives, so that it is another value in each iteration."""
         loops = [op for op in self._every if op.uid in self.hosted and op.blocks]

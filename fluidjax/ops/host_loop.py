@@ -20,6 +20,7 @@ from ..ir.desc import EMPTY
 from .checking import WORD
 from .control_interface import Call, Env
 from .definition import GRAD
+from .ragged import like, rows_of
 from .selected import SelectedRows
 from .step_scopes import made_by, no_gradient, used_up
 from .tensor_array import Listed, is_array, unstacked
@@ -100,13 +101,14 @@ def drive_back(call: Call, scopes: HostScopes) -> None:
             inner.pop(x + GRAD, None)
         inner.update(handed)
         call.run_block(idx, inner, iteration=count)
-        parts = {x: inner[x + GRAD] for x in wanted if x + GRAD not in handed and x + GRAD in inner}
+        parts = {x: rows_of(inner[x + GRAD]) for x in wanted if x + GRAD not in handed and x + GRAD in inner}
         handed = {n: _handed(call, idx, inner, n, v, n.removesuffix(GRAD) in wanted and n in made) for n, v in handed.items()}
         sums = _added(sums, parts)
     for x, outer in wanted.items():
         env.pop(outer, None)
-        found = handed.get(x + GRAD, sums.get(x))
-        env[outer] = no_gradient(call.read(x)) if found is None else _joined(found)
+        env[outer] = handed.get(x + GRAD)
+        if env[outer] is None:
+            env[outer] = like(call.read(x), _joined(sums[x])) if x in sums else no_gradient(call.read(x))
     env.update({outer: handed[n] for n, outer in given.items() if n in handed and n.removesuffix(GRAD) not in wanted})
     env.update(scopes.before)  # the gradient of `increment` takes the step back
 

@@ -24,6 +24,7 @@ from ..ir.edit import BACKWARD, role
 from .control_interface import Call, Env
 from .definition import GRAD, Unwritten
 from .forms import form_of, same, types_of
+from .tensor_array import is_array
 from .tensor_array import zeros as zeros
 
 # What a gradient block computes is not differentiated again; nor does 1.8.5: it raises, or leaves out what the block is about.
@@ -78,6 +79,16 @@ class Scopes:
         return Form(self.tree, tuple(zip(self.places, self.known, strict=True))).joined(leaves)
 
 
+@jax.tree_util.register_static
+@dataclass(frozen=True)
+class NotRun:
+    """In place of what a block left: it is known not to have run, so its gradient block does not run either.
+
+    The gradient op may know less of the condition than the block's op did, in another segment.
+    """
+
+
+NOT_RUN = NotRun()
 NO_SCOPES = Scopes([], [], None, {}, jax.tree.structure({}), (), 0)
 
 
@@ -111,6 +122,25 @@ def _writes(call: Call, ops: Iterable[OpDesc], name: str) -> int:
 def left_by(call: Call, idx: int, inner: Mapping[str, Any]) -> Env:
     """What a gradient block will read of the variables of block `idx`, which has run in `inner`."""
     return {n: inner[n] for n in walk.read_back(call.desc, idx) if n in inner}
+
+
+def found_by(call: Call, idx: int) -> Env:
+    """What a gradient block will read of variables from around block `idx` as it was when the block began: the block writes them anew.
+
+    Such a variable is one that the block reads before it writes it; what an op changes in place is what it is at the end.
+    """
+    desc = call.desc
+    grads = [i for i, block in enumerate(desc.blocks) if block.forward == idx]
+    if not grads:
+        return {}
+    wanted = {n for g in grads for n in walk.captured(desc, g).reads if GRAD not in n}
+    written: set[str] = set()
+    first: list[str] = []
+    for op in desc.blocks[idx].ops:
+        reads, writes = (f(desc, op) for f in (walk.reads_with_subblocks, walk.writes_with_subblocks))
+        first += [n for n in reads if n in wanted and n not in written and n not in writes]
+        written.update(writes)
+    return {n: v for n in first if n in written and (v := call.env.get(n)) is not None and not is_array(v)}
 
 
 def bind_gradients(call: Call, inner: Env, slot: str) -> None:

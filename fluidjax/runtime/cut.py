@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from ..ir.desc import OpDesc
 from ..lod_tensor import Lod
 from ..lower.checks import Objections
 from ..lower.control import ControlCall
-from ..lower.cuts import Cuts, Piece
+from ..lower.cuts import Cuts, Part, Piece
 from ..lower.env import Context, Env, read_slots, write_slots
 from ..lower.step import Step, run_op
 from ..lower.told import told
@@ -99,32 +99,43 @@ class _Run:
     """One run of a step that is cut."""
 
     def __init__(self, cut: CutStep, key: Any) -> None:
-        self._cut, self._key = cut, key
+        self._cut, self._key, self._acted = cut, key, False
         self.context: Context = cut.step.context(key, cut.objections)
 
     def block(self, idx: int, env: Env, path: tuple[int, ...]) -> None:
-        for part in self._cut.cuts.parts(idx):
+        self._go(idx, self._cut.cuts.parts(idx), env, path)
+
+    def _go(self, idx: int, parts: Sequence[Part], env: Env, path: tuple[int, ...]) -> None:
+        """Run parts of a block; those that are left are divided anew where one of them has found a further cut."""
+        cuts = self._cut.cuts
+        for at, part in enumerate(parts):
+            known = len(cuts.reasons)
             if isinstance(part, Piece):
                 self._piece(idx, part, env, path)
             else:
                 self._hosted(part, env, path)
+            if len(cuts.reasons) > known:
+                left = [op for p in parts[at + 1 :] for op in (p.ops if isinstance(p, Piece) else (p,))]
+                return self._go(idx, cuts.divided(idx, left), env, path)
 
     def _piece(self, idx: int, piece: Piece, env: Env, path: tuple[int, ...]) -> None:
-        """Run a segment; one that cannot be traced is divided, and nothing of it has run before."""
+        """Run a segment. One that cannot be traced cuts the program anew, and nothing of it has run before.
+
+        The run begins anew then, for the segments before it may have dropped what others want now. Only where something outside has
+        been told of it already (a print, a function of Python's) it goes on from here.
+        """
         try:
             self._cut.segment(piece).run(env, self._key, path)
+            self._acted = self._acted or not self._cut.cuts.acting.isdisjoint(op.uid for op in piece.ops)
             if flag("FLAGS_check_nan_inf"):
                 refuse_left(piece.ops, piece.results, env)
         except NotOneStep as why:
-            if not self._cut.refine(why):
+            if not self._acted or not self._cut.refine(why):
                 raise
-            for part in self._cut.cuts.divided(idx, piece.ops):
-                if isinstance(part, Piece):
-                    self._piece(idx, part, env, path)
-                else:
-                    self._hosted(part, env, path)
+            self._go(idx, self._cut.cuts.divided(idx, piece.ops), env, path)
 
     def _hosted(self, op: OpDesc, env: Env, path: tuple[int, ...]) -> None:
+        self._acted = self._acted or (not op.blocks and op.uid in self._cut.cuts.acting)
         definition = lookup(op.type)
         lower, hosted = definition.control.lower, definition.traits.hosted
         if lower is None and hosted is None:  # it adds arrays up

@@ -17,7 +17,19 @@ from ..control_interface import Call, ControlOp, Env, decided_by
 from ..definition import GradNames, GradOp
 from ..ragged import ROWS, Ragged
 from ..registry import GRAD, Attr, control_op
-from ..step_scopes import NO_SECOND, Form, bind_gradients, either, left_by, made_by, no_gradient, used_up
+from ..step_scopes import (
+    NO_SECOND,
+    NOT_RUN,
+    Form,
+    NotRun,
+    bind_gradients,
+    either,
+    found_by,
+    left_by,
+    made_by,
+    no_gradient,
+    used_up,
+)
 from ..traits import Runs
 from ..unmade import doubtful, flags, marked
 
@@ -39,10 +51,13 @@ def run(call: Call) -> None:
         found = {n: inner[n] for n in (*names, WORD) if n in inner}
         found.update(flags([n for n in open_ if not _may_be_empty(inner.get(n))], inner))
         for scope in call.op.output("Scope"):
-            forms[scope], found[scope] = Form.of(left_by(call, idx, inner))
+            forms[scope], found[scope] = Form.of({**left_by(call, idx, inner), **found_by(call, idx)})
         return found
 
-    call.env.update(marked(call.env, either(call, _holds(call), taken, old)))
+    holds = _holds(call)
+    call.env.update(marked(call.env, either(call, holds, taken, old)))
+    if holds is False:
+        call.env.update(dict.fromkeys(call.op.output("Scope"), NOT_RUN))
     for scope, form in forms.items():
         call.env[scope] = form.joined(call.env[scope])
 
@@ -60,7 +75,9 @@ def run_gradient(call: Call) -> None:
     op = call.op
     (idx,) = op.blocks
     names = {inner + GRAD: outer for inner, outer in zip(op.input("Input"), op.output("Input" + GRAD), strict=True) if outer != EMPTY}
-    left = call.env.get(op.input("Scope")[0], {})
+    scope = call.env.get(op.input("Scope")[0], {})
+    ran = not isinstance(scope, NotRun)
+    left = scope if ran else {}
     old = {inner: call.env[outer] for inner, outer in names.items() if outer in op.input("Out" + GRAD) and outer in call.env}
     pairs = zip(op.input("Out"), op.input("Out" + GRAD), strict=True)
     anew = {name: outer for name, outer in pairs if name not in op.input("Input") and outer in call.env}
@@ -80,7 +97,7 @@ def run_gradient(call: Call) -> None:
         return {**{n: inner[n] for n in (*names, *updated, WORD) if n in inner}, **used}
 
     nothing = {n: no_gradient(v) for n in names if isinstance(v := call.env.get(n.removesuffix(GRAD)), Ragged)}
-    found = either(call, _holds(call), taken, old, nothing)
+    found = either(call, ran and _holds(call), taken, old, nothing)
     call.env.update({n: found[n] for n in (*updated, WORD) if n in found})
     call.env.update({outer: found[name + GRAD] for name, outer in anew.items()})
     for name, outer in zip(op.input("Input"), op.output("Input" + GRAD), strict=True):
