@@ -124,6 +124,8 @@ class Executor(RunsDatasets):
         if served(program.desc):  # a pserver of a job: this lasts as long as the job
             return []
         scope = global_scope() if scope is None else scope
+        for schedule in program.info.schedules:
+            schedule.set_in(scope)
         compiled = self._compile(program, fetch_names(fetch_list), ranks)
         if program.info.readers:  # what is read wins over what is fed, as in Fluid
             feed = dict(single(feed))
@@ -170,6 +172,8 @@ class Executor(RunsDatasets):
         this = self._runnable(program)
         program, ranks = this.program, this.ranks or self._alone
         scope = global_scope() if scope is None else scope
+        for schedule in program.info.schedules:
+            schedule.set_in(scope)
         compiled = self._compile(program, fetch_names(fetch_list), ranks)
         stacked, count, first = stacked_feeds(compiled, feeds)
         ranks.check_steps(stacked)
@@ -241,7 +245,8 @@ class Executor(RunsDatasets):
     def _prepare(self, program: Program, compiled: Compiled, scope: Scope, feed: Any) -> None:
         """Remember a run, if another one could be like it."""
         device = compiled.where.device
-        ours = not self._elsewhere and device.platform == self._device.platform and not program.info.readers
+        ours = not self._elsewhere and device.platform == self._device.platform
+        ours = ours and not (program.info.readers or program.info.schedules)
         if not (ours and Prepared.can_be(compiled, scope)):
             return
         record, version = self._record(program), (program.version, program.info)

@@ -74,8 +74,7 @@ MISSING = [
     ("paddle.nn", "Lineer", "(did you mean 'Linear'"),
     ("paddle.static", "exeutor", "(did you mean 'Executor'"),
     ("paddle.static.nn", "fcs", "(did you mean 'fc'"),
-    ("paddle.optimizer", "AdamW", "paddle.fluid.optimizer.Optax(optax.adamw(...))"),
-    ("paddle.optimizer", "lr", "piecewise_decay"),
+    ("paddle.optimizer", "AdamX", "(did you mean 'Adam"),
     ("paddle.fluid.optimizer", "Adamm", "(did you mean 'Adam'"),
     ("paddle.fluid.io", "save_parms", "did you mean 'save_params'"),
 ]

@@ -16,7 +16,8 @@ class ProgramInfo:
 
     grad_calls: how often the program was differentiated; names of higher gradients depend on it. loaded: it came from a
     file, so names in it may be those that are generated next. readers: loaders that feed every run (DataLoader with
-    iterable=False). reused: variables that share a name since memory_optimize, and that name. memory_optimized: XLA
+    iterable=False). schedules: what sets learning rates before
+    every run (paddle.optimizer.lr). reused: variables that share a name since memory_optimize, and that name. memory_optimized: XLA
     orders the step for the least memory. pserver_plan: of a job's program, the dist.pserver_plan.PserverPlan that it
     belongs to. trainers_endpoints and what follows: what nccl2 mode says of the trainers, in the order of their numbers.
     """
@@ -24,6 +25,7 @@ class ProgramInfo:
     grad_calls: int = 0
     loaded: bool = False
     readers: tuple[Any, ...] = ()
+    schedules: tuple[Any, ...] = ()
     reused: FrozenMap = FrozenMap()
     memory_optimized: bool = False
     pserver_plan: Any = None

@@ -38,8 +38,6 @@ _PLACES = (
 )  # fmt: skip
 HINTS = {
     "disable_static": "dynamic mode is not there; build static programs",
-    "lr": "schedulers with step() are not there; give the optimizer a schedule such as paddle.fluid.layers.piecewise_decay(...)",
-    "AdamW": "use paddle.optimizer.Adam with weight_decay, or paddle.fluid.optimizer.Optax(optax.adamw(...))",
 }
 
 

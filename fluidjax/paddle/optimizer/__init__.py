@@ -1,0 +1,373 @@
+"""paddle.optimizer: Fluid's optimizers with the arguments of Paddle 2.0.
+
+parameters is Fluid's parameter_list, weight_decay (a number for L2Decay) its regularization. learning_rate is a number, a variable, or
+a scheduler of paddle.optimizer.lr: then every run of the program takes the scheduler's present rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ... import optimizer as fluid
+from ...clip import GradientClipBase
+from ...errors import FluidTypeError, FluidValueError, UnsupportedError
+from ...graph.operator import Operator
+from ...graph.program import Program
+from ...graph.variable import Parameter, Variable
+from ...regularizer import L2Decay, WeightDecayRegularizer
+from ...runtime.scope import Scope, global_scope
+from . import lr as lr
+
+
+def _decay(weight_decay: Any) -> Any:
+    """A regularizer from a coefficient (L2), or as it is. Raises FluidTypeError for anything else."""
+    if weight_decay is None or isinstance(weight_decay, WeightDecayRegularizer):
+        return weight_decay
+    if isinstance(weight_decay, int | float) and not isinstance(weight_decay, bool):
+        return L2Decay(float(weight_decay))
+    raise FluidTypeError(
+        f"weight_decay is a number or a regularizer such as paddle.regularizer.L2Decay(1e-4), not {weight_decay!r}"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Scheduled:
+    """A learning rate's variable, which a run sets to what a scheduler says."""
+
+    name: str
+    scheduler: lr.LRScheduler
+
+    def set_in(self, scope: Scope) -> None:
+        """Put the present rate into a scope, where the startup program has made the variable."""
+        held = scope.find_var(self.name)
+        if held is not None and held.value is not None:
+            held.set(np.full([1], self.scheduler(), np.asarray(held.value).dtype))
+
+
+class Static:
+    """What the 2.0 optimizers have on top of Fluid's."""
+
+    def __init__(self, learning_rate: Any, **options: Any) -> None:
+        self._scheduler = learning_rate if isinstance(learning_rate, lr.LRScheduler) else None
+        rate = learning_rate if self._scheduler is None else float(self._scheduler())
+        super().__init__(learning_rate=rate, **options)
+
+    def minimize(
+        self,
+        loss: Variable,
+        startup_program: Program | None = None,
+        parameters: Sequence[Any] | None = None,
+        no_grad_set: Iterable[Any] | None = None,
+    ) -> tuple[list[Operator], list[tuple[Parameter, Variable]]]:
+        """Append everything that one training step does after the loss, as Fluid's minimize.
+
+        parameters: Parameters or names to update; default the optimizer's, else all trainable ones.
+        """
+        made = super().minimize(loss, startup_program, parameters, no_grad_set)  # type: ignore[misc]
+        program = loss.block.program
+        rate = self._global_learning_rate(program)  # type: ignore[attr-defined]
+        if self._scheduler is not None and rate is not None:
+            program.update_info(schedules=(*program.info.schedules, Scheduled(rate.name, self._scheduler)))
+        return made
+
+    def get_lr(self) -> float:
+        """The scheduler's present rate; else the one that the last run used. Raises FluidValueError where there is none yet."""
+        return self.current_step_lr() if self._scheduler is None else self._scheduler()  # type: ignore[attr-defined]
+
+    def set_lr(self, value: float) -> None:
+        """Go on with another rate: before minimize, or in the global scope. Raises FluidValueError where a scheduler says the rate.
+
+        Raises FluidTypeError for other than a number.
+        """
+        if self._scheduler is not None:
+            raise FluidValueError("set_lr: the rate is what the scheduler says; change the scheduler")
+        if not isinstance(value, float | int) or isinstance(value, bool):
+            raise FluidTypeError(f"set_lr takes a number, not {value!r}")
+        self._learning_rate = float(value)
+        for rate in self._learning_rate_map.values():  # type: ignore[has-type]
+            held = global_scope().find_var(rate.name)
+            if held is not None and held.value is not None:
+                held.set(np.full([1], value, np.asarray(held.value).dtype))
+
+    def set_lr_scheduler(self, scheduler: lr.LRScheduler) -> None:
+        """Take the rate from a scheduler, from the next minimize on. Raises FluidTypeError for anything else."""
+        if not isinstance(scheduler, lr.LRScheduler):
+            raise FluidTypeError(f"set_lr_scheduler takes a scheduler of paddle.optimizer.lr, not {scheduler!r}")
+        self._scheduler, self._learning_rate = scheduler, float(scheduler())
+
+    def state_dict(self) -> dict[str, Any]:
+        """The accumulators' values in the global scope by name, and the scheduler's under "LR_Scheduler"."""
+        names: list[str] = self.get_opti_var_name_list()  # type: ignore[attr-defined]
+        scope = global_scope()
+        values = {n: np.array(v.value) for n in names if (v := scope.find_var(n)) is not None and v.value is not None}
+        return values if self._scheduler is None else {**values, "LR_Scheduler": self._scheduler.state_dict()}
+
+    def set_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Put what state_dict gave into the global scope and the scheduler; other names are passed over.
+
+        Raises FluidValueError for a value of another shape than the accumulator has; then nothing is set.
+        """
+        given = {n: np.asarray(state_dict[n]) for n in self.get_opti_var_name_list() if n in state_dict}  # type: ignore[attr-defined]
+        shapes = {v.name: tuple(v.shape) for held in self._accumulators.values() for v in held.values()}  # type: ignore[attr-defined]
+        for name, value in given.items():
+            if value.shape != shapes[name]:
+                raise FluidValueError(f"{name!r} has shape {list(shapes[name])}, but its value has {list(value.shape)}")
+        if self._scheduler is not None and "LR_Scheduler" in state_dict:
+            self._scheduler.set_state_dict(state_dict["LR_Scheduler"])
+        for name, value in given.items():
+            global_scope().var(name).set(value)
+
+    def step(self) -> NoReturn:
+        """Not supported. Raises UnsupportedError."""
+        raise UnsupportedError("optimizer.step() belongs to dynamic mode; in a static program minimize(loss) appends the update")
+
+    def clear_grad(self, set_to_zero: bool = True) -> None:
+        """Does nothing: a run computes its gradients anew."""
+
+    clear_gradients = clear_grad
+
+
+class SGD(Static, fluid.SGDOptimizer):
+    """``param -= lr * grad``: fluid.optimizer.SGD."""
+
+    def __init__(
+        self,
+        learning_rate: float | Variable | lr.LRScheduler = 0.001,
+        parameters: Sequence[Any] | None = None,
+        weight_decay: Any = None,
+        grad_clip: GradientClipBase | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            learning_rate=learning_rate,
+            parameter_list=parameters,
+            regularization=_decay(weight_decay),
+            grad_clip=grad_clip,
+            name=name,
+        )
+
+
+class Momentum(Static, fluid.MomentumOptimizer):
+    """``velocity = momentum * velocity + grad``, then ``param -= lr * velocity``: fluid.optimizer.Momentum."""
+
+    def __init__(
+        self,
+        learning_rate: float | Variable | lr.LRScheduler = 0.001,
+        momentum: float = 0.9,
+        parameters: Sequence[Any] | None = None,
+        use_nesterov: bool = False,
+        weight_decay: Any = None,
+        grad_clip: GradientClipBase | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            learning_rate=learning_rate,
+            momentum=momentum,
+            parameter_list=parameters,
+            use_nesterov=use_nesterov,
+            regularization=_decay(weight_decay),
+            grad_clip=grad_clip,
+            name=name,
+        )
+
+
+class Adagrad(Static, fluid.AdagradOptimizer):
+    """``moment += grad ** 2``; ``param -= lr * grad / (sqrt(moment) + epsilon)``: fluid.optimizer.Adagrad."""
+
+    def __init__(
+        self,
+        learning_rate: float | Variable | lr.LRScheduler,
+        epsilon: float = 1e-06,
+        parameters: Sequence[Any] | None = None,
+        weight_decay: Any = None,
+        grad_clip: GradientClipBase | None = None,
+        name: str | None = None,
+        initial_accumulator_value: float = 0.0,
+    ) -> None:
+        super().__init__(
+            learning_rate=learning_rate,
+            epsilon=epsilon,
+            parameter_list=parameters,
+            regularization=_decay(weight_decay),
+            grad_clip=grad_clip,
+            name=name,
+            initial_accumulator_value=initial_accumulator_value,
+        )
+
+
+class Adadelta(Static, fluid.AdadeltaOptimizer):
+    """Steps from running squares of gradients and of updates, without a learning rate: fluid.optimizer.Adadelta."""
+
+    def __init__(
+        self,
+        learning_rate: float | Variable | lr.LRScheduler = 0.001,
+        epsilon: float = 1e-06,
+        rho: float = 0.95,
+        parameters: Sequence[Any] | None = None,
+        weight_decay: Any = None,
+        grad_clip: GradientClipBase | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            learning_rate=learning_rate,
+            epsilon=epsilon,
+            rho=rho,
+            parameter_list=parameters,
+            regularization=_decay(weight_decay),
+            grad_clip=grad_clip,
+            name=name,
+        )
+
+
+class RMSProp(Static, fluid.RMSPropOptimizer):
+    """``ms = rho * ms + (1 - rho) * grad ** 2``; ``mom = momentum * mom + lr * grad / sqrt(ms + epsilon)``: fluid.optimizer.RMSProp."""
+
+    def __init__(
+        self,
+        learning_rate: float | Variable | lr.LRScheduler,
+        rho: float = 0.95,
+        epsilon: float = 1e-06,
+        momentum: float = 0.0,
+        centered: bool = False,
+        parameters: Sequence[Any] | None = None,
+        weight_decay: Any = None,
+        grad_clip: GradientClipBase | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            learning_rate=learning_rate,
+            rho=rho,
+            epsilon=epsilon,
+            momentum=momentum,
+            centered=centered,
+            parameter_list=parameters,
+            regularization=_decay(weight_decay),
+            grad_clip=grad_clip,
+            name=name,
+        )
+
+
+class Adam(Static, fluid.AdamOptimizer):
+    """Steps from running averages of the gradient and of its square: fluid.optimizer.Adam."""
+
+    def __init__(
+        self,
+        learning_rate: float | Variable | lr.LRScheduler = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        parameters: Sequence[Any] | None = None,
+        weight_decay: Any = None,
+        grad_clip: GradientClipBase | None = None,
+        name: str | None = None,
+        lazy_mode: bool = False,
+    ) -> None:
+        super().__init__(
+            learning_rate=learning_rate,
+            beta1=beta1,
+            beta2=beta2,
+            epsilon=epsilon,
+            parameter_list=parameters,
+            regularization=_decay(weight_decay),
+            grad_clip=grad_clip,
+            name=name,
+            lazy_mode=lazy_mode,
+        )
+
+
+class AdamW(Adam):
+    """Adam with decay apart from the gradient: ``param -= lr * weight_decay * param`` before Adam's step; op ``adamw``.
+
+    lr_ratio: a function of a parameter, which gives what its rate is multiplied by. apply_decay_param_fun: a function of a parameter's
+    name; only where it is true the parameter decays. Raises FluidTypeError for a weight_decay that is no number.
+    """
+
+    type = "adamw"
+
+    def __init__(
+        self,
+        learning_rate: float | Variable | lr.LRScheduler = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        parameters: Sequence[Any] | None = None,
+        weight_decay: float = 0.01,
+        lr_ratio: Callable[[Any], float] | None = None,
+        apply_decay_param_fun: Callable[[str], bool] | None = None,
+        grad_clip: GradientClipBase | None = None,
+        lazy_mode: bool = False,
+        multi_precision: bool = False,
+        name: str | None = None,
+    ) -> None:
+        if not isinstance(weight_decay, float | int):
+            raise FluidTypeError(f"AdamW's weight_decay is a number, not {weight_decay!r}")
+        if multi_precision:
+            raise UnsupportedError("AdamW's multi_precision: float16 parameters with a float32 copy are not there; use float32 or bfloat16")
+        super().__init__(learning_rate, beta1, beta2, epsilon, parameters, None, grad_clip, name, lazy_mode)
+        self._coefficient, self._ratio, self._decays = float(weight_decay), lr_ratio, apply_decay_param_fun
+
+    def op_attributes(self, param: Parameter) -> Mapping[str, Any]:
+        decays = self._decays is None or self._decays(param.name)
+        ratio = 1.0 if self._ratio is None else float(self._ratio(param))
+        return {**super().op_attributes(param), "coeff": self._coefficient, "with_decay": bool(decays), "lr_ratio": ratio}
+
+
+class Adamax(Static, fluid.AdamaxOptimizer):
+    """Adam with a running maximum in place of the average square: fluid.optimizer.Adamax."""
+
+    def __init__(
+        self,
+        learning_rate: float | Variable | lr.LRScheduler = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        parameters: Sequence[Any] | None = None,
+        weight_decay: Any = None,
+        grad_clip: GradientClipBase | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            learning_rate=learning_rate,
+            beta1=beta1,
+            beta2=beta2,
+            epsilon=epsilon,
+            parameter_list=parameters,
+            regularization=_decay(weight_decay),
+            grad_clip=grad_clip,
+            name=name,
+        )
+
+
+class Lamb(Static, fluid.LambOptimizer):
+    """Adam's direction plus weight decay, scaled to the parameter's norm: fluid.optimizer.Lamb."""
+
+    def __init__(
+        self,
+        learning_rate: float | Variable | lr.LRScheduler = 0.001,
+        lamb_weight_decay: float = 0.01,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-06,
+        parameters: Sequence[Any] | None = None,
+        grad_clip: GradientClipBase | None = None,
+        name: str | None = None,
+        exclude_from_weight_decay_fn: Any = None,
+    ) -> None:
+        super().__init__(
+            learning_rate=learning_rate,
+            lamb_weight_decay=lamb_weight_decay,
+            beta1=beta1,
+            beta2=beta2,
+            epsilon=epsilon,
+            parameter_list=parameters,
+            grad_clip=grad_clip,
+            name=name,
+            exclude_from_weight_decay_fn=exclude_from_weight_decay_fn,
+        )
+
+
+__all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Lamb", "Momentum", "RMSProp", "lr"]
