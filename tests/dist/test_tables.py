@@ -101,8 +101,10 @@ SLOW = pytest.mark.slow
 
 
 @pytest.mark.first(1)
-@pytest.mark.parametrize("ranks, pservers", [(2, 2), pytest.param(4, 3, marks=SLOW), pytest.param(2, 4, marks=SLOW)])
-@pytest.mark.parametrize("distributed", [False, True])
+@pytest.mark.parametrize(
+    "distributed, ranks, pservers",
+    [(False, 2, 2), (True, 2, 2), pytest.param(False, 4, 3, marks=SLOW), pytest.param(True, 2, 4, marks=SLOW)],
+)
 def test_a_mesh_equals_the_messages(distributed: bool, ranks: int, pservers: int) -> None:
     net = network(distributed=distributed)
     mesh, local = pair(net, ranks, pservers)

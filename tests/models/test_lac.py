@@ -49,8 +49,8 @@ def test_recorded_batches(lac: Any, number: int) -> None:
 @pytest.mark.once
 def test_each_sentence_by_itself_gives_the_same(lac: Any) -> None:
     """What stands beside a sentence, and the padding behind it, changes nothing."""
-    lengths = BATCHES["3/lengths"].tolist()
-    ids, tags = BATCHES["3/ids"], BATCHES["3/tags"]
+    lengths = BATCHES["1/lengths"].tolist()
+    ids, tags = BATCHES["1/ids"], BATCHES["1/tags"]
     at = 0
     for n in lengths:
         assert (lac[0](ids[at : at + n], [n])[0] == tags[at : at + n]).all()
@@ -59,11 +59,11 @@ def test_each_sentence_by_itself_gives_the_same(lac: Any) -> None:
 
 @pytest.mark.slow
 def test_varied_sentences_compile_few_programs(lac: Any) -> None:
-    """Sentences of 1 to 200 words, one at a time: at most 2 log2(200 / 8) + 2 programs, rounded up."""
+    """Sentences of 1 to 64 words, one at a time: at most 2 log2(64 / 8) + 2 programs."""
     tag, exe, program = lac
     rng = np.random.RandomState(1)
     before = len(exe.compiled_steps(program)[0].recompiles.seen)
-    for n in rng.permutation(200)[:60] + 1:
+    for n in rng.permutation(64)[:40] + 1:
         tags, lod = tag(rng.randint(0, 8224, (n, 1)), [int(n)])
         assert tags.shape == (n, 1) and lod == [[0, int(n)]]
-    assert len(exe.compiled_steps(program)[0].recompiles.seen) - before <= 12
+    assert len(exe.compiled_steps(program)[0].recompiles.seen) - before <= 8
