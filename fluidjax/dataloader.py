@@ -1,8 +1,11 @@
-"""Loaders under the name that scripts import; loaders/loader.py has them."""
+"""Loaders under the name that scripts import; loaders/ has them."""
 
 from .loaders.loader import DataLoader, PyReader
+from .loaders.samples import BatchSampler, Dataset
 
 __all__ = [
+    "BatchSampler",
     "DataLoader",
+    "Dataset",
     "PyReader",
 ]

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import fluidjax as fluid
-from fluidjax.errors import FeedError, FluidTypeError, FluidValueError, UnsupportedError
+from fluidjax.errors import FeedError, FluidTypeError, FluidValueError
 
 CPU = fluid.CPUPlace()
 
@@ -257,8 +257,6 @@ def test_bad_arguments(xy):
         loader(xy).set_sample_generator(samples, batch_size=0, places=CPU)
     with pytest.raises(FluidTypeError, match=r"DatasetFactory\(\)\.create_dataset"):
         fluid.io.DataLoader.from_dataset(None, CPU)
-    with pytest.raises(UnsupportedError, match="from_generator"):
-        fluid.io.DataLoader([1, 2, 3])
 
 
 def test_sequences():

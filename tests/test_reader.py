@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fluidjax.errors import FluidTypeError, FluidValueError, UnsupportedError
+from fluidjax.errors import FluidTypeError, FluidValueError
 from fluidjax.loaders import decorators as r
 from fluidjax.loaders.channel import Background
 
@@ -147,5 +147,3 @@ def test_bad_arguments():
         FluidTypeError, match="shuffle takes readers, functions that return an iterable of samples, not list"
     ):
         r.shuffle([1, 2], 2)
-    with pytest.raises(UnsupportedError, match="xmap_readers"):
-        r.multiprocess_reader([count(2)])

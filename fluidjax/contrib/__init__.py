@@ -9,6 +9,7 @@ from . import memory_usage_calc as memory_usage_calc
 from . import mixed_precision as mixed_precision
 from . import model_stat as model_stat
 from . import op_frequence as op_frequence
+from . import reader as reader
 from .decoder import *  # noqa: F403
 from .layers import *  # noqa: F403
 from .memory_usage_calc import *  # noqa: F403
@@ -16,6 +17,7 @@ from .missing import HINTS
 from .mixed_precision import *  # noqa: F403
 from .model_stat import *  # noqa: F403
 from .op_frequence import *  # noqa: F403
+from .reader import *  # noqa: F403
 
 __all__: list[str] = []
 __all__ += decoder.__all__
@@ -24,6 +26,7 @@ __all__ += memory_usage_calc.__all__
 __all__ += model_stat.__all__
 __all__ += op_frequence.__all__
 __all__ += mixed_precision.__all__
+__all__ += reader.__all__
 
 if not TYPE_CHECKING:
     __getattr__ = reporter("fluid.contrib", __all__, HINTS)

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
-from ..errors import FluidTypeError, FluidValueError, UnsupportedError
+from ..errors import FluidTypeError, FluidValueError
 from .channel import Background
 
 Reader = Callable[[], Iterable[Any]]
@@ -183,11 +183,25 @@ def _take(running: deque[Future[Any]], order: bool) -> Any:
     return future.result()
 
 
-def multiprocess_reader(readers: list[Reader], use_pipe: bool = True, queue_size: int = 1000) -> NoReturn:
-    """Not supported: it forks, which breaks a process in which JAX has started its threads. Raises UnsupportedError."""
-    raise UnsupportedError(
-        "multiprocess_reader forks processes, which is not safe once JAX runs; use xmap_readers (threads) or buffered"
-    )
+def multiprocess_reader(readers: list[Reader], use_pipe: bool = True, queue_size: int = 1000) -> Reader:
+    """A reader of the samples of several readers, each in a process of its own, which is forked and ends with the iteration.
+
+    use_pipe: a sample of each reader in turn, tuples as lists, as in 1.8.5; False: they come as they are ready. queue_size: accepted as in
+    Fluid; a reader waits when a pipe's worth of its samples has not been taken. What a reader raises is raised where its samples are
+    used, with the process's traceback as the cause. Raises FluidTypeError for no list of readers, FluidValueError for a sample that is
+    None.
+    """
+    if not isinstance(readers, list) or not readers:
+        raise FluidTypeError("multiprocess_reader takes a list of readers, with one reader at least")
+    for r in readers:
+        _checked("multiprocess_reader", r)
+
+    def read() -> Iterator[Any]:
+        from .side_by_side import in_turn
+
+        yield from in_turn(readers, use_pipe)
+
+    return read
 
 
 def batch(reader: Reader, batch_size: int, drop_last: bool = False) -> Reader:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..core import EOFException
 from ..data_feeder import sample_rule, stacked
-from ..errors import FeedError, FluidTypeError, FluidValueError, UnsupportedError
+from ..errors import FeedError, FluidTypeError, FluidValueError
 from ..graph.program import Program
 from ..graph.variable import Variable
 from ..lod_tensor import LoDTensor
@@ -23,6 +23,7 @@ from .by_length import batch_by_length
 from .channel import Background
 from .decorators import ReaderPass, batch, reading_pass
 from .position import Positioned
+from .sample_loader import SampleLoader
 
 if TYPE_CHECKING:
     from .slots.loader import DatasetLoader
@@ -184,6 +185,10 @@ class GeneratorLoader(Positioned):
         context.run(reading_pass.set, now)
         return context.run(lambda: Background(lambda: items, self._capacity, "fluidjax-loader"))
 
+    def groups(self) -> Iterator[list[Any]]:
+        """The batches of a pass as iterating gives them, made by whoever asks for them, without a thread."""
+        return self._placed(self._ready(), 0)
+
     def _placed(self, source: Source, skip: int) -> Iterator[list[Any]]:
         """Groups of a feed for each place, on its device; without the first `skip`."""
         devices = [place.device() for place in self._places]
@@ -268,13 +273,31 @@ def _checked_batch(rules: Sequence[FeedRule], arrays: Any) -> Feed:
     }
 
 
-class DataLoader:
-    """Makes loaders: ``DataLoader.from_generator``."""
+class DataLoader(SampleLoader):
+    """Batches of a data set's samples, one pass for each iteration; `from_generator` and `from_dataset` make other loaders.
 
-    def __init__(self, dataset: Any = None, *args: Any, **kwargs: Any) -> None:
-        raise UnsupportedError(
-            "DataLoader(dataset) over a map-style dataset is not there; write a generator and use DataLoader.from_generator"
-        )
+    dataset: a paddle.io.Dataset or IterableDataset. feed_list: the variables that a sample's fields are for; their dtypes, shapes and
+    ranges are checked. places: default the first device; of several each gets a batch. return_list: lists of arrays instead of dicts.
+    batch_sampler: lists of numbers of samples, in the place of batch_size, shuffle and drop_last. collate_fn: makes a list of arrays of
+    a list of samples; default one array for each field. num_workers: processes that read and collate; they are forked and end with the
+    iteration. use_buffer_reader: put batches on the device ahead of their use. use_shared_memory: accepted as in Fluid.
+    timeout: seconds after which a batch that a worker does not give is a TimeoutError; 0: none. worker_init_fn: is called with the
+    number of each worker in it.
+
+    Raises FluidTypeError, FluidValueError for arguments that do not fit; the iteration what the data set raises, with the worker's
+    traceback as its cause, and WorkerDied.
+    """
+
+    def __init__(
+        self, dataset: Any, feed_list: Sequence[Variable] | None = None, places: Any = None, return_list: bool = False,
+        batch_sampler: Any = None, batch_size: int = 1, shuffle: bool = False, drop_last: bool = False, collate_fn: Any = None,
+        num_workers: int = 0, use_buffer_reader: bool = True, use_shared_memory: bool = True, timeout: float = 0,
+        worker_init_fn: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            dataset, feed_list, as_place(None) if places is None else places, return_list, batch_sampler, batch_size, shuffle, drop_last,
+            collate_fn, num_workers, use_buffer_reader, timeout, worker_init_fn, GeneratorLoader,
+        )  # fmt: skip
 
     @staticmethod
     def from_generator(

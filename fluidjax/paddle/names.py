@@ -28,6 +28,8 @@ MOVED = {
     "paddle.fluid.core_noavx": "fluidjax.core",
     "paddle.fluid.dataset": "fluidjax.loaders.slots.datasets",
     "paddle.fluid.data": "fluidjax.input",
+    "paddle.fluid.dataloader.batch_sampler": "fluidjax.loaders.samples",
+    "paddle.fluid.dataloader.dataset": "fluidjax.loaders.samples",
     "paddle.fluid.dataloader.collate": "fluidjax.loaders.collate",
     "paddle.fluid.layers.core": "fluidjax.core",
 }

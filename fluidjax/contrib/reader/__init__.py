@@ -1,0 +1,7 @@
+"""fluid.contrib.reader: a reader's batches dealt out among the trainers of a job."""
+
+from . import distributed_reader as distributed_reader
+from .distributed_reader import *  # noqa: F403
+
+__all__: list[str] = []
+__all__ += distributed_reader.__all__

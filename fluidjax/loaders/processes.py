@@ -1,0 +1,146 @@
+"""Worker processes of readers and loaders: forked, so that they take any function along; they end with whoever started them.
+
+A worker runs the user's Python and NumPy and nothing of JAX, whose threads are not there after a fork.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import pickle
+import signal
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from ..errors import FluidError, FluidValueError
+
+_PATIENCE = 5.0  # seconds after which a worker looks whether its parent is still there
+
+
+class WorkerDied(FluidError, RuntimeError):
+    """A worker process ended without a word."""
+
+
+class WorkerTraceback(Exception):
+    """Where in a worker an exception was raised; the cause of the one that its parent raises."""
+
+
+class Worker:
+    """A forked process that runs ``work(sender)``; the parent sends and receives through ``take``.
+
+    Raises FluidValueError where processes cannot be forked.
+    """
+
+    def __init__(self, work: Callable[[Sender], None], name: str) -> None:
+        if "fork" not in multiprocessing.get_all_start_methods():
+            raise FluidValueError("worker processes are forked, which this system cannot; use threads (num_workers=0, xmap_readers)")
+        context = multiprocessing.get_context("fork")
+        self._mine, theirs = context.Pipe()
+        self.name = name
+        self._process = context.Process(target=_run, args=(work, theirs, os.getpid()), name=name, daemon=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that threads are not forked along; see above
+            self._process.start()
+        theirs.close()
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid
+
+    def send(self, value: Any) -> None:
+        """Hand a value to the worker. Raises WorkerDied where it has ended."""
+        try:
+            self._mine.send(value)
+        except (BrokenPipeError, ConnectionResetError):
+            raise self._died() from None
+
+    def take(self, timeout: float | None = None) -> Any:
+        """What the worker sends next. Raises what the worker raised, WorkerDied, and TimeoutError after `timeout` seconds."""
+        heard = wait([self._mine, self._process.sentinel], timeout)
+        if not heard:
+            raise TimeoutError(f"{self.name} gave nothing for {timeout} seconds")
+        if self._mine not in heard and not self._mine.poll(_PATIENCE):  # it ends; what it sent before still comes
+            raise self._died()
+        try:
+            kind, value = pickle.loads(self._mine.recv_bytes())  # what a fork of this very process wrote
+        except (EOFError, ConnectionResetError):
+            raise self._died() from None
+        if kind == "error":
+            error, text = value
+            raise error from WorkerTraceback(f"\n\nin {self.name} (process {self.pid}):\n{text}")
+        return value
+
+    def _died(self) -> WorkerDied:
+        self._process.join(_PATIENCE)
+        code = self._process.exitcode
+        how = "is gone" if code is None else f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
+        return WorkerDied(f"{self.name} (process {self.pid}) {how} before it was done")
+
+    def ends(self) -> tuple[Any, Any]:
+        """What is ready when it has sent something, and when it has ended."""
+        return self._mine, self._process.sentinel
+
+    def close(self) -> None:
+        """End the process and give back what belonged to it."""
+        self._process.kill()
+        self._mine.close()
+        self._process.join()
+        self._process.close()
+
+
+def ready(workers: Sequence[Worker]) -> list[Worker]:
+    """Those workers that have sent something or have ended; waits for the first."""
+    ends = {end: worker for worker in workers for end in worker.ends()}
+    return list(dict.fromkeys(ends[end] for end in wait(list(ends))))
+
+
+def close_all(workers: Sequence[Worker]) -> None:
+    """End the processes."""
+    for worker in workers:
+        worker.close()
+
+
+class Sender:
+    """A worker's end: what it gives to its parent."""
+
+    def __init__(self, connection: Connection, parent: int) -> None:
+        self._connection, self._parent = connection, parent
+
+    def send(self, value: Any) -> None:
+        self._connection.send_bytes(pickle.dumps(("value", value), protocol=5))
+
+    def fail(self, error: BaseException) -> None:
+        text = "".join(traceback.format_exception(error))
+        try:
+            data = pickle.dumps(("error", (error, text)))
+            pickle.loads(data)
+        except Exception:  # an exception that cannot be sent is told by its text
+            data = pickle.dumps(("error", (RuntimeError(f"{type(error).__name__}: {error}"), text)))
+        self._connection.send_bytes(data)
+
+    def receive(self) -> Any:
+        """What the parent sends next. Ends the process where the parent is gone."""
+        while not self._connection.poll(_PATIENCE):
+            if os.getppid() != self._parent:
+                os._exit(1)
+        return self._connection.recv()
+
+
+def _run(work: Callable[[Sender], None], connection: Connection, parent: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's, which ends its workers
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    gc.freeze()  # what the parent made, arrays on devices among it, is not for a worker to free
+    sender = Sender(connection, parent)
+    try:
+        work(sender)
+    except (BrokenPipeError, ConnectionResetError, EOFError):
+        pass  # nobody listens any more
+    except BaseException as error:
+        sender.fail(error)
+
+
+__all__ = ["Sender", "Worker", "WorkerDied", "WorkerTraceback", "close_all", "ready"]

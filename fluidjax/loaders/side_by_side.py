@@ -1,0 +1,44 @@
+"""Readers that run in processes of their own, beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from ..errors import FluidValueError
+from .processes import Sender, Worker, close_all, ready
+
+Reader = Callable[[], Iterable[Any]]
+
+
+def in_turn(readers: Sequence[Reader], fair: bool) -> Iterator[Any]:
+    """The samples of all readers. fair: one of each in turn, tuples as lists; else as they are ready."""
+    workers: list[Worker] = []
+    try:
+        for number, reader in enumerate(readers):
+            workers.append(Worker(lambda sender, r=reader: _send(sender, r), f"reader {number} of multiprocess_reader"))  # type: ignore[misc]
+        running = list(workers)
+        while running:
+            for worker in list(running) if fair else ready(running):
+                more, sample = worker.take()
+                if more:
+                    yield _listed(sample) if fair else sample
+                else:
+                    running.remove(worker)
+    finally:
+        close_all(workers)
+
+
+def _send(sender: Sender, reader: Reader) -> None:
+    for sample in reader():
+        if sample is None:
+            raise FluidValueError("a reader of multiprocess_reader gave None for a sample")
+        sender.send((True, sample))
+    sender.send((False, None))
+
+
+def _listed(sample: Any) -> Any:
+    return [_listed(one) for one in sample] if isinstance(sample, list | tuple) else sample
+
+
+__all__ = ["in_turn"]
