@@ -29,7 +29,8 @@ layer_helper_base layers layers.control_flow layers.device layers.distributions 
 layers.detection layers.metric_op layers.nn layers.ops layers.rnn layers.sequence_lod layers.tensor layers.utils lod_tensor metrics nets
 optimizer parallel_executor param_attr reader regularizer transpiler transpiler.collective
 transpiler.distribute_transpiler transpiler.geo_sgd_transpiler transpiler.memory_optimization_transpiler
-transpiler.ps_dispatcher unique_name contrib.reader contrib.reader.distributed_reader proto proto.framework_pb2 incubate incubate.data_generator
+transpiler.ps_dispatcher unique_name contrib.reader contrib.reader.distributed_reader
+proto proto.framework_pb2 incubate incubate.data_generator
 """.split()
 ROOT = (
     "paddle paddle.batch paddle.dataset paddle.dataset.common paddle.dataset.mnist paddle.dataset.uci_housing paddle.compat "

@@ -54,7 +54,7 @@ class BatchSampler:
         for what, value in (("shuffle", shuffle), ("drop_last", drop_last)):
             if not isinstance(value, bool):
                 raise FluidTypeError(f"a BatchSampler's {what} is True or False, not {value!r}")
-        self.indices = list(range(len(dataset))) if indices is None else list(indices)
+        self.indices = list(range(len(dataset or ()))) if indices is None else list(indices)
         self.shuffle, self.batch_size, self.drop_last = shuffle, batch_size, drop_last
 
     def __iter__(self) -> Iterator[list[int]]:
