@@ -121,6 +121,8 @@ def agree(net: Net, run: Callable[..., list[Any]], what: str) -> None:
 @given(nets(DEPTH), st.sampled_from(sorted(WAYS)))
 @example(Net(("static", False, [("at", 3), ("at", 1)], ("at", 1), ("pool", "first", ("fed",))), (4,), 1), "executor")
 @example(Net(("switch", ("rows", ("at", 0)), ("at", 0), *2 * [("pool", "max", ("fed",))]), (3,), 1), "executor")
+@example(Net(("loop", 1, ("at", 0), ("loop", 1, ("at", 1), ("at", 1))), (1,), 1), "exact")
+@example(Net(("loop", 3, ("at", 0), ("cond", ("rows", ("at", 0)), ("unary", "tanh", ("at", 1)), ("weigh", ("at", 0)))), (1,), 1), "exact")
 @example(Net(("switch", ("rows", ("at", 0)), ("at", 0), ("at", 0), ("weigh", ("at", 0))), (1,), 1), "executor")
 @example(Net(("if_else", ("at", 0), ("at", 0), ("loop", 2, ("at", 0), ("weigh", ("at", 0))), ("at", 1)), (2, 1), 2), "padded")
 @example(Net(("static", False, [("at", 2)], ("at", 2), ("entries", "bounded", False, ("at", 1), ("at", 0))), (1, 0), 2), "executor")

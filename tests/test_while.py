@@ -9,8 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import Phase, example, given, settings
-from hypothesis import strategies as st
 
 import fluidjax as fluid
 from fluidjax import layers, passes
@@ -175,76 +173,6 @@ def test_programs_with_loops_are_checked_printed_and_rewritten(programs: Any, na
     for other in (*rewritten, program._prune(names).desc):
         for a, b in zip(Step(other, tuple(names))({}, feed)[1], want, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-6)
-
-
-Expr = Any  # ("x",), ("w",), (op, a, b), ("tanh", a), ("cond", test, a, b), ("loop", count, start, step), in which y is ("y",)
-
-
-def expressions(depth: int) -> st.SearchStrategy[Expr]:
-    leaf = st.sampled_from([("x",), ("w",), ("y",)])
-    if not depth:
-        return leaf
-    below = expressions(depth - 1)
-    return st.one_of(
-        st.tuples(st.sampled_from(["add", "mul"]), below, below), st.tuples(st.just("tanh"), below),
-        st.tuples(st.just("cond"), leaf, below, below), st.tuples(st.just("loop"), st.integers(0, 3), leaf, below),
-    )  # fmt: skip
-
-
-def program_of(e: Expr, x: Any, w: Any, y: Any) -> Any:
-    go = lambda e, y=y: program_of(e, x, w, y)  # noqa: E731
-    match e:
-        case ("x" | "w" | "y",):
-            return {"x": x, "w": w, "y": y}[e[0]]
-        case ("add" | "mul", a, b):
-            return go(a) + go(b) if e[0] == "add" else go(a) * go(b)
-        case ("tanh", a):
-            return layers.tanh(go(a))
-        case ("cond", test, a, b):
-            return layers.cond(control_nets.positive(layers, go(test)), lambda: layers.scale(go(a), 1.0), lambda: layers.scale(go(b), 1.0))
-        case (_, count, start, step):
-            n = number(count)
-            body = lambda i, z: [i + 1, layers.tanh(go(step, z)) + x]  # noqa: E731
-            return layers.while_loop(lambda i, z: layers.less_than(i, n), body, [number(0), layers.scale(go(start), 1.0)])[1]
-
-
-def jax_of(e: Expr, x: Any, w: Any, y: Any) -> Any:
-    go = lambda e, y=y: jax_of(e, x, w, y)  # noqa: E731
-    match e:
-        case ("x" | "w" | "y",):
-            return {"x": x, "w": w, "y": y}[e[0]]
-        case ("add" | "mul", a, b):
-            return go(a) + go(b) if e[0] == "add" else go(a) * go(b)
-        case ("tanh", a):
-            return jnp.tanh(go(a))
-        case ("cond", test, a, b):
-            return jnp.where(go(test).sum() > 0, go(a), go(b))
-        case (_, count, start, step):
-            z = go(start)
-            for _ in range(count):
-                z = jnp.tanh(go(step, z)) + x
-            return z
-
-
-@settings(max_examples=4, deadline=None, phases=[Phase.explicit, Phase.generate])
-@given(expressions(3))
-@example(("loop", 1, ("x",), ("loop", 1, ("x",), ("x",))))
-@example(("loop", 3, ("w",), ("cond", ("y",), ("tanh", ("x",)), ("mul", ("w",), ("w",)))))
-def test_random_programs_of_branches_within_loops_within_branches(e: Expr) -> None:
-    """Values and gradients of the unrolled function; text, protobuf and a clone of the program are the program."""
-    program, names = built(lambda x, w: program_of(e, x, w, x) + x * w)
-    desc = program.desc
-    verify.verify(desc, lookup)
-    assert text.parse(text.to_text(desc)) == desc == program.clone().desc
-    saved = program.serialize_to_string()
-    assert fluid.Program.parse_from_string(saved).serialize_to_string() == saved
-
-    def loss(x: Any, w: Any) -> Any:
-        return jnp.sum((jax_of(e, x, w, x) + x * w) ** 2)
-
-    _, got = jax.jit(Step(desc, tuple(names)))({}, {"x": X, "w": W})
-    for found, want in zip(got, [loss(X, W), *jax.grad(loss, (0, 1))(X, W)], strict=True):
-        np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-5)
 
 
 def counted(count: Any) -> tuple[Any, Any]:

@@ -57,7 +57,7 @@ def trained(found):
 
 
 def test_two_trainers_with_two_devices_each_are_four_devices(job):
-    code, err, found = job(2, 2, "plain", "bn", "sync_bn", "reduce")
+    code, err, found = job(2, 2, "plain", "bn", "sync_bn", "reduce", "blocks")
     assert code == 0, err
     for kind, both in found.items():
         four = alone(kind, 4)
@@ -66,7 +66,7 @@ def test_two_trainers_with_two_devices_each_are_four_devices(job):
         losses = np.concatenate([one["loss"] for one in both], axis=1)  # each trainer fetches its devices' part
         np.testing.assert_allclose(losses, four["loss"], rtol=2e-5)
         np.testing.assert_allclose(np.concatenate([one["seen"] for one in both]), four["seen"], rtol=2e-4, atol=2e-5)
-    for kind in ("plain", "sync_bn", "reduce"):
+    for kind in ("plain", "sync_bn", "reduce", "blocks"):
         close(found[kind][1], alone(kind, 1))
 
 

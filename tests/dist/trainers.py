@@ -25,10 +25,29 @@ def net(kind: str, seed: int = 0) -> Net:
         h = fluid.layers.fc(x, 8, act="tanh", param_attr=fluid.ParamAttr(name="w", initializer=fluid.initializer.Normal()))
         h = fluid.layers.batch_norm(h) if "bn" in kind else h
         h = fluid.layers.dropout(h, 0.5) if kind == "drop" else h
+        h = through_blocks(h) if kind == "blocks" else h
         loss = fluid.layers.mean(fluid.layers.cross_entropy(fluid.layers.fc(h, 3, act="softmax"), y))
         optimizer = fluid.optimizer.SGD(0.1) if kind == "local_sgd" else fluid.optimizer.Momentum(0.1, 0.9)
         optimizer.minimize(loss)
     return main, startup, loss, h
+
+
+def through_blocks(h: Any) -> Any:
+    """A loop, a StaticRNN and a branch that a parameter chooses."""
+    layers = fluid.layers
+    inner = lambda v: layers.fc(v, 8, act="tanh", param_attr="inner", bias_attr=False)  # noqa: E731
+    i, n = (layers.fill_constant([1], "int64", v) for v in (0, 2))
+    _, h = layers.while_loop(lambda i, y: layers.less_than(i, n), lambda i, y: [i + 1, inner(y)], [i, h])
+    given, rnn, start = layers.stack([h, layers.scale(h, 0.5)]), layers.StaticRNN(), layers.scale(h, 0.1)
+    with rnn.step():
+        before = rnn.memory(init=start)
+        after = inner(rnn.step_input(given) + before)
+        rnn.update_memory(before, after)
+        rnn.step_output(after)
+    out = layers.reduce_sum(rnn(), 0)
+    w = layers.create_parameter([8], "float32", name="gate")
+    open_ = layers.less_than(layers.fill_constant([1], "float32", 0.0), layers.reduce_sum(w))
+    return layers.cond(open_, lambda: out * w, lambda: out - w)
 
 
 def batches(part: int = 0, parts: int = 1) -> list[dict[str, np.ndarray]]:
