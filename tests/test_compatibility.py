@@ -25,6 +25,7 @@ WRITTEN = {
     "paddle.fluid": r"fluid",
     "paddle": r"paddle",
     "paddle.nn.functional": r"(?:F|functional)",
+    "paddle.vision.transforms": r"(?:T|transforms)",
 }
 HEAD = "\n\n".join((
     "# Compatibility",

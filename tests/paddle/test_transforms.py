@@ -49,6 +49,10 @@ def test_arrays_become_what_images_become():
     np.testing.assert_array_equal(T.normalize(NAMES["float_array"], 1.0, 2.0, to_rgb=True), (NAMES["float_array"][::-1] - 1) / 2)
 
 
+def test_the_name_that_lists_cut_short():
+    np.testing.assert_array_equal(T.RandomHorizontalFli(1.0)(ARRAY), ARRAY[:, ::-1])
+
+
 def test_bad_input():
     for call, error, told in (
         (lambda: T.resize([1], 3), FluidTypeError, "Pillow's or a NumPy array, not list"),
