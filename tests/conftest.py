@@ -71,17 +71,16 @@ _none, _found = providers._local_constants, providers._get_local_constants
 providers._get_local_constants = lambda: _none if settings.default.derandomize else _found()
 
 
-def pytest_configure() -> None:
-    """What makes twenty thousand tests keeps them: Python's collector would look through all of them, over and over."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """Twenty thousand tests are made, and kept: Python's collector would look through all of them, over and over."""
     gc.disable()
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_finish() -> None:
-    """From here on it looks at what is made later, and at every 10,000 new objects, not 700: tracing makes as many in no time."""
-    gc.freeze()
-    gc.set_threshold(10_000, 10, 10)
-    gc.enable()
+    try:
+        return (yield)
+    finally:  # from here on it looks at what is made later, and at every 10,000 new objects, not 700: tracing makes as many in no time
+        gc.freeze()
+        gc.set_threshold(10_000, 10, 10)
+        gc.enable()
 
 
 def pytest_unconfigure() -> None:
