@@ -57,6 +57,8 @@ class Accuracy(Metric):
 
     def __init__(self, topk: Sequence[int] = (1,), name: str | None = None, *args: Any, **kwargs: Any) -> None:
         self.topk, self.maxk = tuple(topk), max(topk)
+        self.total: list[float] = []
+        self.count = 0
         self._names = [name or "acc"] if self.maxk == 1 else [f"{name or 'acc'}_top{k}" for k in self.topk]
         self.reset()
 
@@ -99,7 +101,7 @@ class _Hits(Metric):
     def reset(self) -> None:
         self.tp = self.fp = self.fn = 0
 
-    def update(self, preds: Any, labels: Any) -> None:  # type: ignore[override]
+    def update(self, preds: Any, labels: Any, *args: Any) -> None:
         """Add a batch: probabilities [N] or [N, 1], positive from 0.5 on, and labels 0 or 1."""
         said = np.floor(np.asarray(preds, np.float64).ravel() + 0.5).astype(np.int64) == 1
         true = np.asarray(labels).ravel() == 1
@@ -144,7 +146,7 @@ class Auc(Metric):
     def reset(self) -> None:
         self._area.reset()
 
-    def update(self, preds: Any, labels: Any) -> None:  # type: ignore[override]
+    def update(self, preds: Any, labels: Any, *args: Any) -> None:
         """Add a batch: probabilities of both classes [N, 2], and labels [N, 1]."""
         self._area.update(np.asarray(preds), np.asarray(labels))
 

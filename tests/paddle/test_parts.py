@@ -33,10 +33,10 @@ def test_parts_of_numbers():
     a, x, y = (paddle.static.data(n, s, str(d.dtype)) for n, s, d in (("z", [2], z), ("v", [-1], v), ("m", [2, 3], m)))
     outs = [
         paddle.conj(a), paddle.real(a), paddle.imag(a), paddle.conj(x), paddle.histogram(x, 4, 0, 3), paddle.histogram(x),
-        *fluid.layers.unbind(y, 1), paddle.unique(y), *paddle.unique(x, True, True, True, dtype="int32"),
+        *fluid.layers.unbind(y, 1), *paddle.unique(x, True, True, True, dtype="int32"),
     ]  # fmt: skip
     got = fluid.Executor().run(feed={"z": z, "v": v, "m": m}, fetch_list=outs)
-    wanted = [z.conj(), z.real, z.imag, v, np.histogram(v, 4, (0, 3))[0], np.histogram(v, 100)[0], *m.T, m.ravel()]
+    wanted = [z.conj(), z.real, z.imag, v, np.histogram(v, 4, (0, 3))[0], np.histogram(v, 100)[0], *m.T]
     wanted += np.unique(v, True, True, True)
     assert len(got) == len(wanted)
     for one, other in zip(got, wanted, strict=True):

@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import FluidTypeError
 from ...graph.operator import Operator
 from ...graph.program import Program
-from .. import nn
+from ..nn import layer as nn
 from ..nn.layer import Layer
 from .built import beside, in_mode, placed, shapes_of
 

@@ -51,10 +51,14 @@ class Scheduled:
 class Static:
     """What the 2.0 optimizers have on top of Fluid's."""
 
+    _learning_rate: float | Variable
+    _learning_rate_map: dict[Program, Variable]
+    _accumulators: dict[str, dict[str, Variable]]
+
     def __init__(self, learning_rate: Any, **options: Any) -> None:
         self._scheduler = learning_rate if isinstance(learning_rate, lr.LRScheduler) else None
         rate = learning_rate if self._scheduler is None else float(self._scheduler())
-        super().__init__(learning_rate=rate, **options)
+        super().__init__(learning_rate=rate, **options)  # type: ignore[call-arg]
 
     def minimize(
         self,
@@ -88,7 +92,7 @@ class Static:
         if not isinstance(value, float | int) or isinstance(value, bool):
             raise FluidTypeError(f"set_lr takes a number, not {value!r}")
         self._learning_rate = float(value)
-        for rate in self._learning_rate_map.values():  # type: ignore[has-type]
+        for rate in self._learning_rate_map.values():
             held = global_scope().find_var(rate.name)
             if held is not None and held.value is not None:
                 held.set(np.full([1], value, np.asarray(held.value).dtype))
@@ -112,7 +116,7 @@ class Static:
         Raises FluidValueError for a value of another shape than the accumulator has; then nothing is set.
         """
         given = {n: np.asarray(state_dict[n]) for n in self.get_opti_var_name_list() if n in state_dict}  # type: ignore[attr-defined]
-        shapes = {v.name: tuple(v.shape) for held in self._accumulators.values() for v in held.values()}  # type: ignore[attr-defined]
+        shapes = {v.name: tuple(v.shape) for held in self._accumulators.values() for v in held.values()}
         for name, value in given.items():
             if value.shape != shapes[name]:
                 raise FluidValueError(f"{name!r} has shape {list(shapes[name])}, but its value has {list(value.shape)}")

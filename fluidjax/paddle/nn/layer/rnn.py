@@ -229,7 +229,7 @@ class _Stack(LayerList):
             size = input_size if layer == 0 else hidden_size * self.num_directions
             cells = [self.cell(size, hidden_size, **options, **dict(zip(_ATTRS, map(copy, attrs), strict=True)))
                      for _ in range(self.num_directions)]  # fmt: skip
-            self.append(RNN(cells[0], False, time_major) if len(cells) == 1 else BiRNN(*cells, time_major))
+            self.append(RNN(cells[0], False, time_major) if len(cells) == 1 else BiRNN(cells[0], cells[1], time_major))
         for at, cell in enumerate(self._cells()):
             layer, back = divmod(at, self.num_directions)
             for part in PARTS:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 import random
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +16,7 @@ from .images import size_of
 
 
 def _pair(size: Any) -> tuple[int, int]:
-    return (int(size), int(size)) if isinstance(size, numbers.Number) else tuple(size)
+    return (int(size), int(size)) if isinstance(size, int | float) else tuple(size)
 
 
 class Resize(BaseTransform):

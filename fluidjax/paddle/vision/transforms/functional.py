@@ -84,7 +84,7 @@ def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -
     array = np.asarray(img)
     width = ((top, bottom), (left, right), (0, 0))[: array.ndim]
     if padding_mode != "constant":
-        made = np.pad(array, width, padding_mode)
+        made = np.pad(array, width, mode=padding_mode)  # type: ignore[call-overload]
     else:
         made = np.pad(array, width)
         inner = np.pad(np.ones(array.shape[:2], bool), width[:2])
@@ -107,7 +107,7 @@ def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
 
 def center_crop(img: Any, output_size: Any) -> Any:
     """The middle of an image. output_size: [height, width], or an integer for both."""
-    th, tw = (int(output_size),) * 2 if isinstance(output_size, numbers.Number) else output_size
+    th, tw = (int(output_size),) * 2 if isinstance(output_size, int | float) else output_size
     width, height = size_of(img)
     return crop(img, round((height - th) / 2), round((width - tw) / 2), th, tw)
 

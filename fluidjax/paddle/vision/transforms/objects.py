@@ -82,7 +82,7 @@ class RandomRotation(BaseTransform):
         keys: Sequence[str] | None = None,
     ) -> None:  # fmt: skip
         super().__init__(keys)
-        if isinstance(degrees, numbers.Real):
+        if isinstance(degrees, int | float):
             require(degrees >= 0, f"RandomRotation's degrees are not negative, as {degrees} is")
             degrees = (-degrees, degrees)
         require(len(degrees) == 2, f"RandomRotation's degrees are one number or two, not {len(degrees)}")
@@ -95,7 +95,7 @@ class RandomRotation(BaseTransform):
 
 def _range(value: Any, what: str, center: float = 1.0, low: float = 0.0, high: float = float("inf")) -> Any:
     """What a factor is drawn from: so much around `center`, or (least, most); None where it is `center` itself."""
-    if isinstance(value, numbers.Real):
+    if isinstance(value, int | float):
         require(value >= 0, f"{what} is not negative, as {value} is")
         value = (center - float(value), center + float(value))
         value = (max(value[0], 0.0), value[1]) if center else value
