@@ -30,7 +30,8 @@ layers.detection layers.metric_op layers.nn layers.ops layers.rnn layers.sequenc
 optimizer parallel_executor param_attr reader regularizer transpiler transpiler.collective
 transpiler.distribute_transpiler transpiler.geo_sgd_transpiler transpiler.memory_optimization_transpiler
 transpiler.ps_dispatcher unique_name contrib.reader contrib.reader.distributed_reader
-proto proto.framework_pb2 incubate incubate.data_generator
+proto proto.framework_pb2 incubate incubate.data_generator incubate.fleet
+incubate.fleet.base incubate.fleet.base.fleet_base incubate.fleet.base.role_maker incubate.fleet.collective
 """.split()
 ROOT = (
     "paddle paddle.batch paddle.dataset paddle.dataset.common paddle.dataset.mnist paddle.dataset.uci_housing paddle.compat "

@@ -19,7 +19,9 @@ MODULES: dict[str, str] = {
     "fluid.dygraph_utils": "dynamic mode is not there; build static programs",
     **{f"fluid.contrib.{n}": "this part of contrib is not there" for n in (
         "extend_optimizer", "layers.metric_op", "quantize", "slim", "utils")},
-    "fluid.incubate.fleet": "fleet is not there; use fluid.DistributeTranspiler, or CompiledProgram.with_data_parallel",
+    **{f"fluid.incubate.fleet.{n}": "fleets with parameter servers are not there; use fluid.DistributeTranspiler" for n in (
+        "base.mode", "parameter_server")},
+    "fluid.incubate.fleet.utils": "tools for Hadoop and for fleets with parameter servers are not there",
     "fluid.distributed": "Downpour is not there; use fluid.DistributeTranspiler",
     "fluid.device_worker": "it is a part of Paddle's own trainers; Executor.train_from_dataset runs a program over a dataset",
     "fluid.trainer_desc": "it is a part of Paddle's own trainers; Executor.train_from_dataset runs a program over a dataset",
@@ -62,6 +64,9 @@ NAMES: dict[str, str] = {
     "Ploter": "draws curves, which is not there; use matplotlib",
     "Graph": "is C++'s graph of a program; Program and its blocks tell the ops, and fluid.passes rewrites them",
     "IrGraph": "is C++'s graph of a program; Program and its blocks tell the ops, and fluid.passes rewrites them",
+    **dict.fromkeys(("MPIRoleMaker", "GeneralRoleMaker"), "is not there; use PaddleCloudRoleMaker or UserDefinedRoleMaker"),
+    "CollectiveOpBasedOptimizer": "is not there; use fleet.distributed_optimizer",
+    "geo_parameter_server": "is not there; use fluid.DistributeTranspiler with geo_sgd_mode",
     "get_var": "is fluid.framework._get_var since 1.0",
     "create_param": "never was there; use fluid.layers.create_parameter",
     "expand_dims": "never was there; use fluid.layers.unsqueeze",

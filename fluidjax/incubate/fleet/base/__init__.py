@@ -1,0 +1,12 @@
+"""fluid.incubate.fleet.base: what all fleets share: roles, and the fleet itself."""
+
+from typing import TYPE_CHECKING
+
+from ....base.absent import reporter
+from . import fleet_base as fleet_base
+from . import role_maker as role_maker
+
+__all__ = ["fleet_base", "role_maker"]
+
+if not TYPE_CHECKING:
+    __getattr__ = reporter("fluid.incubate.fleet.base", __all__)
