@@ -19,6 +19,8 @@ convolutions` prints such a table.
     2x512x2x2, 512x512x3x3                     0.65 (40)      1.2 (36)           0.61 (3.1)          columns
     2x256x4x4, 512x256x3x3, stride 2           0.29 (1.5)     0.42 (9.5)         0.35 (1.7)          columns
     2x128x8x8, 128x128x3x3                     0.52 (0.59)    0.51 (0.61)        0.56 (0.56)         columns
+    2x224x17x17, 256x224x7x1                   6.0 (6.4)      5.5 (6.2)          5.8 (11)            columns
+    8x256x8x8, 256x256x3x3                     6.8 (6.9)      7.3 (6.8)          7.1 (7.1)           XLA's
     64x512x4x4, 512x512x3x3                    57 (55)        50 (56)            58 (58)             XLA's
     2x64x16x16, 64x64x3x3                      0.63 (0.57)    0.50 (0.55)        0.64 (0.50)         XLA's
     32x64x32x32, 64x64x3x3                     49 (42)        38 (33)            51 (32)             XLA's
@@ -47,6 +49,7 @@ from .convolution_geometry import Geometry, few_pixels
 from .registry import Array
 
 MOST_TAPS = 49  # a depthwise filter up to 7x7 is unrolled
+SMALL_COLUMNS = 2**20  # elements; up to 4 MB columns gain a tenth of the time, and are no memory to speak of
 
 
 def way(geo: Geometry) -> str:
@@ -63,9 +66,11 @@ def way(geo: Geometry) -> str:
 def _columns_pay(geo: Geometry) -> bool:
     """Whether XLA's own turning of the filter costs more than columns do.
 
-    With more pixels both take as long, and columns stand in memory from the output to the filter's gradient, which shares them.
+    With more pixels large columns take as long as XLA, and stand in memory from the output to the filter's gradient, which shares
+    them.
     """
-    return 8 * geo.pixels <= geo.window * geo.w[1]
+    cells = geo.window * geo.w[1]
+    return 8 * geo.pixels <= cells or (few_pixels(geo) and cells * geo.pixels <= SMALL_COLUMNS)
 
 
 def _great_filter(geo: Geometry) -> bool:
