@@ -20,6 +20,8 @@ class LoDTensor:
     one count the sequences of the next: ``[[0, 1, 2], [0, 2, 5]]``. The same as lengths: ``[[1, 1], [2, 3]]``.
     """
 
+    room = (0, 0)  # rows, and longest sequence, up to which a step pads it at least: those of batches before it
+
     def __init__(self, value: Any = None) -> None:
         self._array: Any = None if value is None else np.asarray(value)
         self.offsets: Lod = ()

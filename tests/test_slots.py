@@ -23,6 +23,7 @@ from fluidjax.errors import FluidError, FluidTypeError, FluidValueError, Unsuppo
 from fluidjax.incubate import data_generator
 from fluidjax.loaders.slots.lines import Slot, parse
 from fluidjax.loaders.slots.records import in_batches
+from fluidjax.runtime.bucketing import bucketed
 from tests import slot_cases as cases
 
 RECORDED = json.loads((Path(__file__).parent / "data" / "slots_1.8.5.json").read_text())
@@ -244,6 +245,17 @@ def test_shuffles_and_memory(folder):
     assert made.get_memory_data_size() == 0 and not list(made.feeds())
     with pytest.raises(NotImplementedError, match="InMemoryDataset"):
         fluid.QueueDataset().global_shuffle()
+
+
+def test_slots_settle_on_few_sizes(folder):
+    """Each slot is padded up to the largest bucket that it has needed, so that its neighbours' sizes make no new steps."""
+    draw = np.random.default_rng(0)
+    lines = [f"{n} {' '.join('1' * n)} 1 0.5 1 0\n" for n in draw.integers(1, 8, 400)]
+    Path("many.txt").write_text("".join(lines))
+    made = cases.dataset(fluid, "QueueDataset", ["many.txt"], cases.variables(fluid), batch=4)
+    first, second = ([bucketed(feed)["ids"] for feed in made.feeds()] for _ in range(2))
+    assert len({(v.rows.shape, v.longest) for v in second}) == 1 < len({(v.rows.shape, v.longest) for v in first})
+    assert [v.offsets[0].tolist() for v in first] == [v.offsets[0].tolist() for v in second]
 
 
 def test_pipe_commands(folder, capfd):

@@ -90,11 +90,12 @@ def _ragged(name: str, tensor: LoDTensor, keys: dict[Lod, int], exact: bool) -> 
     key = keys.setdefault(lod, len(keys))
     if exact:
         return Ragged(np.array(array), offsets, longest, key)
-    rows = np.zeros((bucket(array.shape[0]), *array.shape[1:]), array.dtype)
+    most, long = tensor.room
+    rows = np.zeros((max(bucket(array.shape[0]), most), *array.shape[1:]), array.dtype)
     count = array.shape[0]
     rows[:count] = array
     rows[count:] = array[count - 1 : count] if count else 0  # copies, so that gradients there are 0 times something finite
-    return Ragged(rows, offsets, tuple(map(bucket, longest)), key, padded=True, most=_most(offsets))
+    return Ragged(rows, offsets, tuple(max(bucket(n), long) for n in longest), key, padded=True, most=_most(offsets))
 
 
 def _most(offsets: tuple[np.ndarray, ...]) -> tuple[int, ...] | None:

@@ -16,7 +16,7 @@ from ...errors import FluidTypeError, FluidValueError, UnsupportedError, near
 from ...graph.variable import Variable
 from ..channel import Background
 from . import proto
-from .feeds import Feed, feed_of
+from .feeds import Feed, Rooms, feed_of
 from .files import AS_IT_IS, blocks, show
 from .lines import Slot, parse
 from .records import Records, in_batches, joined
@@ -36,6 +36,7 @@ class DatasetBase:
         self.proto_desc = proto.new()
         self.proto_desc.name = name
         self.thread_num = 1
+        self._rooms = Rooms()
         self.filelist: list[str] = []
 
     def set_pipe_command(self, pipe_command: str) -> None:
@@ -99,7 +100,7 @@ class DatasetBase:
         """A pass: for each batch what Executor.run takes as feed. Raises FluidValueError for what is wrong in the files."""
         slots = self._slots()
         for batch in self._batches():
-            yield feed_of(batch, slots)
+            yield feed_of(batch, slots, self._rooms)
 
     def _batches(self) -> Iterator[Records]:
         return in_batches(self._parts(), self.proto_desc.batch_size)
