@@ -11,6 +11,7 @@ import jax
 from ..errors import MixesRows, UnsupportedError
 from ..ir import walk
 from ..ir.desc import OpDesc, ProgramDesc
+from ..ops.enclosed import enclosed
 from ..ops.ragged import Ragged
 from ..ops.registry import traits
 from ..ops.selected import SelectedRows
@@ -61,7 +62,8 @@ class ControlCall:
         if iteration is not None:
             key = None if context.key is None else jax.random.fold_in(context.key, iteration)
             context = replace(context, key=key, in_loop=True)
-        self.runner(idx, env, context)
+        with enclosed():
+            self.runner(idx, env, context)
 
 
 def refuse_remote(desc: ProgramDesc) -> None:

@@ -21,6 +21,7 @@ from ..errors import FluidError
 from ..ir import walk
 from ..ir.desc import OpDesc, ProgramDesc
 from ..ops.channels import plain
+from ..ops.enclosed import enclosed
 from ..ops.ragged import Ragged, by_data, copied, rows_of
 from ..ops.registry import lookup, traits
 from ..ops.traits import RowWise, Sequences, SparseGradient
@@ -169,7 +170,8 @@ def _looped(group: _Group, lead: Ragged, env: Env, ctx: Context, run_op: RunOp) 
         for op in group.ops:
             given = {n: replace(sequences, rows=plain(values[n]), bare=False) for n in op.input(_alone(op)) if n in group.lods}
             inner = {**values, **given} if given else values
-            run_op(op, inner, ctx, ())
+            with enclosed():
+                run_op(op, inner, ctx, ())
             values.update({n: rows_of(inner[n]) for n in op.writes if n in inner} if given else {})
         return number + 1, {n: lax.dynamic_update_slice_in_dim(v, plain(values[n]), begin, 0) for n, v in made.items()}
 

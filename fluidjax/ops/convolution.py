@@ -46,6 +46,7 @@ from jax import lax
 
 from . import convolution_ways as ways
 from .convolution_geometry import Geometry, few_pixels
+from .enclosed import is_enclosed
 from .registry import Array
 
 MOST_TAPS = 49  # a depthwise filter up to 7x7 is unrolled
@@ -53,7 +54,7 @@ SMALL_COLUMNS = 2**20  # elements; up to 4 MB columns gain a tenth of the time, 
 
 
 def way(geo: Geometry) -> str:
-    """The way of these shapes on a CPU: columns, samples, last, taps or xla."""
+    """The way of these shapes on a CPU: columns, samples, last, taps or xla (which is native within a loop or a branch)."""
     if geo.groups == 1:
         if geo.window > 1 or any(map(any, geo.pads)):
             return "columns" if _columns_pay(geo) else "xla"
@@ -86,6 +87,7 @@ _WAYS = {
     "taps": (ways.taps_output, ways.taps_input_gradient, ways.columns_filter_gradient),
 }
 _XLA = (ways.xla_output, ways.xla_input_gradient, ways.xla_filter_gradient)
+_NATIVE = (ways.native_output, ways.native_input_gradient, ways.native_filter_gradient)
 
 
 def output(geo: Geometry, x: Array, w: Array) -> jax.Array:
@@ -106,9 +108,13 @@ def filter_gradient(geo: Geometry, x: Array, dy: Array) -> jax.Array:
 def _fastest(direction: int, geo: Geometry, *args: Array) -> jax.Array:
     plain = partial(_XLA[direction], geo)
     chosen = way(geo)
-    if chosen == "xla":
+    if chosen != "xla":
+        quick = partial(_precise, partial(_WAYS[chosen][direction], geo))
+    elif is_enclosed():
+        quick = partial(_NATIVE[direction], geo)
+    else:
         return plain(*args)
-    return lax.platform_dependent(*args, cpu=partial(_precise, partial(_WAYS[chosen][direction], geo)), default=plain)
+    return lax.platform_dependent(*args, cpu=quick, default=plain)
 
 
 def _precise(function: Callable[..., jax.Array], *args: Array) -> jax.Array:

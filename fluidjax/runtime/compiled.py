@@ -23,6 +23,7 @@ from ..lower.sizes import first_use
 from ..lower.step import Step
 from ..lower.uncompiled import uncompiled
 from ..ops import ring
+from ..ops.enclosed import enclosed
 from ..ops.fixed import Fixed
 from ..ops.ragged import Ragged
 from .bucketing import limits
@@ -364,7 +365,8 @@ class Compiled:
     def _many(self, mutable: Any, constant: Any, feeds: Any, seed: Any, step: Any, rank: Any = None) -> Any:
         def body(carry: Any, feed: Any) -> Any:
             arrays, count, before = carry
-            state, fetched, word = self._run(self._state(arrays, constant), feed, self._key(seed, count), rank)
+            with enclosed():
+                state, fetched, word = self._run(self._state(arrays, constant), feed, self._key(seed, count), rank)
             arrays, extra = self._split(state, constant)
             return (arrays, count + 1, before if word is None else first(before, word)), (extra, fetched)
 

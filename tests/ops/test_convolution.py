@@ -19,6 +19,7 @@ XLA = (convolution_ways.xla_output, convolution_ways.xla_input_gradient, convolu
 COLUMNS = (
     convolution_ways.columns_output, convolution_ways.columns_input_gradient, convolution_ways.columns_filter_gradient,
 )  # fmt: skip
+NATIVE = (convolution_ways.native_output, convolution_ways.native_input_gradient, convolution_ways.native_filter_gradient)
 
 
 def geometry(x: Any, w: Any, strides: Any = (1, 1), pads: Any = NO_PADS, dilations: Any = (1, 1), last: bool = False) -> Geometry:
@@ -35,6 +36,7 @@ SMALL = {
     "depthwise, several outputs a channel, strides": ((2, 2, 5, 6), (4, 1, 3, 3), (2, 3), ((1, 1), (2, 0)), (2, 1)),
     "1x1": ((2, 3, 5, 4), (4, 3, 1, 1)),
     "1x1, strides": ((2, 3, 5, 4), (4, 3, 1, 1), (2, 3)),
+    "strides, dilations, uneven padding": ((2, 3, 9, 8), (4, 3, 3, 2), (2, 3), ((0, 2), (3, 0)), (1, 2)),
     "three axes": ((2, 4, 2, 3, 3), (4, 2, 2, 1, 2), (1, 2, 1), ((1, 0), (0, 0), (0, 1)), (1, 1, 1)),
 }  # fmt: skip
 
@@ -60,7 +62,8 @@ def test_columns_and_the_chosen_way_equal_xla(name: str, last: bool, large: int,
         if large < 10**9:  # the rest is the same as before
             return [[f(geo, *a) for f, a in zip(fs, args, strict=True)] for fs in (XLA, COLUMNS)]
         pulled = jax.vjp(partial(output, geo), *args[0])[1](args[1][1])
-        return [*([f(geo, *a) for f, a in zip(fs, args, strict=True)] for fs in (XLA, COLUMNS, chosen)), [None, *pulled]]
+        alone = [NATIVE] if geo.groups == 1 else []
+        return [*([f(geo, *a) for f, a in zip(fs, args, strict=True)] for fs in (XLA, COLUMNS, chosen, *alone)), [None, *pulled]]
 
     with jax.enable_x64(True):
         wanted, *found = jax.jit(every)(arrays(geo))
