@@ -101,9 +101,12 @@ def test_trainers_draw_their_own_masks_and_stay_alike(job, tmp_path):
         )
 
 
-def test_the_example_of_the_documentation(tmp_path, capfd, monkeypatch):
-    """docs/data-parallel.md: the seed documents' nccl2 example, with what stands around it."""
-    (code,) = re.findall(r"```py\n(.*?)```", (ROOT / "docs/data-parallel.md").read_text(), re.DOTALL)
+@pytest.mark.parametrize("example", [0, 1], ids=["nccl2", "fleet"])
+def test_the_examples_of_the_documentation(example, tmp_path, capfd, monkeypatch):
+    """docs/data-parallel.md: the seed documents' nccl2 example, with what stands around it; a fleet."""
+    examples = re.findall(r"```py\n(.*?)```", (ROOT / "docs/data-parallel.md").read_text(), re.DOTALL)
+    assert len(examples) == 2
+    code = examples[example]
     path = tmp_path / "train.py"
     path.write_text(code)
     monkeypatch.chdir(ROOT)
