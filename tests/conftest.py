@@ -30,6 +30,7 @@ jax.config.update("jax_platforms", os.environ.setdefault("JAX_PLATFORMS", "cpu")
 jax.config.update("jax_num_cpu_devices", 4)
 # Thousands of tests raise through JAX; it would compare the file names of every frame with its own folder, each time.
 jax.config.update("jax_traceback_filtering", "off")
+jax.config.update("jax_traceback_in_locations_limit", 0)  # nobody reads the Python lines of an operation in these modules
 
 # What takes a compilation's time, and its ordinary value. XLA ends a process over a flag that it does not know, so a newer one
 # than these were tried with compiles as it always does.

@@ -1,4 +1,5 @@
-"""Samples that show nothing which no earlier sample of their op shows: they run where it is asked for (`make search`).
+"""Samples that show nothing which no earlier sample or extreme case of their op shows: they run where it is asked for
+(`make search`). The first sample of an op runs always.
 
 What a sample shows is computed from it: the slots that it fills, differentiates and compares; how its inputs are shaped
 (dtypes, ranks, which sizes are 0, 1 or more, which sequences are empty or of one row); every attribute's value, every pair of
@@ -14,6 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from .extremes import FAMILIES
+from .extremes.judge import answered
+from .extremes.written import repeated
 from .sample import Sample
 from .samples import all_samples
 
@@ -23,21 +27,34 @@ BY_SIZE = {"hash", "pyramid_hash"}  # ops whose algorithm has other branches for
 
 def redundant() -> set[str]:
     """Names (FAMILY-OP-NUMBER) of those samples. One that an earlier one's program computes is none: it costs nothing."""
-    seen: dict[str, set[Hashable]] = defaultdict(set)
-    programs, found = set(), set()
+    seen = of_extremes()
+    programs, kept, found = set(), set(), set()
     for family, index, sample in all_samples():
         shows, program = set(shown_by(sample)), sample.program()
-        if shows <= seen[sample.op] and program not in programs and sample.op not in BY_SIZE:
+        if sample.op in kept and shows <= seen[sample.op] and program not in programs and sample.op not in BY_SIZE:
             found.add(f"{family}-{sample.op}-{index}")
             continue
         seen[sample.op] |= shows
         programs.add(program)
+        kept.add(sample.op)
     return found
+
+
+def of_extremes() -> dict[str, set[Hashable]]:
+    """What the cases show that are compared with Paddle at each run: by op."""
+    seen: dict[str, set[Hashable]] = defaultdict(set)
+    for family in FAMILIES:
+        for case in answered(family).values():
+            if case.name not in repeated(family):
+                seen[case.op] |= set(shown_by(case))
+    return seen
 
 
 def shown_by(sample: Sample) -> Iterator[Hashable]:
     yield tuple(sorted(sample.inputs)), tuple(sample.grad), tuple(sample.outputs), repr(sample.of), repr(sample.inplace)
-    yield repr(sample.paddle), tuple(sorted(sample.skip.items())), sample.note
+    yield repr(sample.paddle), tuple(sorted(sample.skip.items()))
+    if sample.note:
+        yield sample.note
     arrays = [(slot, [shape(a) for _, a in sample.variables(slot)][:3]) for slot in sorted(sample.inputs)]
     levels = [(slot, lengths(lod)) for slot, lod in sorted(sample.lod.items())]
     attrs = [("", repr((arrays, levels))), *sorted((name, kind(value)) for name, value in sample.attrs.items())]
