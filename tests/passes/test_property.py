@@ -47,7 +47,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
         "release_memory,memory_optimize",
     ),
 }  # fmt: skip
-PROGRAMS = 120  # for every pass in a run, over all its variants
+PROGRAMS = 100  # for every pass in a run, over all its variants
 PART = 50  # of a single test, so that none takes long
 
 
