@@ -10,16 +10,7 @@ import fluidjax.paddle as paddle
 from fluidjax.errors import FluidTypeError, FluidValueError, UnsupportedError
 
 nn = paddle.nn
-
-
-@pytest.fixture(autouse=True)
-def fresh():
-    with (
-        fluid.program_guard(fluid.Program(), fluid.Program()),
-        fluid.scope_guard(fluid.Scope()),
-        fluid.unique_name.guard(),
-    ):
-        yield
+pytestmark = pytest.mark.usefixtures("fresh_programs")
 
 
 class Net(nn.Layer):

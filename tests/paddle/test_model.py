@@ -11,16 +11,7 @@ from fluidjax.errors import FluidTypeError, FluidValueError, UnsupportedError
 
 nn = paddle.nn
 SPEC = paddle.static.InputSpec
-
-
-@pytest.fixture(autouse=True)
-def fresh():
-    with (
-        fluid.program_guard(fluid.Program(), fluid.Program()),
-        fluid.scope_guard(fluid.Scope()),
-        fluid.unique_name.guard(),
-    ):
-        yield
+pytestmark = pytest.mark.usefixtures("fresh_programs")
 
 
 def lenet():

@@ -14,16 +14,7 @@ from fluidjax.errors import FluidTypeError, FluidValueError, LoadError, ParseErr
 from tests.tools import device_nets
 
 DATA = Path(__file__).parents[1] / "data"
-
-
-@pytest.fixture(autouse=True)
-def fresh():
-    with (
-        fluid.program_guard(fluid.Program(), fluid.Program()),
-        fluid.scope_guard(fluid.Scope()),
-        fluid.unique_name.guard(),
-    ):
-        yield
+pytestmark = pytest.mark.usefixtures("fresh_programs")
 
 
 def test_parts_of_numbers():

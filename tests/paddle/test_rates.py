@@ -16,16 +16,7 @@ from tests.paddle import rate_cases
 RECORDED = json.loads((Path(__file__).parents[1] / "data" / "rates_2.6.2.json").read_text())
 lr = paddle.optimizer.lr
 X = np.array([[1, 2], [3, -1]], "float32")
-
-
-@pytest.fixture(autouse=True)
-def fresh():
-    with (
-        fluid.program_guard(fluid.Program(), fluid.Program()),
-        fluid.scope_guard(fluid.Scope()),
-        fluid.unique_name.guard(),
-    ):
-        yield
+pytestmark = pytest.mark.usefixtures("fresh_programs")
 
 
 @pytest.mark.parametrize("name", rate_cases.CASES)

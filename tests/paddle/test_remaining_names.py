@@ -46,16 +46,7 @@ LAYERS = {
     "L.thresholded_relu(x, 0.6)": np.where(X > 0.6, X, 0),
     "L.reduce_any(b, 1)": B.any(1),
 }
-
-
-@pytest.fixture(autouse=True)
-def fresh():
-    with (
-        fluid.program_guard(fluid.Program(), fluid.Program()),
-        fluid.scope_guard(fluid.Scope()),
-        fluid.unique_name.guard(),
-    ):
-        yield
+pytestmark = pytest.mark.usefixtures("fresh_programs")
 
 
 def test_layers():
