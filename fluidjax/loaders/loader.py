@@ -22,6 +22,7 @@ from ..runtime.place import Place, as_place
 from .by_length import batch_by_length
 from .channel import Background
 from .decorators import ReaderPass, batch, reading_pass
+from .own_iteration import OwnIteration
 from .position import Positioned
 from .sample_loader import SampleLoader
 
@@ -32,7 +33,7 @@ Source = Callable[[], Iterable[Any]]
 Feed = dict[str, Any]
 
 
-class GeneratorLoader(Positioned):
+class GeneratorLoader(OwnIteration, Positioned):
     """What DataLoader.from_generator returns: set a generator, then iterate, or start and run the program.
 
     Iterating (``for data in loader():``) yields what Executor.run takes as feed: a list with one dict of arrays for each
@@ -69,7 +70,6 @@ class GeneratorLoader(Positioned):
         self._places: list[Place] = []
         self._source: Source | None = None
         self._running: Background | None = None
-        self._iterator: Iterator[Any] | None = None
         self._pass = ReaderPass(0)
         if not iterable:
             self._program.update_info(readers=(*self._program.info.readers, self))  # Executor.run asks them for the feed
@@ -151,18 +151,6 @@ class GeneratorLoader(Positioned):
                 "this DataLoader is not iterable: it was made with iterable=False; call start() and run the program"
             )
         return self._batches(self._ready())
-
-    def __next__(self) -> list[Any]:
-        """The next batch of an iteration of the loader's own, which begins with the first call."""
-        if self._iterator is None:
-            self._iterator = iter(self)
-        try:
-            return next(self._iterator)
-        except BaseException:
-            self._iterator = None
-            raise
-
-    next = __next__
 
     def _ready(self) -> Source:
         if self._source is None:

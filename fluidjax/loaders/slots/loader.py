@@ -10,13 +10,14 @@ import numpy as np
 
 from ...errors import FluidTypeError, FluidValueError
 from ..channel import Background
+from ..own_iteration import OwnIteration
 from .datasets import DatasetBase
 from .feeds import Feed
 
 _AHEAD = 8  # batches
 
 
-class DatasetLoader:
+class DatasetLoader(OwnIteration):
     """Iterating yields what Executor.run takes as feed: a list with a dict for each place. What DataLoader.from_dataset returns.
 
     drop_last: leave out a last batch with fewer samples, and with several places the last batches that are too few for all.
@@ -29,7 +30,6 @@ class DatasetLoader:
         self._count = len(places) if isinstance(places, list | tuple) else 1
         if not self._count:
             raise FluidValueError("from_dataset needs at least one place")
-        self._iterator: Iterator[list[Feed]] | None = None
 
     def __call__(self) -> DatasetLoader:
         return self
@@ -46,18 +46,6 @@ class DatasetLoader:
                     group = []
         if group and not self._drop_last:
             yield group
-
-    def __next__(self) -> list[Feed]:
-        """The next batches of an iteration of the loader's own, which begins with the first call."""
-        if self._iterator is None:
-            self._iterator = iter(self)
-        try:
-            return next(self._iterator)
-        except BaseException:
-            self._iterator = None
-            raise
-
-    next = __next__
 
 
 def _samples(feed: Feed) -> int:
