@@ -1,6 +1,6 @@
 """CIFAR-10 and CIFAR-100: images of 3 * 32 * 32 numbers from 0 to 1 and labels, from the local archives of Python batches.
 
-The batches are pickles; they are read without running what they name (dataset/pickles.py).
+The batches are pickles; they are read without running what they name (saved/pickles.py).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ..errors import FluidValueError
-from . import pickles
+from ..saved import pickles
 from .archives import Archive
 
 CIFAR10 = Archive("cifar", "cifar-10-python.tar.gz", "c58f30108f718f92721af3b95e74349a")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FluidError, FluidTypeError, FluidValueError
-from . import pickles
+from ..saved import pickles
 
 VARIABLE = "PADDLE_DATASET_HOME"
 _USUAL = str(Path("~/.cache/paddle/dataset").expanduser())

@@ -141,7 +141,7 @@ def test_pickles_run_nothing(tmp_path: Path) -> None:
     flag = tmp_path / "flag"
     for value in (Evil(os.mkdir, str(flag)), {"a": Evil(os.mkdir, str(flag))}, {"a": Evil(eval, "1")}, {"a": object()}, [1], 3, {1: 2}):
         for protocol in range(5):
-            with pytest.raises(ParseError, match="FILE, offset"):
+            with pytest.raises(ParseError, match=r"FILE(, offset|: )"):
                 pickled.read(pickle.dumps(value, protocol), "FILE")
     assert not flag.exists()
 
@@ -205,7 +205,7 @@ OBJECTS = {
 def test_pickles_of_one_byte_objects(name: str) -> None:
     tracemalloc.start()
     try:
-        with pytest.raises(ParseError, match="FILE, offset") as caught:
+        with pytest.raises(ParseError, match=r"FILE(, offset|: )") as caught:
             pickled.read(OBJECTS[name], "FILE")
         assert tracemalloc.get_traced_memory()[1] < 64 * len(OBJECTS[name]) + (1 << 14)
     finally:
