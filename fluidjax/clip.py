@@ -91,7 +91,8 @@ class GradientClipBase:
         self._need_clip_func = need_clip
 
     def _wants(self, param: Parameter) -> bool:
-        return self._need_clip_func is None or bool(self._need_clip_func(param))
+        wanted = self._need_clip_func is None or bool(self._need_clip_func(param))
+        return wanted and getattr(param, "need_clip", True)
 
     def __call__(self, params_grads: Sequence[Pair]) -> list[Pair]:
         """Append the ops; the pairs with the clipped gradients. Pairs without a gradient are left out."""

@@ -219,6 +219,9 @@ class Executor(RunsDatasets):
         self._records.clear()
         self._closed = True
 
+    def flush(self) -> None:
+        """Nothing to do: a run leaves its values in the scope."""
+
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _again(self, program: Program, feed: Any, fetch_list: Any, scope: Scope | None, return_numpy: bool) -> list[Any] | None:

@@ -18,6 +18,7 @@ from .base.absent import reporter
 from .errors import FluidTypeError, FluidValueError
 from .graph.block import Block
 from .graph.operator import Operator
+from .graph.program import default_main_program
 from .graph.variable import Variable
 
 _FLOATS = ("float16", "float32", "float64")
@@ -54,6 +55,10 @@ class Initializer:
             attrs = {"in_dtype": int(out.dtype), "out_dtype": int(var.dtype)}
             block.append_op(type="cast", inputs={"X": out}, outputs={"Out": var}, attrs=attrs)
         return op
+
+    def forward(self, var: Variable, block: Block | None = None) -> Operator:
+        """What a call does. block: default the default main program's first."""
+        return self(var, default_main_program().global_block() if block is None else block)
 
     def op(self, var: Variable, seed: int) -> tuple[str, dict[str, Any]]:
         """Op type and attributes that fill `var`; `seed` is the program's."""

@@ -248,6 +248,11 @@ class Auc(MetricBase):
         area = np.trapezoid(np.append(0.0, positive), np.append(0.0, negative))
         return float(area / positive[-1] / negative[-1])
 
+    @staticmethod
+    def trapezoid_area(x1: float, x2: float, y1: float, y2: float) -> float:
+        """The area below the line from (x1, y1) to (x2, y2)."""
+        return abs(x1 - x2) * (y1 + y2) / 2.0
+
 
 def array(metric: MetricBase, what: str, value: Any) -> None:
     """Raises FluidValueError unless `value` is a NumPy array or scalar."""

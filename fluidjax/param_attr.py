@@ -17,6 +17,7 @@ class ParamAttr:
     initializer: fills the parameter in the startup program; None: the layer's default.
     learning_rate: factor on the optimizer's learning rate. regularizer: overrides the optimizer's.
     trainable: False keeps minimize from updating it. do_model_average: whether ModelAverage takes part.
+    need_clip: False keeps gradient clips from its gradient.
 
     Raises FluidTypeError for an argument of the wrong type, FluidValueError for an empty name.
     """
@@ -29,12 +30,14 @@ class ParamAttr:
         regularizer: Any = None,
         trainable: bool = True,
         do_model_average: bool = True,
+        need_clip: bool = True,
     ) -> None:
         for what, value, kinds in (
             ("name", name, str | None),
             ("learning_rate", learning_rate, float | int),
             ("trainable", trainable, bool),
             ("do_model_average", do_model_average, bool),
+            ("need_clip", need_clip, bool),
         ):
             if not isinstance(value, kinds):
                 raise FluidTypeError(f"ParamAttr's {what} is {value!r}, a {type(value).__name__}; it takes {kinds}")
@@ -46,6 +49,7 @@ class ParamAttr:
         self.regularizer = regularizer
         self.trainable = trainable
         self.do_model_average = do_model_average
+        self.need_clip = need_clip
 
     def with_defaults(self, name: str, initializer: Any) -> ParamAttr:
         """A copy whose name and initializer, where the user gave none, are these."""
@@ -88,6 +92,7 @@ class ParamAttr:
             "regularizer": self.regularizer,
             "trainable": self.trainable,
             "do_model_average": self.do_model_average,
+            "need_clip": self.need_clip,
         }
         return {**kwargs, "initializer": self.initializer} if with_initializer else kwargs
 
@@ -111,8 +116,9 @@ class WeightNormParamAttr(ParamAttr):
         regularizer: Any = None,
         trainable: bool = True,
         do_model_average: bool = False,
+        need_clip: bool = True,
     ) -> None:
-        super().__init__(name, initializer, learning_rate, regularizer, trainable, do_model_average)
+        super().__init__(name, initializer, learning_rate, regularizer, trainable, do_model_average, need_clip)
         self.dim = dim
 
 

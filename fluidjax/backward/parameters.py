@@ -22,6 +22,7 @@ def append_backward(
     no_grad_set: Iterable[Variable | str] | None = None,
     callbacks: Sequence[Callable[..., Any]] | None = None,
     checkpoints: Sequence[Variable] | None = None,
+    distop_context: Any = None,
 ) -> list[tuple[Parameter, Variable]]:
     """Append the ops that compute d(loss)/d(parameter), starting from ``loss@GRAD`` = 1.
 
@@ -29,11 +30,14 @@ def append_backward(
     no_grad_set: variables to treat as constants. callbacks: called as ``callback(block, context)`` for each gradient op.
     Ops that hold blocks are differentiated by blocks of their own. Within a case (of cond, switch_case, Switch) the ops go to a
     gradient block, which runs where the case does, after it; gradients flow through the ops of the case, or of a block around it
-    that computes the loss. Returns (parameter, gradient) pairs in parameter order.
+    that computes the loss. Returns (parameter, gradient) pairs in parameter order. distop_context: None; others are of Paddle 2's
+    planner of distributed programs.
 
     Raises FluidTypeError for arguments of the wrong type; FluidValueError if there are parameters but no gradient
-    reaches any of them; UnsupportedError for checkpoints, and for an op on the path whose gradient is not there yet.
+    reaches any of them; UnsupportedError for checkpoints and a distop_context, and for an op on the path whose gradient is not there yet.
     """
+    if distop_context is not None:
+        raise UnsupportedError("append_backward's distop_context is of a planner that is not there; leave it out")
     program = _checked(loss, callbacks, checkpoints)
     names = _parameter_names(program, parameter_list)
     op = _loss_op(loss)

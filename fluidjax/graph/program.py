@@ -26,6 +26,7 @@ from .operator import Operator
 from .variable import Parameter, Variable, names_of
 
 _numbers = itertools.count()
+_seed_of_new = [0]  # what global_seed set
 
 
 def _no_report(*_: Any) -> Any:
@@ -42,7 +43,7 @@ class Program:
         self.serial = next(_numbers)  # programs count up as they are made
         self.blocks: list[Block] = [Block(self, 0)]
         self.current_block_idx = 0
-        self._seed = 0
+        self._seed = _seed_of_new[0]
         self._op_role: int = int(OpRole.Forward)
         self._op_role_var: list[str] = []
         self._uid = 0
@@ -163,6 +164,11 @@ class Program:
         self._seed = seed
         self.touch()
 
+    def global_seed(self, seed: int = 0) -> None:
+        """random_seed of this program and of all that are made from now on."""
+        self.random_seed = seed
+        _seed_of_new[0] = seed
+
     @property
     def num_blocks(self) -> int:
         return len(self.blocks)
@@ -193,6 +199,21 @@ class Program:
 
     def all_parameters(self) -> list[Parameter]:
         return [p for block in self.blocks for p in block.all_parameters()]
+
+    def state_dict(self, mode: str = "all", scope: Any = None) -> dict[str, Any]:
+        """The values of Parameters ("param"), of other persistable variables ("opt"), or of both, in the global or this scope."""
+        from . import values
+
+        return values.held(self, mode, scope)
+
+    def set_state_dict(self, state_dict: Mapping[str, Any], scope: Any = None) -> None:
+        """Put values by name into the global or this scope; names of none of its persistable variables are passed over with a warning.
+
+        Raises FluidTypeError for other than a dict, FluidValueError for a value of another shape; then nothing is set.
+        """
+        from . import values
+
+        values.put(self, state_dict, scope)
 
     def clone(self, for_test: bool = False) -> Program:
         """A copy that shares nothing that changes; `for_test` drops backward and update ops and sets is_test."""

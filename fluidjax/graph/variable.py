@@ -133,7 +133,7 @@ class Parameter(Variable):
     """A trainable persistable variable with what Fluid attaches to it.
 
     optimize_attr: ``{"learning_rate": factor}``; regularizer, gradient_clip_attr: used by minimize;
-    do_model_average: whether ModelAverage takes part.
+    do_model_average: whether ModelAverage takes part; need_clip: whether gradient clips do.
     """
 
     def __init__(self, block: Block, desc: VarDesc, **extra: Any) -> None:
@@ -142,6 +142,7 @@ class Parameter(Variable):
         self.regularizer: Any = extra.get("regularizer")
         self.gradient_clip_attr: Any = extra.get("gradient_clip_attr")
         self.do_model_average: bool | None = extra.get("do_model_average")
+        self.need_clip: bool = bool(extra.get("need_clip", True))
         self.initializer: Any = extra.get("initializer")
         self.is_distributed: bool = bool(extra.get("is_distributed", False))
 
@@ -155,7 +156,7 @@ class Parameter(Variable):
 
     def extra(self) -> dict[str, Any]:
         """The Python-side attributes, for a copy of this parameter."""
-        names = ("optimize_attr", "regularizer", "gradient_clip_attr", "do_model_average", "initializer", "is_distributed")
+        names = ("optimize_attr", "regularizer", "gradient_clip_attr", "do_model_average", "need_clip", "initializer", "is_distributed")
         return {n: getattr(self, n) for n in names}
 
 

@@ -16,30 +16,30 @@ from ..layers._build import append
 from .state import get_default_dtype
 
 
-def eye(num_rows: int, num_columns: int | None = None, dtype: Any = "float32", name: str | None = None) -> Variable:
-    """Ones on the diagonal, zeros elsewhere. Raises FluidTypeError for negative sizes."""
-    return layers.eye(num_rows, num_columns, dtype=dtype)
+def eye(num_rows: int, num_columns: int | None = None, dtype: Any = None, name: str | None = None) -> Variable:
+    """Ones on the diagonal, zeros elsewhere. dtype: default get_default_dtype(). Raises FluidTypeError for negative sizes."""
+    return layers.eye(num_rows, num_columns, dtype=dtype or get_default_dtype())
 
 
-def linspace(start: Any, stop: Any, num: Any, dtype: Any = "float32", name: str | None = None) -> Variable:
-    """`num` values evenly from start to stop, both included. Each a number, or a variable of one."""
-    return layers.linspace(start, stop, num, dtype)
+def linspace(start: Any, stop: Any, num: Any, dtype: Any = None, name: str | None = None) -> Variable:
+    """`num` values evenly from start to stop, both included. Each a number, or a variable of one. dtype: default float32."""
+    return layers.linspace(start, stop, num, dtype or "float32")
 
 
-def ones_like(x: Variable, name: str | None = None) -> Variable:
-    """Ones of x's shape and dtype."""
-    return layers.ones_like(x)
+def ones_like(x: Variable, dtype: Any = None, name: str | None = None) -> Variable:
+    """Ones of x's shape. dtype: default x's."""
+    return full_like(x, 1, dtype)
 
 
 def randint(
     low: int = 0,
     high: int | None = None,
     shape: Any = [1],  # noqa: B006 - Paddle's default
-    dtype: Any = "int64",
+    dtype: Any = None,
     name: str | None = None,
 ) -> Variable:
-    """Integers of [low, high), or of [0, low) without high."""
-    return layers.randint(low, high, shape, dtype=dtype, name=name)
+    """Integers of [low, high), or of [0, low) without high. dtype: default int64."""
+    return layers.randint(low, high, shape, dtype=dtype or "int64", name=name)
 
 
 def randperm(n: int, dtype: Any = "int64", name: str | None = None) -> Variable:
@@ -48,15 +48,15 @@ def randperm(n: int, dtype: Any = "int64", name: str | None = None) -> Variable:
 
 
 def uniform(
-    shape: Any, dtype: Any = "float32", min: float = -1.0, max: float = 1.0, seed: int = 0, name: str | None = None
+    shape: Any, dtype: Any = None, min: float = -1.0, max: float = 1.0, seed: int = 0, name: str | None = None
 ) -> Variable:
-    """Uniform on [min, max). shape: integers and variables, or a variable."""
-    return layers.uniform_random(shape, dtype, min, max, seed)
+    """Uniform on [min, max). shape: integers and variables, or a variable. dtype: default get_default_dtype()."""
+    return layers.uniform_random(shape, dtype or get_default_dtype(), min, max, seed)
 
 
-def zeros_like(x: Variable, name: str | None = None) -> Variable:
-    """Zeros of x's shape and dtype."""
-    return layers.zeros_like(x)
+def zeros_like(x: Variable, dtype: Any = None, name: str | None = None) -> Variable:
+    """Zeros of x's shape. dtype: default x's."""
+    return full_like(x, 0, dtype)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, name: str | None = None) -> Variable:

@@ -71,9 +71,9 @@ def clip(x: Variable, min: Any = None, max: Any = None, name: str | None = None)
     return layers.clamp(x, min, max, name=name)
 
 
-def cross(x: Variable, y: Variable, axis: int | None = None, name: str | None = None) -> Variable:
-    """Cross products of the vectors along `axis` (default: the first dimension of size 3)."""
-    return layers.cross(x, y, axis)
+def cross(x: Variable, y: Variable, axis: int | None = 9, name: str | None = None) -> Variable:
+    """Cross products of the vectors along `axis` (9 or None: the first dimension of size 3)."""
+    return layers.cross(x, y, None if axis == 9 else axis)
 
 
 def dist(x: Variable, y: Variable, p: float = 2, name: str | None = None) -> Variable:

@@ -153,6 +153,8 @@ class Auc(Metric):
     def accumulate(self) -> float:
         return self._area.eval()
 
+    trapezoid_area = staticmethod(_Auc.trapezoid_area)
+
     def name(self) -> str:
         return self._name
 

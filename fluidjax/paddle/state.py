@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -83,13 +83,19 @@ def is_tensor(x: Any) -> bool:
     return isinstance(x, Variable | LoDTensor)
 
 
-@contextlib.contextmanager
-def no_grad() -> Iterator[None]:
+class no_grad(contextlib.ContextDecorator):
     """Around what is built in a static program: does nothing, as in Paddle's static mode. Also a decorator.
 
     A static program has gradients where minimize or append_backward writes them; `stop_gradient` of a variable ends them.
     """
-    yield
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *exc_info: object) -> None: ...
+
+    def clone(self) -> no_grad:
+        """Another one."""
+        return type(self)()
 
 
 def grad(

@@ -189,9 +189,29 @@ def gather(x: Variable, index: Variable, axis: Any = None, name: str | None = No
     return layers.gather(x, index) if axis in (None, 0) else layers.index_select(x, index, axis)
 
 
-def where(condition: Variable, x: Variable, y: Variable, name: str | None = None) -> Variable:
-    """x where the condition holds, else y."""
+def where(condition: Variable, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+    """x where the condition holds, else y; numbers become variables of the other's dtype. Without both: nonzero's columns.
+
+    Raises FluidValueError where only one of x and y is given.
+    """
+    if x is None and y is None:
+        return nonzero(condition, as_tuple=True)
+    if x is None or y is None:
+        raise FluidValueError("where takes both x and y, or neither")
+    numbers = [isinstance(v, Variable) for v in (x, y)]
+    dtype = x.dtype if numbers[0] else y.dtype if numbers[1] else None
+    x, y = (v if isinstance(v, Variable) else layers.fill_constant([1], dtype or "float32", v) for v in (x, y))
+    if tuple(x.shape) != tuple(condition.shape) or tuple(y.shape) != tuple(condition.shape):
+        condition, x, y = _broadcast([condition, x, y])
     return append(LayerHelper("where", name=name), {"Condition": condition, "X": x, "Y": y}, {"Out": x.dtype})
+
+
+def _broadcast(variables: list[Variable]) -> list[Variable]:
+    """The variables in one shape, that of their sum."""
+    helper = LayerHelper("broadcast_tensors")
+    outs = [helper.create_variable_for_type_inference(v.dtype) for v in variables]
+    helper.append_op(type="broadcast_tensors", inputs={"X": variables}, outputs={"Out": outs})
+    return outs
 
 
 def _arg(layer: Any, x: Variable, axis: int | None, keepdim: bool, dtype: Any) -> Variable:

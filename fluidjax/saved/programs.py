@@ -40,12 +40,15 @@ def _prefix(model_path: str) -> Path:
     return Path(model_path)
 
 
-def save(program: Program, model_path: str) -> None:
+def save(program: Program, model_path: str, protocol: int = 4) -> None:
     """Write PREFIX.pdparams (Parameters), PREFIX.pdopt (the other persistable variables) and PREFIX.pdmodel.
 
-    The first two are pickled dicts of NumPy arrays, as Paddle 1.8.5 reads them. All three files are replaced, or none.
+    The first two are pickled dicts of NumPy arrays, as Paddle 1.8.5 reads them, in opcodes that pickle protocols 2 to 4 have (one of
+    which `protocol` names, as in Paddle 2). All three files are replaced, or none.
     Raises FluidValueError for a prefix without a file's name, EnforceNotMet for variables without a value.
     """
+    if protocol not in (2, 3, 4):
+        raise FluidValueError(f"save's protocol is 2, 3 or 4, not {protocol!r}")
     program = as_program(program)
     if os.path.basename(model_path) in ("", ".", ".."):
         raise FluidValueError(f"model_path is dirname/file_prefix, not {model_path!r}")

@@ -285,6 +285,12 @@ TENSORS = {
     "paddle.where": "paddle.where(b(2, 3), f(2, 3), f(2, 3))",
     "paddle.zeros": "paddle.zeros([2], 'int64')",
     "paddle.zeros_like": "paddle.zeros_like(f(2))",
+    "paddle.where broadcast": "paddle.where(b(2, 1), f(3), f(1, 3))",
+    "paddle.where alone": "paddle.where(b(2, 3))",
+    "paddle.ones_like dtype": "paddle.ones_like(f(2), 'int64')",
+    "paddle.zeros_like dtype": "paddle.zeros_like(f(2), 'int32')",
+    "paddle.cross first": "paddle.cross(f(3, 2), f(3, 2))",
+    "paddle.linspace dtype": "paddle.linspace(0, 2, 5, 'float64')",
 }
 
 LAYERS = {
@@ -379,6 +385,14 @@ LAYERS = {
     "nn.Sequential": "nn.Sequential(nn.Linear(3, 4), nn.ReLU())(f(2, 3))",
     "nn.Sequential named": "nn.Sequential(('first', nn.Linear(3, 4)), ('last', nn.Tanh()))(f(2, 3))",
     "nn.LayerList": "[layer(f(2, 3)) for layer in nn.LayerList([nn.Linear(3, 2), nn.Sigmoid()])]",
+    "nn.MultiHeadAttention cache": "stepped(nn.MultiHeadAttention(4, 2), f(2, 1, 4), f(2, 2, 4))",
+    "nn.MultiHeadAttention given": "nn.MultiHeadAttention(4, 2)(f(2, 1, 4), cache=nn.MultiHeadAttention.Cache(*[f(2, 2, 3, 2)] * 2))",
+    "nn.MultiHeadAttention static": "fixed(nn.MultiHeadAttention(4, 2, need_weights=True), f(2, 1, 4), f(2, 3, 4))",
+    "nn.TransformerEncoderLayer cache": "stepped(evaluated(nn.TransformerEncoderLayer(4, 2, 5)), f(2, 1, 4), f(2, 1, 4))",
+    "nn.TransformerEncoder cache":
+        "stepped(evaluated(nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 5), 2)), f(2, 1, 4), f(2, 1, 4))",
+    "nn.TransformerDecoder cache":
+        "decoded(evaluated(nn.TransformerDecoder(nn.TransformerDecoderLayer(4, 2, 5), 2)), f(2, 1, 4), f(2, 3, 4))",
 }
 
 
@@ -399,6 +413,25 @@ RECURRENT = {
 def evaluated(layer):
     layer.eval()
     return layer
+
+
+def stepped(layer, first, second):
+    """two calls, the second with the cache that the first gave: both outputs, the last cache"""
+    one, cache = layer(first, cache=layer.gen_cache(first))
+    return [one, layer(second, cache=cache)]
+
+
+def fixed(layer, query, memory):
+    """attention to a memory whose keys and values are computed once"""
+    cache = layer.gen_cache(memory, memory, layer.StaticCache)
+    return [layer(query, memory, memory, None, cache), layer.gen_cache(memory, memory).k]
+
+
+def decoded(layer, target, memory):
+    """two steps of a decoder"""
+    layer.gen_cache(memory, do_zip=True)
+    one, cache = layer(target, memory, cache=layer.gen_cache(memory))
+    return [one, layer(target, memory, cache=cache)]
 
 
 class Data:
@@ -425,6 +458,9 @@ class Data:
             "b": lambda *shape: self.make(self.numbers(shape) > 0),
             "np": np,
             "evaluated": evaluated,
+            "stepped": stepped,
+            "fixed": fixed,
+            "decoded": decoded,
         }
 
 

@@ -18,7 +18,7 @@ from ...errors import FluidTypeError, FluidValueError, UnsupportedError
 from ...graph.operator import Operator
 from ...graph.program import Program
 from ...graph.variable import Parameter, Variable
-from ...regularizer import L2Decay, WeightDecayRegularizer
+from ...regularizer import L2Decay, Pair, WeightDecayRegularizer, append_regularization_ops
 from ...runtime.scope import Scope, global_scope
 from . import lr as lr
 
@@ -128,6 +128,12 @@ class Static:
     def step(self) -> NoReturn:
         """Not supported. Raises UnsupportedError."""
         raise UnsupportedError("optimizer.step() belongs to dynamic mode; in a static program minimize(loss) appends the update")
+
+    def append_regularization_ops(
+        self, parameters_and_grads: Sequence[Pair], regularization: WeightDecayRegularizer | None = None
+    ) -> list[Pair]:
+        """The pairs with the decay of each parameter's regularizer, else of this one, added to its gradient."""
+        return append_regularization_ops(parameters_and_grads, regularization)
 
     def clear_grad(self, set_to_zero: bool = True) -> None:
         """Does nothing: a run computes its gradients anew."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from ...backward import append_backward as append_backward
@@ -37,6 +36,7 @@ from ...runtime.scope import global_scope as global_scope
 from ...runtime.scope import scope_guard as scope_guard
 from ..names import MissingName, sentence
 from . import nn
+from .input_spec import InputSpec as InputSpec
 from .model import load_inference_model as load_inference_model
 from .model import save_inference_model as save_inference_model
 from .serialize import deserialize_persistables as deserialize_persistables
@@ -50,15 +50,6 @@ from .serialize import serialize_program as serialize_program
 def data(name: str, shape: Any, dtype: Any = None, lod_level: int = 0) -> Variable:
     """A variable of the main program that is fed, of exactly this shape (None or -1: any size). dtype: default float32."""
     return _data(name, shape, dtype or "float32", lod_level)
-
-
-@dataclass(frozen=True)
-class InputSpec:
-    """Shape (None or -1: any size), dtype and name of an input."""
-
-    shape: Any
-    dtype: Any = "float32"
-    name: str | None = None
 
 
 def __getattr__(name: str) -> Any:

@@ -34,7 +34,7 @@ class Layer:
         vars(self).update(
             training=True, _full_name=unique_name.generate(scope), _dtype=dtype or get_default_dtype(),
             _parameters=OrderedDict(), _buffers=OrderedDict(), _temporary=set(), _sub_layers=OrderedDict(),
-            _before=OrderedDict(), _after=OrderedDict(),
+            _before=OrderedDict(), _after=OrderedDict(), _of_state=OrderedDict(),
         )  # fmt: skip
 
     # -- attributes
@@ -104,6 +104,10 @@ class Layer:
     def register_forward_post_hook(self, hook: Callable[..., Any]) -> Hook:
         """Call hook(layer, inputs, outputs) after forward; what it returns takes the outputs' place."""
         return Hook(self._after, hook)
+
+    def register_state_dict_hook(self, hook: Callable[[dict[str, Any]], dict[str, Any] | None]) -> Hook:
+        """Call hook(state) with what state_dict found; what it returns takes the dict's place."""
+        return Hook(self._of_state, hook)
 
     def train(self) -> None:
         """From now on this layer and those below append ops that train (dropout drops, batch_norm takes the batch's statistics)."""
@@ -242,6 +246,10 @@ class Layer:
         for path, layer in owners:
             head = structured_name_prefix + (path + "." if path else "")
             found.update({head + n: v for n, v in layer._persistable() if v is not None})
+        for layer in reversed(self.sublayers(include_self=True)) if include_sublayers else [self]:
+            for hook in list(layer._of_state.values()):
+                changed = hook(found)
+                found = found if changed is None else changed
         return found
 
     def _persistable(self) -> list[tuple[str, Any]]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from typing import Any
+from typing import Any, NamedTuple
 
 from .... import layers
-from ....errors import UnsupportedError
+from ....errors import FluidTypeError
 from ....graph.variable import Variable
 from ....layers._build import require
 from ...creation import full
 from ...math import matmul
+from ...tensor import concat
 from .. import functional as F
 from .base import Layer
 from .common import Dropout, Linear
@@ -26,12 +27,30 @@ def _added(mask: Variable | None, dtype: Any) -> Variable | None:
     return layers.scale(layers.cast(mask, dtype), 1e9, -1e9)
 
 
+class Cache(NamedTuple):
+    """Keys and values by heads, [N, heads, T, head_dim], of what was attended from so far."""
+
+    k: Variable
+    v: Variable
+
+
+class StaticCache(NamedTuple):
+    """Keys and values by heads of what is attended to at every step, as of an encoder's output."""
+
+    k: Variable
+    v: Variable
+
+
 class MultiHeadAttention(Layer):
     """out_proj(softmax(q @ k^T / sqrt(head_dim) + mask) @ v), by heads; q, k, v are projections of query, key and value.
 
     query [N, T, embed_dim], key [N, S, kdim], value [N, S, vdim] give [N, T, embed_dim], with need_weights also the
-    weights [N, heads, T, S]. Raises FluidValueError where the heads do not divide embed_dim, UnsupportedError for a cache.
+    weights [N, heads, T, S], with a cache of gen_cache also the next one. Raises FluidValueError where the heads do not divide
+    embed_dim, FluidTypeError for a cache of another kind.
     """
+
+    Cache = Cache
+    StaticCache = StaticCache
 
     def __init__(
         self, embed_dim: int, num_heads: int, dropout: float = 0.0, kdim: int | None = None, vdim: int | None = None,
@@ -52,13 +71,17 @@ class MultiHeadAttention(Layer):
 
     def forward(
         self, query: Variable, key: Variable | None = None, value: Variable | None = None, attn_mask: Variable | None = None,
-        cache: Any = None,
+        cache: Cache | StaticCache | None = None,
     ) -> Any:  # fmt: skip
-        if cache is not None:
-            raise UnsupportedError("MultiHeadAttention's cache is not there; give the whole sequence and a mask")
+        if not isinstance(cache, Cache | StaticCache | None):
+            raise FluidTypeError(f"MultiHeadAttention's cache is what gen_cache gave, not {type(cache).__name__}")
         key = query if key is None else key
         value = key if value is None else value
-        q, k, v = self._heads(self.q_proj(query)), self._heads(self.k_proj(key)), self._heads(self.v_proj(value))
+        q = self._heads(self.q_proj(query))
+        k, v = (cache.k, cache.v) if isinstance(cache, StaticCache) else self.compute_kv(key, value)
+        if isinstance(cache, Cache):
+            k, v = concat([cache.k, k], 2), concat([cache.v, v], 2)
+            cache = Cache(k, v)
         product = matmul(layers.scale(q, self.head_dim**-0.5), k, transpose_y=True)
         mask = _added(attn_mask, product.dtype)
         weights = F.softmax(product if mask is None else layers.elementwise_add(product, mask))
@@ -66,7 +89,25 @@ class MultiHeadAttention(Layer):
             weights = F.dropout(weights, self.dropout, training=self.training)
         out = layers.reshape(layers.transpose(matmul(weights, v), [0, 2, 1, 3]), [0, 0, self.embed_dim])
         out = self.out_proj(out)
-        return (out, weights) if self.need_weights else out
+        found = (out, *([weights] if self.need_weights else ()), *([cache] if cache is not None else ()))
+        return found[0] if len(found) == 1 else found
+
+    def compute_kv(self, key: Variable, value: Variable) -> tuple[Variable, Variable]:
+        """The projections of key and value by heads: [N, heads, S, head_dim] each."""
+        return self._heads(self.k_proj(key)), self._heads(self.v_proj(value))
+
+    def gen_cache(self, key: Variable, value: Variable | None = None, type: Any = Cache) -> Cache | StaticCache:
+        """What `forward` takes as its cache: with StaticCache the projections of key and value (default key).
+
+        Else key and value as they are (projected, by heads), or, without a value, of no step yet, for key's batch.
+        """
+        if type is StaticCache:
+            return StaticCache(*self.compute_kv(key, key if value is None else value))
+        if value is not None:
+            return Cache(key, value)
+        shape = [-1, self.num_heads, 0, self.head_dim]
+        k, v = (layers.fill_constant_batch_size_like(key, shape, key.dtype, 0) for _ in range(2))
+        return Cache(k, v)
 
 
 class _Block(Layer):
@@ -97,11 +138,13 @@ class _Block(Layer):
             setattr(self, f"dropout{k}", Dropout(dropout))
         vars(self)["activation"] = getattr(F, activation)
 
-    def part(self, x: Variable, compute: Callable[[Variable], Variable], k: int) -> Variable:
-        """x + dropout(compute(x)), normalised before or after."""
+    def part(self, x: Variable, compute: Callable[[Variable], Any], k: int) -> tuple[Variable, Any]:
+        """x + dropout(compute(x)), normalised before or after; and the cache that compute gives besides, else None."""
         norm, drop = getattr(self, f"norm{k}"), getattr(self, f"dropout{k}")
-        out = layers.elementwise_add(x, drop(compute(norm(x) if self.normalize_before else x)))
-        return out if self.normalize_before else norm(out)
+        made = compute(norm(x) if self.normalize_before else x)
+        made, cache = made if isinstance(made, tuple) else (made, None)
+        out = layers.elementwise_add(x, drop(made))
+        return out if self.normalize_before else norm(out), cache
 
     def feed_forward(self, x: Variable) -> Variable:
         """linear2(dropout(activation(linear1(x))))."""
@@ -127,9 +170,15 @@ class TransformerEncoderLayer(_Block):
         super().__init__(d_model, nhead, dim_feedforward, dropout, activation, attn_dropout, act_dropout, normalize_before, weight_attr,
                          bias_attr, 2)  # fmt: skip
 
-    def forward(self, src: Variable, src_mask: Variable | None = None, cache: Any = None) -> Variable:
-        out = self.part(src, lambda x: self.self_attn(x, x, x, src_mask, cache), 1)
-        return self.part(out, self.feed_forward, 2)
+    def forward(self, src: Variable, src_mask: Variable | None = None, cache: Any = None) -> Any:
+        """The layer's output; with a cache of gen_cache also the next one."""
+        out, following = self.part(src, lambda x: self.self_attn(x, x, x, src_mask, cache), 1)
+        out, _ = self.part(out, self.feed_forward, 2)
+        return out if cache is None else (out, following)
+
+    def gen_cache(self, src: Variable) -> Cache | StaticCache:
+        """A cache of no step yet, for src's batch."""
+        return self.self_attn.gen_cache(src)
 
 
 class TransformerDecoderLayer(_Block):
@@ -145,10 +194,17 @@ class TransformerDecoderLayer(_Block):
 
     def forward(
         self, tgt: Variable, memory: Variable, tgt_mask: Variable | None = None, memory_mask: Variable | None = None, cache: Any = None
-    ) -> Variable:
-        out = self.part(tgt, lambda x: self.self_attn(x, x, x, tgt_mask, cache), 1)
-        out = self.part(out, lambda x: self.cross_attn(x, memory, memory, memory_mask), 2)
-        return self.part(out, self.feed_forward, 3)
+    ) -> Any:
+        """The layer's output; with a cache of gen_cache also the next one."""
+        own, of_memory = (None, None) if cache is None else cache
+        out, own = self.part(tgt, lambda x: self.self_attn(x, x, x, tgt_mask, own), 1)
+        out, of_memory = self.part(out, lambda x: self.cross_attn(x, memory, memory, memory_mask, of_memory), 2)
+        out, _ = self.part(out, self.feed_forward, 3)
+        return out if cache is None else (out, (own, of_memory))
+
+    def gen_cache(self, memory: Variable) -> tuple[Cache | StaticCache, Cache | StaticCache]:
+        """A cache of no step yet, for memory's batch, and the memory's keys and values."""
+        return self.self_attn.gen_cache(memory), self.cross_attn.gen_cache(memory, memory, StaticCache)
 
 
 class _Stack(Layer):
@@ -159,11 +215,17 @@ class _Stack(Layer):
         self.layers = LayerList([first if k == 0 else first.made_by() for k in range(num_layers)])
         self.num_layers, self.norm = num_layers, norm
 
-    def through(self, x: Variable, *others: Any) -> Variable:
-        """x through all layers, and through the last normalisation."""
-        for layer in self.layers:
-            x = layer(x, *others)
-        return x if self.norm is None else self.norm(x)
+    def through(self, x: Variable, *others: Any, cache: Any = None) -> Any:
+        """x through all layers, and through the last normalisation; with a list of caches also that of the next ones."""
+        following = []
+        for k, layer in enumerate(self.layers):
+            if cache is None:
+                x = layer(x, *others)
+            else:
+                x, made = layer(x, *others, cache[k])
+                following.append(made)
+        x = x if self.norm is None else self.norm(x)
+        return x if cache is None else (x, following)
 
 
 class TransformerEncoder(_Stack):
@@ -172,8 +234,13 @@ class TransformerEncoder(_Stack):
     def __init__(self, encoder_layer: TransformerEncoderLayer, num_layers: int, norm: Layer | None = None) -> None:
         super().__init__(encoder_layer, num_layers, norm)
 
-    def forward(self, src: Variable, src_mask: Variable | None = None, cache: Any = None) -> Variable:
-        return self.through(src, src_mask, cache)
+    def forward(self, src: Variable, src_mask: Variable | None = None, cache: Any = None) -> Any:
+        """The last layer's output; with a cache of gen_cache also the next one."""
+        return self.through(src, src_mask, cache=cache)
+
+    def gen_cache(self, src: Variable) -> list[Any]:
+        """Each layer's cache of no step yet, for src's batch."""
+        return [layer.gen_cache(src) for layer in self.layers]
 
 
 class TransformerDecoder(_Stack):
@@ -184,8 +251,14 @@ class TransformerDecoder(_Stack):
 
     def forward(
         self, tgt: Variable, memory: Variable, tgt_mask: Variable | None = None, memory_mask: Variable | None = None, cache: Any = None
-    ) -> Variable:
-        return self.through(tgt, memory, tgt_mask, memory_mask, cache)
+    ) -> Any:
+        """The last layer's output; with a cache of gen_cache also the next one."""
+        return self.through(tgt, memory, tgt_mask, memory_mask, cache=cache)
+
+    def gen_cache(self, memory: Variable, do_zip: bool = False) -> list[Any]:
+        """Each layer's caches; do_zip: a list of all layers' own, and one of all layers' of the memory."""
+        found = [layer.gen_cache(memory) for layer in self.layers]
+        return list(zip(*found, strict=True)) if do_zip else found
 
 
 class Transformer(Layer):
