@@ -204,7 +204,7 @@ class Program:
         """The values of Parameters ("param"), of other persistable variables ("opt"), or of both, in the global or this scope."""
         from . import values
 
-        return values.held(self, mode, scope)
+        return values.held(self.list_vars(), mode, scope)
 
     def set_state_dict(self, state_dict: Mapping[str, Any], scope: Any = None) -> None:
         """Put values by name into the global or this scope; names of none of its persistable variables are passed over with a warning.
@@ -213,7 +213,7 @@ class Program:
         """
         from . import values
 
-        values.put(self, state_dict, scope)
+        values.put(self.list_vars(), state_dict, scope)
 
     def clone(self, for_test: bool = False) -> Program:
         """A copy that shares nothing that changes; `for_test` drops backward and update ops and sets is_test."""

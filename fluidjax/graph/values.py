@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -12,13 +12,10 @@ from ..errors import FluidTypeError, FluidValueError
 from ..runtime.scope import Scope, global_scope
 from .variable import Parameter, Variable
 
-if TYPE_CHECKING:
-    from .program import Program
-
 MODES = ("param", "opt", "all")
 
 
-def held(program: Program, mode: str, scope: Scope | None) -> dict[str, Any]:
+def held(variables: Iterable[Variable], mode: str, scope: Scope | None) -> dict[str, Any]:
     """The tensors of Parameters ("param"), of the other persistable variables ("opt"), or of both ("all").
 
     Raises FluidValueError for another mode, and for a variable without a value.
@@ -27,7 +24,7 @@ def held(program: Program, mode: str, scope: Scope | None) -> dict[str, Any]:
         raise FluidValueError(f"Program.state_dict's mode is 'param', 'opt' or 'all', not {mode!r}")
     where = _scope(scope)
     found = {}
-    for var in _persistable(program):
+    for var in _persistable(variables):
         if mode != "all" and isinstance(var, Parameter) != (mode == "param"):
             continue
         value = where.find_var(var.name)
@@ -37,14 +34,14 @@ def held(program: Program, mode: str, scope: Scope | None) -> dict[str, Any]:
     return found
 
 
-def put(program: Program, state_dict: Any, scope: Scope | None) -> None:
+def put(variables: Iterable[Variable], state_dict: Any, scope: Scope | None) -> None:
     """Put values by name into the scope; a name that is no persistable variable of the program is passed over with a warning.
 
     Raises FluidTypeError for other than a dict, FluidValueError for a value of another shape; then nothing is set.
     """
     if not isinstance(state_dict, Mapping):
         raise FluidTypeError(f"Program.set_state_dict takes a dict of values by name, not {type(state_dict).__name__}")
-    known = {var.name: var for var in _persistable(program)}
+    known = {var.name: var for var in _persistable(variables)}
     given = {name: np.asarray(value) for name, value in state_dict.items() if name in known}
     for name, value in given.items():
         want = known[name].shape
@@ -64,10 +61,10 @@ def _scope(scope: Scope | None) -> Scope:
     return global_scope() if scope is None else scope
 
 
-def _persistable(program: Program) -> Iterator[Variable]:
+def _persistable(variables: Iterable[Variable]) -> Iterator[Variable]:
     """Persistable variables that hold tensors, each once."""
     seen = set()
-    for var in program.list_vars():
+    for var in variables:
         if var.persistable and var.desc.kind == "LOD_TENSOR" and var.name not in seen:
             seen.add(var.name)
             yield var
