@@ -23,6 +23,7 @@ from typing import Any
 import jax
 import jaxlib
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
@@ -105,15 +106,33 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """A test that is marked so, and its fixtures, compile with ordinary effort."""
+    if item.get_closest_marker("optimized") is None or not os.environ.get("XLA_FLAGS"):
+        return (yield)
     with pytest.MonkeyPatch.context() as patch:
-        if item.get_closest_marker("optimized") is not None and os.environ.get("XLA_FLAGS"):
-            patch.setattr(jax, "jit", ordinary_jit)
-            patch.delenv("XLA_FLAGS")
-            jax.config.update("jax_enable_compilation_cache", False)
+        patch.setattr(jax, "jit", ordinary_jit)
+        patch.delenv("XLA_FLAGS")
+        jax.config.update("jax_enable_compilation_cache", False)
         try:
             return (yield)
         finally:
             jax.config.update("jax_enable_compilation_cache", True)
+
+
+class Brief:
+    """A worker tells of a test's setup and teardown only what went wrong, instead of sending five messages a test."""
+
+
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+        for report in runtestprotocol(item, log=False, nextitem=nextitem):
+            if report.when == "call" or not report.passed:
+                item.ihook.pytest_runtest_logreport(report=report)
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        return True
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if "PYTEST_XDIST_WORKER" in os.environ and config.getoption("durations") is None and config.getoption("xmlpath") is None:
+        config.pluginmanager.register(Brief())
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
+from functools import cache
 from itertools import combinations
 from typing import Any
 
@@ -25,7 +26,8 @@ SMALL = 3  # integers up to this size are axes, modes, strides and levels; beyon
 BY_SIZE = {"hash", "pyramid_hash"}  # ops whose algorithm has other branches for other numbers of bytes
 
 
-def redundant() -> set[str]:
+@cache
+def redundant() -> frozenset[str]:
     """Names (FAMILY-OP-NUMBER) of those samples. One that an earlier one's program computes is none: it costs nothing."""
     seen = of_extremes()
     programs, kept, found = set(), set(), set()
@@ -37,7 +39,7 @@ def redundant() -> set[str]:
         seen[sample.op] |= shows
         programs.add(program)
         kept.add(sample.op)
-    return found
+    return frozenset(found)
 
 
 def of_extremes() -> dict[str, set[Hashable]]:
