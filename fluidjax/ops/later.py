@@ -12,12 +12,21 @@ from typing import Any
 
 ANY = object()
 
-# Slots that were added, and are there: the op's function has a parameter of that name.
+# Slots of inputs and outputs that were added, and are there.
+_MASTER = ("MasterParam", "MasterParamOut")
 SLOTS: Mapping[str, tuple[str, ...]] = {
+    "adadelta": ("LearningRate", *_MASTER),
+    "adagrad": _MASTER,
+    "adam": ("Moment2Max", "MasterParam", "SkipUpdate", "EpsilonTensor", "Moment2MaxOut", "MasterParamOut"),
+    "adamax": _MASTER,
     "allclose": ("Rtol", "Atol"),
     "gather": ("Axis",),
+    "lamb": (*_MASTER, "SkipUpdate", "Beta1PowOut", "Beta2PowOut"),
+    "momentum": _MASTER,
+    "rmsprop": _MASTER,
     "roll": ("ShiftsTensor",),
     "scale": ("BiasTensor",),
+    "sgd": _MASTER,
     "sigmoid_cross_entropy_with_logits": ("pos_weight",),
 }
 Added = Mapping[str, tuple[str, Any]]

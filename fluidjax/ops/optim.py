@@ -6,13 +6,17 @@ be sparse, sgd, adagrad and adam with lazy_mode touch only its rows (optim_rows.
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
-from ..errors import FluidValueError, ShapeError
+from ..errors import FluidValueError, ShapeError, UnsupportedError
 from . import optim_rows
 from .registry import Array, Int64, SelectedRows, op
 from .traits import follows, mixes, updates_elements, updates_whole
+
+UNSAID: Any = None  # an attribute that the op does not have: it was written before Paddle 2
 
 
 def _scalar(x: Array) -> Array:
@@ -34,18 +38,33 @@ def _outs(*names: str) -> dict[str, str]:
     return {f"{name}Out": name for name in names}
 
 
-@op(outs="ParamOut", inplace=_outs("Param"), update=updates_elements())
-def sgd(Param: Array, LearningRate: Array, Grad: Array | SelectedRows):
-    """ParamOut = Param - LearningRate * Grad."""
+def _settled(Param: Array, MasterParam: Array | None, new: Array, *state: Any) -> tuple[Any, ...]:
+    """ParamOut in Param's dtype, the state, and MasterParamOut, which is ParamOut before it was rounded."""
+    return new.astype(Param.dtype), *state, None if MasterParam is None else new
+
+
+@op(outs="ParamOut MasterParamOut?", inplace=_outs("Param", "MasterParam"), update=updates_elements("MasterParam"))
+def sgd(
+    Param: Array, LearningRate: Array, Grad: Array | SelectedRows, MasterParam: Array | None, *, multi_precision: bool = False
+):
+    """ParamOut = Param - LearningRate * Grad.
+
+    MasterParam (with multi_precision): Param in float32, which is updated in its place and rounded to it; so in the ops below.
+    """
+    p = Param if MasterParam is None else MasterParam
     if isinstance(Grad, SelectedRows):
-        return optim_rows.sgd(Param, _scalar(LearningRate), Grad)
-    return Param - _scalar(LearningRate) * Grad
+        return _settled(Param, MasterParam, optim_rows.sgd(p, _scalar(LearningRate), Grad))
+    return _settled(Param, MasterParam, p - _scalar(LearningRate) * Grad.astype(p.dtype))
 
 
-@op(outs="ParamOut VelocityOut", inplace=_outs("Param", "Velocity"), update=updates_elements("Velocity"))
+@op(
+    outs="ParamOut VelocityOut MasterParamOut?", inplace=_outs("Param", "Velocity", "MasterParam"),
+    update=updates_elements("Velocity", "MasterParam"),
+)
 def momentum(
-    Param: Array, Grad: Array | SelectedRows, Velocity: Array, LearningRate: Array, *, mu: float,
+    Param: Array, Grad: Array | SelectedRows, Velocity: Array, LearningRate: Array, MasterParam: Array | None, *, mu: float,
     use_nesterov: bool = False, regularization_method: str = "", regularization_coeff: float = 0.0, rescale_grad: float = 1.0,
+    multi_precision: bool = False,
 ):  # fmt: skip
     """v = mu * Velocity + Grad; ParamOut = Param - lr * v, or Param - lr * (Grad + mu * v) by use_nesterov.
 
@@ -54,11 +73,12 @@ def momentum(
     """
     if regularization_method not in ("", "l2_decay"):
         raise FluidValueError(f"momentum has the regularization_method 'l2_decay' or '', not {regularization_method!r}")
-    g = _table(Grad)
+    p = Param if MasterParam is None else MasterParam
+    g = _table(Grad).astype(p.dtype)
     g = g if rescale_grad == 1 else g * rescale_grad
-    g = g + regularization_coeff * Param if regularization_method else g
+    g = g + regularization_coeff * p if regularization_method else g
     v = mu * Velocity + g
-    return Param - _scalar(LearningRate) * (g + mu * v if use_nesterov else v), v
+    return _settled(Param, MasterParam, p - _scalar(LearningRate) * (g + mu * v if use_nesterov else v), v)
 
 
 def _norm(x: Array) -> jax.Array:
@@ -83,15 +103,21 @@ def lars_momentum(
     return Param - v, v
 
 
-@op(outs="ParamOut MomentOut", inplace=_outs("Param", "Moment"), update=updates_elements("Moment"))
+@op(
+    outs="ParamOut MomentOut MasterParamOut?", inplace=_outs("Param", "Moment", "MasterParam"),
+    update=updates_elements("Moment", "MasterParam"),
+)
 def adagrad(
-    Param: Array, Grad: Array | SelectedRows, Moment: Array, LearningRate: Array, *, epsilon: float = 1e-6
-):
+    Param: Array, Grad: Array | SelectedRows, Moment: Array, LearningRate: Array, MasterParam: Array | None, *,
+    epsilon: float = 1e-6, multi_precision: bool = False,
+):  # fmt: skip
     """m = Moment + Grad^2; ParamOut = Param - lr * Grad / (sqrt(m) + epsilon)."""
+    p = Param if MasterParam is None else MasterParam
     if isinstance(Grad, SelectedRows):
-        return optim_rows.adagrad(Param, Grad, Moment, _scalar(LearningRate), epsilon)
-    m = Moment + Grad * Grad
-    return Param - _scalar(LearningRate) * Grad / (jnp.sqrt(m) + epsilon), m
+        return _settled(Param, MasterParam, *optim_rows.adagrad(p, Grad, Moment, _scalar(LearningRate), epsilon))
+    g = Grad.astype(p.dtype)
+    m = Moment + g * g
+    return _settled(Param, MasterParam, p - _scalar(LearningRate) * g / (jnp.sqrt(m) + epsilon), m)
 
 
 @op(outs="ParamOut MomentOut", inplace=_outs("Param", "Moment"), update=updates_elements("Moment"))
@@ -104,33 +130,41 @@ def decayed_adagrad(
 
 
 @op(
-    outs="ParamOut AvgSquaredGradOut AvgSquaredUpdateOut", inplace=_outs("Param", "AvgSquaredGrad", "AvgSquaredUpdate"),
-    update=updates_elements("AvgSquaredGrad", "AvgSquaredUpdate"),
+    outs="ParamOut AvgSquaredGradOut AvgSquaredUpdateOut MasterParamOut?",
+    inplace=_outs("Param", "AvgSquaredGrad", "AvgSquaredUpdate", "MasterParam"),
+    update=updates_elements("AvgSquaredGrad", "AvgSquaredUpdate", "MasterParam"),
 )
 def adadelta(
-    Param: Array, Grad: Array, AvgSquaredGrad: Array, AvgSquaredUpdate: Array, *, rho: float = 0.95,
-    epsilon: float = 1e-6,
+    Param: Array, Grad: Array, AvgSquaredGrad: Array, AvgSquaredUpdate: Array, LearningRate: Array | None, MasterParam: Array | None,
+    *, rho: float = 0.95, epsilon: float = 1e-6, multi_precision: bool = False,
 ):  # fmt: skip
     """ParamOut = Param - sqrt((u + epsilon) / (g + epsilon)) * Grad, without a learning rate.
 
     g = rho * AvgSquaredGrad + (1 - rho) * Grad^2; u is the same average of squared updates, of which the last one is
     sqrt((AvgSquaredUpdate + epsilon) / (g + epsilon)) * Grad: as in Paddle, where u is written before Param is.
+    LearningRate, which later Paddles have: ParamOut = Param - LearningRate * that update, from the average before it.
     """
+    p = Param if MasterParam is None else MasterParam
+    Grad = Grad.astype(p.dtype)
     g = rho * AvgSquaredGrad + (1 - rho) * Grad * Grad
-    u = rho * AvgSquaredUpdate + (1 - rho) * jnp.square(jnp.sqrt((AvgSquaredUpdate + epsilon) / (g + epsilon)) * Grad)
-    return Param - jnp.sqrt((u + epsilon) / (g + epsilon)) * Grad, g, u
+    step = jnp.sqrt((AvgSquaredUpdate + epsilon) / (g + epsilon)) * Grad
+    u = rho * AvgSquaredUpdate + (1 - rho) * jnp.square(step)
+    moved = jnp.sqrt((u + epsilon) / (g + epsilon)) * Grad if LearningRate is None else _scalar(LearningRate) * step
+    return _settled(Param, MasterParam, p - moved, g, u)
 
 
 @op(
-    outs="ParamOut Moment1Out Moment2Out Beta1PowOut Beta2PowOut",
-    inplace=_outs("Param", "Moment1", "Moment2", "Beta1Pow", "Beta2Pow"),
+    outs="ParamOut Moment1Out Moment2Out Beta1PowOut Beta2PowOut Moment2MaxOut? MasterParamOut?",
+    inplace=_outs("Param", "Moment1", "Moment2", "Beta1Pow", "Beta2Pow", "Moment2Max", "MasterParam"),
     ranks=follows(Beta1PowOut="Beta1Pow", Beta2PowOut="Beta2Pow"),
-    update=updates_elements("Moment1", "Moment2", Beta1Pow="beta1", Beta2Pow="beta2"),
+    update=updates_elements("Moment1", "Moment2", "Moment2Max", "MasterParam", Beta1Pow="beta1", Beta2Pow="beta2"),
 )
 def adam(
     Param: Array, Grad: Array | SelectedRows, LearningRate: Array, Moment1: Array, Moment2: Array, Beta1Pow: Array,
-    Beta2Pow: Array, Beta1Tensor: Array | None, Beta2Tensor: Array | None, *, beta1: float = 0.9, beta2: float = 0.999,
-    epsilon: float = 1e-8, lazy_mode: bool = False, min_row_size_to_use_multithread: Int64 = 1000,
+    Beta2Pow: Array, Beta1Tensor: Array | None, Beta2Tensor: Array | None, EpsilonTensor: Array | None, Moment2Max: Array | None,
+    MasterParam: Array | None, SkipUpdate: Array | None, *, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8,
+    lazy_mode: bool = False, min_row_size_to_use_multithread: Int64 = 1000, multi_precision: bool = UNSAID,
+    use_global_beta_pow: bool = False, amsgrad: bool = False,
 ):  # fmt: skip
     """ParamOut = Param - lr * sqrt(1 - Beta2Pow) / (1 - Beta1Pow) * m1 / (sqrt(m2) + epsilon).
 
@@ -139,53 +173,73 @@ def adam(
     override the attributes.
     A sparse Grad has its rate from the powers that go on, one step ahead, as 1.8.5's CPU kernel has, which writes them
     first; one without any row changes nothing. lazy_mode: rows that it does not name keep their moments and values.
+    With multi_precision, which every later Paddle writes whether true or not, the op is adamw without decay, in which epsilon is
+    multiplied by sqrt(1 - Beta2Pow), and the slots and attributes that were added mean what they mean there.
     """
+    if multi_precision is not UNSAID:
+        if lazy_mode and isinstance(Grad, SelectedRows):
+            raise UnsupportedError("adam of Paddle 2 with lazy_mode and a sparse Grad is not there; leave lazy_mode out")
+        return _adam_of_2x(Param, Grad, LearningRate, Moment1, Moment2, Moment2Max, Beta1Pow, Beta2Pow, MasterParam, SkipUpdate,
+                           Beta1Tensor, Beta2Tensor, EpsilonTensor, beta1=beta1, beta2=beta2, epsilon=epsilon,
+                           use_global_beta_pow=use_global_beta_pow, amsgrad=amsgrad)  # fmt: skip
     if isinstance(Grad, SelectedRows) and not Grad.rows.shape[0]:
-        return Param, Moment1, Moment2, Beta1Pow, Beta2Pow
+        return Param, Moment1, Moment2, Beta1Pow, Beta2Pow, None, None
     b1 = beta1 if Beta1Tensor is None else _scalar(Beta1Tensor)
     b2 = beta2 if Beta2Tensor is None else _scalar(Beta2Tensor)
     pow1, pow2 = Beta1Pow * b1, Beta2Pow * b2
     sparse = isinstance(Grad, SelectedRows)
     rate = _scalar(LearningRate) * jnp.sqrt(1 - _each(pow2 if sparse else Beta2Pow)) / (1 - _each(pow1 if sparse else Beta1Pow))
     if lazy_mode and isinstance(Grad, SelectedRows):
-        return *optim_rows.lazy_adam(Param, Grad, Moment1, Moment2, rate, (b1, b2), epsilon), pow1, pow2
+        return *optim_rows.lazy_adam(Param, Grad, Moment1, Moment2, rate, (b1, b2), epsilon), pow1, pow2, None, None
     g = _table(Grad)
     m1 = b1 * Moment1 + (1 - b1) * g
     m2 = b2 * Moment2 + (1 - b2) * g * g
-    return Param - rate * (m1 / (jnp.sqrt(m2) + epsilon)), m1, m2, pow1, pow2
+    return Param - rate * (m1 / (jnp.sqrt(m2) + epsilon)), m1, m2, pow1, pow2, None, None
+
+
+def _adam_of_2x(*slots: Any, **attrs: Any) -> tuple[Any, ...]:
+    """adamw without decay, its outputs in adam's order."""
+    from .optim_2x import adamw
+
+    new, m1, m2, top, pow1, pow2, master = adamw(*slots, **attrs)
+    return new, m1, m2, pow1, pow2, top, master
 
 
 @op(
-    outs="ParamOut MomentOut InfNormOut", inplace=_outs("Param", "Moment", "InfNorm"),
-    update=updates_elements("Moment", "InfNorm", Beta1Pow="beta1"),
+    outs="ParamOut MomentOut InfNormOut MasterParamOut?", inplace=_outs("Param", "Moment", "InfNorm", "MasterParam"),
+    update=updates_elements("Moment", "InfNorm", "MasterParam", Beta1Pow="beta1"),
 )
 def adamax(
-    Param: Array, Grad: Array, LearningRate: Array, Moment: Array, InfNorm: Array, Beta1Pow: Array, *,
-    beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8,
+    Param: Array, Grad: Array, LearningRate: Array, Moment: Array, InfNorm: Array, Beta1Pow: Array, MasterParam: Array | None, *,
+    beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, multi_precision: bool = False,
 ):  # fmt: skip
     """ParamOut = Param - lr / (1 - Beta1Pow) * m / n.
 
     m = beta1 * Moment + (1 - beta1) * Grad, n = max(|Grad|, beta2 * InfNorm + epsilon). Beta1Pow: [1], or one for each element.
     """
-    m = beta1 * Moment + (1 - beta1) * Grad
-    n = jnp.maximum(jnp.abs(Grad), beta2 * InfNorm + epsilon)
-    return Param - _scalar(LearningRate) / (1 - _each(Beta1Pow)) * (m / n), m, n
+    p = Param if MasterParam is None else MasterParam
+    g = Grad.astype(p.dtype)
+    m = beta1 * Moment + (1 - beta1) * g
+    n = jnp.maximum(jnp.abs(g), beta2 * InfNorm + epsilon)
+    return _settled(Param, MasterParam, p - _scalar(LearningRate) / (1 - _each(Beta1Pow)) * (m / n), m, n)
 
 
 @op(
-    outs="ParamOut MomentOut MeanSquareOut MeanGradOut",
-    inplace=_outs("Param", "Moment", "MeanSquare", "MeanGrad"),
-    update=updates_elements("MeanSquare", "MeanGrad", "Moment"),
+    outs="ParamOut MomentOut MeanSquareOut MeanGradOut MasterParamOut?",
+    inplace=_outs("Param", "Moment", "MeanSquare", "MeanGrad", "MasterParam"),
+    update=updates_elements("MeanSquare", "MeanGrad", "Moment", "MasterParam"),
 )
 def rmsprop(
     Param: Array, MeanSquare: Array, MeanGrad: Array | None, LearningRate: Array, Grad: Array | SelectedRows,
-    Moment: Array, *, epsilon: float = 1e-10, decay: float = 0.9, momentum: float = 0.0, centered: bool = False,
+    Moment: Array, MasterParam: Array | None, *, epsilon: float = 1e-10, decay: float = 0.9, momentum: float = 0.0,
+    centered: bool = False, multi_precision: bool = False,
 ):  # fmt: skip
     """ParamOut = Param - v with v = momentum * Moment + lr * Grad / sqrt(s + epsilon).
 
     s = decay * MeanSquare + (1 - decay) * Grad^2; centered subtracts the square of the same average of Grad from it.
     """
-    g = _table(Grad)
+    p = Param if MasterParam is None else MasterParam
+    g = _table(Grad).astype(p.dtype)
     s = decay * MeanSquare + (1 - decay) * g * g
     mean, spread = MeanGrad, s
     if centered:
@@ -194,7 +248,7 @@ def rmsprop(
         mean = decay * MeanGrad + (1 - decay) * g
         spread = s - mean * mean
     v = momentum * Moment + _scalar(LearningRate) * g / jnp.sqrt(spread + epsilon)
-    return Param - v, v, s, mean
+    return _settled(Param, MasterParam, p - v, v, s, mean)
 
 
 @op(
@@ -223,26 +277,39 @@ def ftrl(
 
 
 @op(
-    outs="ParamOut Moment1Out Moment2Out", inplace=_outs("Param", "Moment1", "Moment2"),
-    update=updates_whole("Moment1", "Moment2"),
+    outs="ParamOut Moment1Out Moment2Out Beta1PowOut? Beta2PowOut? MasterParamOut?",
+    inplace=_outs("Param", "Moment1", "Moment2", "Beta1Pow", "Beta2Pow", "MasterParam"),
+    ranks=follows(Beta1PowOut="Beta1Pow", Beta2PowOut="Beta2Pow"), update=updates_whole("Moment1", "Moment2", "MasterParam"),
 )
 def lamb(
     Param: Array, Grad: Array | SelectedRows, LearningRate: Array, Moment1: Array, Moment2: Array, Beta1Pow: Array,
-    Beta2Pow: Array, *, weight_decay: float, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6,
-    always_adapt: bool = False,
+    Beta2Pow: Array, MasterParam: Array | None, SkipUpdate: Array | None, *, weight_decay: float, beta1: float = 0.9,
+    beta2: float = 0.999, epsilon: float = 1e-6, multi_precision: bool = False, always_adapt: bool = UNSAID,
 ):  # fmt: skip
     """ParamOut = Param - lr * |Param| / |u| * u with u = m1 / (sqrt(m2) + epsilon) + weight_decay * Param.
 
     m1 and m2 as in adam, but their bias is not corrected: Beta1Pow and Beta2Pow do not matter. |Param| / |u| is 1
     where either is 0.
+    With always_adapt, which every later Paddle writes whether true or not, m1 and m2 are divided by 1 - Beta1Pow and 1 - Beta2Pow in u;
+    |Param| / |u| is 1 without weight_decay unless it is true; the powers go on; SkipUpdate: true leaves everything as it is.
     """
-    g = _table(Grad)
+    p = Param if MasterParam is None else MasterParam
+    g = _table(Grad).astype(p.dtype)
     m1 = beta1 * Moment1 + (1 - beta1) * g
     m2 = beta2 * Moment2 + (1 - beta2) * g * g
-    u = m1 / (jnp.sqrt(m2) + epsilon) + weight_decay * Param
-    p_size, u_size = _norm(Param), _norm(u)
+    later = always_adapt is not UNSAID
+    first, second = (m1 / (1 - _scalar(Beta1Pow)), m2 / (1 - _scalar(Beta2Pow))) if later else (m1, m2)
+    u = first / (jnp.sqrt(second) + epsilon) + weight_decay * p
+    p_size, u_size = _norm(p), _norm(u)
     ratio = jnp.where((p_size > 0) & (u_size > 0), p_size / jnp.where(u_size > 0, u_size, 1), 1)
-    return Param - _scalar(LearningRate) * ratio * u, m1, m2
+    ratio = ratio if not later or always_adapt or weight_decay > 0 else 1
+    new = p - _scalar(LearningRate) * ratio * u
+    pows = (Beta1Pow * beta1, Beta2Pow * beta2) if later else (Beta1Pow, Beta2Pow)
+    found = _settled(Param, MasterParam, new, m1, m2, *pows)
+    if SkipUpdate is None:
+        return found
+    before = (Param, Moment1, Moment2, Beta1Pow, Beta2Pow, MasterParam)
+    return tuple(None if v is None else jnp.where(_scalar(SkipUpdate), old, v) for v, old in zip(found, before, strict=True))
 
 
 @op(outs="ParamOut", inplace=_outs("Param"), update=updates_whole())

@@ -18,7 +18,7 @@ def _outs(*names: str) -> dict[str, str]:
     outs="ParamOut Moment1Out Moment2Out Moment2MaxOut? Beta1PowOut Beta2PowOut MasterParamOut?",
     inplace=_outs("Param", "Moment1", "Moment2", "Moment2Max", "Beta1Pow", "Beta2Pow", "MasterParam"),
     ranks=follows(Beta1PowOut="Beta1Pow", Beta2PowOut="Beta2Pow"),
-    update=updates_elements("Moment1", "Moment2", Beta1Pow="beta1", Beta2Pow="beta2"),
+    update=updates_elements("Moment1", "Moment2", "Moment2Max", "MasterParam", Beta1Pow="beta1", Beta2Pow="beta2"),
 )
 def adamw(
     Param: Array, Grad: Array | SelectedRows, LearningRate: Array, Moment1: Array, Moment2: Array, Moment2Max: Array | None,

@@ -112,6 +112,9 @@ class Optimizer:
     def _more_inputs(self) -> Mapping[str, Any]:
         return {}
 
+    def _also_updated(self) -> Mapping[str, Variable]:
+        return {}
+
     # learning rate
 
     def _create_global_learning_rate(self) -> None:
@@ -224,6 +227,8 @@ class Optimizer:
             if a.out is not None:
                 outputs[a.out] = var
         inputs.update(self._more_inputs())
+        for slot, var in self._also_updated().items():
+            inputs[slot] = outputs[f"{slot}Out"] = var
         return block.append_op(type=self.type, inputs=inputs, outputs=outputs, attrs=dict(self.op_attributes(param)))
 
     def _finish_update(self, block: Block, parameters_and_grads: Sequence[Pair]) -> None:

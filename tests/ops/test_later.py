@@ -82,9 +82,9 @@ def test_a_hint_may_have_any_value() -> None:
 
 def test_an_input_slot_that_was_added_is_refused() -> None:
     """But for those in SLOTS, each of which Paddle 3.3.1 has."""
-    added = {kind: {s.rstrip("*?~") for s in found.get("in", ())} for kind, found in ADDED.items()}
+    added = {kind: {s.rstrip("*?~") for way in ("in", "out") for s in found.get(way, ())} for kind, found in ADDED.items()}
     assert all(set(slots) <= added[kind] for kind, slots in SLOTS.items())
     main, out = softplus()
-    desc = edit.map_ops(main.desc, lambda op: replace(op, type="sgd", inputs=FrozenMap(MasterParam=("x",))))
-    with pytest.raises(UnsupportedError, match=r"op 'sgd' has no input slot 'MasterParam'"):
+    desc = edit.map_ops(main.desc, lambda op: replace(op, type="auc", inputs=FrozenMap(InsTagWeight=("x",))))
+    with pytest.raises(UnsupportedError, match=r"op 'auc' has no input slot 'InsTagWeight'"):
         Step(desc, (out,))({}, X)

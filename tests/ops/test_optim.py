@@ -7,6 +7,7 @@ import jax
 import numpy as np
 import pytest
 
+from fluidjax.ops.later import SLOTS
 from fluidjax.ops.registry import canonical, lookup
 
 RECORD = json.loads((Path(__file__).parent.parent / "data" / "optimizers.json").read_text())
@@ -43,10 +44,11 @@ def test_every_recorded_optimizer_is_run():
 @pytest.mark.parametrize("name", RUNS)
 def test_five_steps(name):
     kind, attrs = RUNS[name]
-    slots = [slot.name for slot in lookup(kind).inputs if not slot.name.endswith("Tensor")]
+    slots = [s.name for s in lookup(kind).inputs if not s.name.endswith("Tensor") and s.name not in SLOTS.get(kind, ())]
     state = {slot: np.zeros((3, 1), np.float32) for slot in slots}
     state["Param"] = np.ones((3, 1), np.float32)
-    state["LearningRate"] = np.float32([0.1])
+    if "LearningRate" in slots:
+        state["LearningRate"] = np.float32([0.1])
     for n, beta in ((1, 0.9), (2, 0.999)):
         if f"Beta{n}Pow" in state:
             state[f"Beta{n}Pow"] = np.float32([beta])
@@ -54,7 +56,8 @@ def test_five_steps(name):
         state["Grad"] = np.float32(grad).reshape(3, 1)
         definition, outs = run(kind, attrs, state)
         for out, slot in definition.inplace.items():
-            state[slot] = outs[out]
+            if slot in state:
+                state[slot] = outs[out]
         if kind == "adamax":  # its optimizer appends a scale op for this
             state["Beta1Pow"] = state["Beta1Pow"] * np.float32(0.9)
         np.testing.assert_allclose(np.ravel(state["Param"]), wanted, rtol=1e-6, atol=1e-6)

@@ -21,6 +21,20 @@ CASES = {
     "Plateau": "lr.ReduceOnPlateau(0.5, patience=1, cooldown=1, factor=0.5)",
     "Plateau max": "lr.ReduceOnPlateau(0.5, 'max', 0.5, 0, 0.1, 'abs', min_lr=0.2)",
 }
+# optimizers, as expressions (``o`` is paddle.optimizer)
+TRAINED = {
+    "SGD": "o.SGD(0.1, weight_decay=0.2)",
+    "Momentum": "o.Momentum(0.1, 0.8, use_nesterov=True, weight_decay=0.2)",
+    "Adagrad": "o.Adagrad(0.1)",
+    "Adadelta": "o.Adadelta(0.5, epsilon=0.1)",
+    "RMSProp": "o.RMSProp(0.1, momentum=0.5, centered=True)",
+    "Adam": "o.Adam(0.1, epsilon=0.1)",
+    "Adamax": "o.Adamax(0.1, epsilon=0.1)",
+    "AdamW": "o.AdamW(0.1, epsilon=0.1, weight_decay=0.2)",
+    "Lamb": "o.Lamb(0.1, epsilon=0.1)",
+    "Lamb plain": "o.Lamb(0.1, lamb_weight_decay=0.0)",
+    "Lamb adapts": "o.Lamb(0.1, lamb_weight_decay=0.0, always_adapt=True)",
+}
 MEASURES = [1.0, 0.9, 0.95, 0.94, 0.93, 0.92, 0.8, 0.9, 0.9, 0.9]
 
 

@@ -48,7 +48,9 @@ def _grouped(desc: ProgramDesc, deal: Deal, ranks: int) -> tuple[Group, ...]:
     found: dict[object, dict[str, Update]] = {}
     for op in desc.blocks[0].ops:
         rule = traits(op.type).update
-        if rule is None or rule.elements or not on_pservers(op) or not op.input("Param") or op.input("Param")[0] not in dealt:
+        if rule is None or rule.elements or not on_pservers(op) or not op.input("Param"):
+            continue
+        if op.input("Param")[0] not in dealt or op.input("MasterParam"):
             continue
         (param,) = op.input("Param")
         state = {s: n for s in rule.state for n in op.input(s)}

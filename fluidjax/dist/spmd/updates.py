@@ -112,6 +112,8 @@ class _Reader:
             raise _Cannot(f"op '{optimizer.type}' needs whole arrays")
         if any(optimizer.input(s) for s in ("Beta1Tensor", "Beta2Tensor")):
             raise _Cannot("its betas are variables")
+        if optimizer.input("MasterParam"):
+            raise _Cannot("it keeps a copy of the parameter in another precision")
         ops: list[OpDesc] = []
         for op in self.of[param]:
             if op is optimizer:

@@ -21,6 +21,7 @@ from ...graph.variable import Parameter, Variable
 from ...regularizer import L2Decay, Pair, WeightDecayRegularizer, append_regularization_ops
 from ...runtime.scope import Scope, global_scope
 from . import lr as lr
+from .precision import MultiPrecision
 
 
 def _decay(weight_decay: Any) -> Any:
@@ -141,8 +142,8 @@ class Static:
     clear_gradients = clear_grad
 
 
-class SGD(Static, fluid.SGDOptimizer):
-    """``param -= lr * grad``: fluid.optimizer.SGD."""
+class SGD(Static, MultiPrecision, fluid.SGDOptimizer):
+    """``param -= lr * grad``: fluid.optimizer.SGD. multi_precision: parameters of two bytes are updated by copies in float32."""
 
     def __init__(
         self,
@@ -150,6 +151,7 @@ class SGD(Static, fluid.SGDOptimizer):
         parameters: Sequence[Any] | None = None,
         weight_decay: Any = None,
         grad_clip: GradientClipBase | None = None,
+        multi_precision: bool = False,
         name: str | None = None,
     ) -> None:
         super().__init__(
@@ -157,12 +159,17 @@ class SGD(Static, fluid.SGDOptimizer):
             parameter_list=parameters,
             regularization=_decay(weight_decay),
             grad_clip=grad_clip,
+            multi_precision=multi_precision,
             name=name,
         )
 
 
-class Momentum(Static, fluid.MomentumOptimizer):
-    """``velocity = momentum * velocity + grad``, then ``param -= lr * velocity``: fluid.optimizer.Momentum."""
+class Momentum(Static, MultiPrecision, fluid.MomentumOptimizer):
+    """``velocity = momentum * velocity + rescale_grad * grad``, then ``param -= lr * velocity``: fluid.optimizer.Momentum.
+
+    A weight_decay of L2 is the op's own, for parameters that have no regularizer. multi_precision: as SGD's. use_multi_tensor: one op
+    for several parameters in Paddle; here there is one for each, and XLA fuses them.
+    """
 
     def __init__(
         self,
@@ -172,17 +179,30 @@ class Momentum(Static, fluid.MomentumOptimizer):
         use_nesterov: bool = False,
         weight_decay: Any = None,
         grad_clip: GradientClipBase | None = None,
+        multi_precision: bool = False,
+        rescale_grad: float = 1.0,
+        use_multi_tensor: bool = False,
         name: str | None = None,
     ) -> None:
+        decay = _decay(weight_decay)
+        self._own_decay = decay if isinstance(decay, L2Decay) else None
+        self._rescale_grad = float(rescale_grad)
         super().__init__(
             learning_rate=learning_rate,
             momentum=momentum,
             parameter_list=parameters,
             use_nesterov=use_nesterov,
-            regularization=_decay(weight_decay),
+            regularization=None if self._own_decay is not None else decay,
             grad_clip=grad_clip,
+            multi_precision=multi_precision,
             name=name,
         )
+
+    def op_attributes(self, param: Parameter) -> Mapping[str, Any]:
+        attrs = {**super().op_attributes(param), "rescale_grad": self._rescale_grad}
+        if self._own_decay is None or param.regularizer is not None:
+            return attrs
+        return {**attrs, "regularization_method": "l2_decay", "regularization_coeff": self._own_decay._regularization_coeff}
 
 
 class Adagrad(Static, fluid.AdagradOptimizer):
@@ -210,7 +230,9 @@ class Adagrad(Static, fluid.AdagradOptimizer):
 
 
 class Adadelta(Static, fluid.AdadeltaOptimizer):
-    """Steps from running squares of gradients and of updates, without a learning rate: fluid.optimizer.Adadelta."""
+    """Steps from running squares of gradients and of updates, times the learning rate: fluid.optimizer.Adadelta, which has no rate."""
+
+    uses_learning_rate = True
 
     def __init__(
         self,
@@ -261,8 +283,11 @@ class RMSProp(Static, fluid.RMSPropOptimizer):
         )
 
 
-class Adam(Static, fluid.AdamOptimizer):
-    """Steps from running averages of the gradient and of its square: fluid.optimizer.Adam."""
+class Adam(Static, MultiPrecision, fluid.AdamOptimizer):
+    """Steps from running averages of the gradient and of its square: fluid.optimizer.Adam, with epsilon scaled as sqrt(1 - beta2^t).
+
+    multi_precision, use_multi_tensor: as Momentum's.
+    """
 
     def __init__(
         self,
@@ -273,8 +298,10 @@ class Adam(Static, fluid.AdamOptimizer):
         parameters: Sequence[Any] | None = None,
         weight_decay: Any = None,
         grad_clip: GradientClipBase | None = None,
-        name: str | None = None,
         lazy_mode: bool = False,
+        multi_precision: bool = False,
+        use_multi_tensor: bool = False,
+        name: str | None = None,
     ) -> None:
         super().__init__(
             learning_rate=learning_rate,
@@ -284,8 +311,9 @@ class Adam(Static, fluid.AdamOptimizer):
             parameter_list=parameters,
             regularization=_decay(weight_decay),
             grad_clip=grad_clip,
-            name=name,
             lazy_mode=lazy_mode,
+            multi_precision=multi_precision,
+            name=name,
         )
 
 
@@ -315,9 +343,9 @@ class AdamW(Adam):
     ) -> None:
         if not isinstance(weight_decay, float | int):
             raise FluidTypeError(f"AdamW's weight_decay is a number, not {weight_decay!r}")
-        if multi_precision:
-            raise UnsupportedError("AdamW's multi_precision: float16 parameters with a float32 copy are not there; use float32 or bfloat16")
-        super().__init__(learning_rate, beta1, beta2, epsilon, parameters, None, grad_clip, name, lazy_mode)
+        super().__init__(
+            learning_rate, beta1, beta2, epsilon, parameters, None, grad_clip, lazy_mode, multi_precision, use_multi_tensor=False, name=name
+        )
         self._coefficient, self._ratio, self._decays = float(weight_decay), lr_ratio, apply_decay_param_fun
 
     def op_attributes(self, param: Parameter) -> Mapping[str, Any]:
@@ -352,8 +380,13 @@ class Adamax(Static, fluid.AdamaxOptimizer):
         )
 
 
-class Lamb(Static, fluid.LambOptimizer):
-    """Adam's direction plus weight decay, scaled to the parameter's norm: fluid.optimizer.Lamb."""
+class Lamb(Static, MultiPrecision, fluid.LambOptimizer):
+    """Adam's direction plus weight decay, scaled to the parameter's norm: fluid.optimizer.Lamb, with Adam's correction of the averages.
+
+    Where the decay is 0 nothing is scaled, unless always_adapt. multi_precision: as SGD's.
+    """
+
+    _writes_pows = True
 
     def __init__(
         self,
@@ -364,9 +397,12 @@ class Lamb(Static, fluid.LambOptimizer):
         epsilon: float = 1e-06,
         parameters: Sequence[Any] | None = None,
         grad_clip: GradientClipBase | None = None,
-        name: str | None = None,
         exclude_from_weight_decay_fn: Any = None,
+        multi_precision: bool = False,
+        always_adapt: bool = False,
+        name: str | None = None,
     ) -> None:
+        self._always_adapt = bool(always_adapt)
         super().__init__(
             learning_rate=learning_rate,
             lamb_weight_decay=lamb_weight_decay,
@@ -375,9 +411,13 @@ class Lamb(Static, fluid.LambOptimizer):
             epsilon=epsilon,
             parameter_list=parameters,
             grad_clip=grad_clip,
-            name=name,
             exclude_from_weight_decay_fn=exclude_from_weight_decay_fn,
+            multi_precision=multi_precision,
+            name=name,
         )
+
+    def op_attributes(self, param: Parameter) -> Mapping[str, Any]:
+        return {**super().op_attributes(param), "always_adapt": self._always_adapt}
 
 
 __all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Lamb", "Momentum", "RMSProp", "lr"]

@@ -41,6 +41,9 @@ class StaticCache(NamedTuple):
     v: Variable
 
 
+_Caches = Cache | StaticCache
+
+
 class MultiHeadAttention(Layer):
     """out_proj(softmax(q @ k^T / sqrt(head_dim) + mask) @ v), by heads; q, k, v are projections of query, key and value.
 
@@ -71,7 +74,7 @@ class MultiHeadAttention(Layer):
 
     def forward(
         self, query: Variable, key: Variable | None = None, value: Variable | None = None, attn_mask: Variable | None = None,
-        cache: Cache | StaticCache | None = None,
+        cache: _Caches | None = None,
     ) -> Any:  # fmt: skip
         if not isinstance(cache, Cache | StaticCache | None):
             raise FluidTypeError(f"MultiHeadAttention's cache is what gen_cache gave, not {type(cache).__name__}")
@@ -96,7 +99,7 @@ class MultiHeadAttention(Layer):
         """The projections of key and value by heads: [N, heads, S, head_dim] each."""
         return self._heads(self.k_proj(key)), self._heads(self.v_proj(value))
 
-    def gen_cache(self, key: Variable, value: Variable | None = None, type: Any = Cache) -> Cache | StaticCache:
+    def gen_cache(self, key: Variable, value: Variable | None = None, type: Any = Cache) -> _Caches:
         """What `forward` takes as its cache: with StaticCache the projections of key and value (default key).
 
         Else key and value as they are (projected, by heads), or, without a value, of no step yet, for key's batch.
