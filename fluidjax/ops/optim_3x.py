@@ -59,7 +59,8 @@ def radam(
     """param_out = p - lr * m * r * sqrt(1 - b2) / (sqrt(m2) + epsilon) where s > 5, else p - lr * m.
 
     m1, m2: adam's averages, m = m1 / (1 - b1), with the powers b1, b2 ([1], or one for each element) after this step.
-    s = S - 2 * rho_out, S = 2 / (1 - beta2) - 1, rho_out = (rho * (beta2 - b2) + b2) / (1 - b2), r = sqrt((s - 4) (s - 2) S / ((S - 4) (S - 2) s)).
+    s = S - 2 * rho_out, S = 2 / (1 - beta2) - 1, rho_out = (rho * (beta2 - b2) + b2) / (1 - b2),
+    r = sqrt((s - 4) (s - 2) S / ((S - 4) (S - 2) s)).
     """
     p = param if master_param is None else master_param
     g = grad.astype(p.dtype)
