@@ -36,6 +36,11 @@ class _Decay(WeightDecayRegularizer):
             )
         self._regularization_coeff = float(regularization_coeff)
 
+    @property
+    def coefficient(self) -> float:
+        """By what the penalty is multiplied."""
+        return self._regularization_coeff
+
     def __str__(self) -> str:
         return f"{self._label}, regularization_coeff={self._regularization_coeff:f}"
 

@@ -202,7 +202,7 @@ class Momentum(Static, MultiPrecision, fluid.MomentumOptimizer):
         attrs = {**super().op_attributes(param), "rescale_grad": self._rescale_grad}
         if self._own_decay is None or param.regularizer is not None:
             return attrs
-        return {**attrs, "regularization_method": "l2_decay", "regularization_coeff": self._own_decay._regularization_coeff}
+        return {**attrs, "regularization_method": "l2_decay", "regularization_coeff": self._own_decay.coefficient}
 
 
 class Adagrad(Static, fluid.AdagradOptimizer):

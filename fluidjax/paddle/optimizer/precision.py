@@ -42,16 +42,16 @@ class MultiPrecision:
         return self._masters[param.name]
 
     def _add_accumulator(self, name: str, param: Parameter, *args: Any, **options: Any) -> Variable:
-        return super()._add_accumulator(name, self._master(param), *args, **options)  # type: ignore[misc, no-any-return]
+        return super()._add_accumulator(name, self._master(param), *args, **options)  # type: ignore[misc]
 
     def _get_accumulator(self, name: str, param: Parameter) -> Variable:
-        return super()._get_accumulator(name, self._master(param))  # type: ignore[misc, no-any-return]
+        return super()._get_accumulator(name, self._master(param))  # type: ignore[misc]
 
     def _append_optimize_op(self, block: Block, param_and_grad: tuple[Parameter, Variable]) -> Operator:
         param, _ = param_and_grad
         master = self._master(param)
         self._besides: dict[str, Variable] = {} if master is param else {"MasterParam": master}
-        return super()._append_optimize_op(block, param_and_grad)  # type: ignore[misc, no-any-return]
+        return super()._append_optimize_op(block, param_and_grad)  # type: ignore[misc]
 
     def _also_updated(self) -> Mapping[str, Variable]:
         return self._besides
