@@ -17,6 +17,7 @@ from .optimizers.averages import ExponentialMovingAverage, ModelAverage
 from .optimizers.base import Optimizer
 from .optimizers.descent import DpsgdOptimizer, LarsMomentumOptimizer, MomentumOptimizer, SGDOptimizer
 from .optimizers.optax_bridge import Optax
+from .optimizers.wrapped import LookaheadOptimizer, PipelineOptimizer, RecomputeOptimizer
 
 SGD = SGDOptimizer
 Momentum = MomentumOptimizer
@@ -35,8 +36,8 @@ __all__ = [
     "SGD", "Adadelta", "AdadeltaOptimizer", "Adagrad", "AdagradOptimizer", "Adam", "AdamOptimizer", "Adamax",
     "AdamaxOptimizer", "DecayedAdagrad", "DecayedAdagradOptimizer", "Dpsgd", "DpsgdOptimizer",
     "ExponentialMovingAverage", "Ftrl", "FtrlOptimizer", "Lamb", "LambOptimizer", "LarsMomentum",
-    "LarsMomentumOptimizer", "ModelAverage", "Momentum", "MomentumOptimizer", "Optax", "Optimizer", "RMSProp",
-    "RMSPropOptimizer", "SGDOptimizer",
+    "LarsMomentumOptimizer", "LookaheadOptimizer", "ModelAverage", "Momentum", "MomentumOptimizer", "Optax", "Optimizer",
+    "PipelineOptimizer", "RMSProp", "RMSPropOptimizer", "RecomputeOptimizer", "SGDOptimizer",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -123,7 +123,7 @@ def test_programs_are_the_transpilers(nowhere):
 
 def test_what_is_refused(nowhere):
     for options, error, sentence in (
-        ({"forward_recompute": True}, UnsupportedError, "forward_recompute is not there"),
+        ({"forward_recompute": True}, FluidValueError, "forward_recompute needs"),
         ({"use_dist_fc": True}, UnsupportedError, "splits a layer"),
         ({"collective_mode": "local_sgd"}, FluidValueError, "belongs to mode 'collective', not to 'nccl2'"),
     ):

@@ -16,7 +16,7 @@ from tests import optimizer_cases
 DATA = pathlib.Path(__file__).parent / "data"
 SIGNATURES = json.loads((DATA / "optimizer_signatures_1.8.5.json").read_text())
 ERRORS = json.loads((DATA / "optimizer_programs_1.8.5.json").read_text())["errors"]
-NOT_HERE = {"DGCMomentumOptimizer", "PipelineOptimizer", "LookaheadOptimizer", "RecomputeOptimizer"}
+NOT_HERE = {"DGCMomentumOptimizer"}
 # what 1.8.5 accepts when it is given, to fail later or never; here it is refused at once
 STRICTER = {"decay_text"}
 # 1.8.5 has asserts, or fails in Python or in the kernel, where a FluidError says what is wrong

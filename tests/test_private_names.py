@@ -24,6 +24,7 @@ FLUIDS = frozenset(
     "_remove_attr _rename_input _rename_output _rename_var _remove_op _remove_var _prepend_op _insert_op _create_block _rollback "
     "_prune _prune_with_input _block_attr _block_attr_id _blocks_attr_ids _to_attr _to_kwargs _global_learning_rate "
     "_learning_rate_map _set_error_clip _repr_html_ "
+    "_set_checkpoints "
     "_decay_step_counter _learning_rate _get_var _fetch_var _current_expected_place _clone_var_in_block_ _cuda_synchronize".split()
 )
 UNDERSCORED = re.compile(r"(?<!\w)_[^\W_]")  # most files have no such name, and need not be parsed

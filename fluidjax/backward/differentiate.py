@@ -18,8 +18,10 @@ from ..graph.operator import Operator
 from ..graph.program import Program
 from ..graph.variable import Variable
 from ..ir.desc import EMPTY, BlockRef, FrozenMap, OpDesc, VarDesc
+from ..ir.recomputed import original
 from ..ops.kinds import kind_of_output
 from ..ops.registry import GRAD, lookup, traits
+from . import recompute
 from .draft import Draft, forward_name, grad_name
 from .path import path_inside
 from .pruning import drop_unconnected, drop_unwanted
@@ -97,11 +99,16 @@ class Differentiation:
         block.forward_block_idx = current.idx
         return block
 
-    def drafts(self, block: Block, path: Sequence[OpDesc], no_grad: set[str], seeds: Set[str] | None) -> list[Draft]:
+    def drafts(
+        self, block: Block, path: Sequence[OpDesc], no_grad: set[str], seeds: Set[str] | None, checkpoints: Sequence[str] = ()
+    ) -> list[Draft]:
         """The gradient ops of a path, backwards. Adds to `no_grad`, the gradients that are not wanted.
 
         seeds: the gradients to begin from; None takes all, as within a block, where one may come from another iteration.
+        checkpoints: names of values between which all others are computed again (recompute.py).
         """
+        if checkpoints:
+            return self._recomputing(block, path, no_grad, checkpoints)
         reached = set(seeds) if seeds is not None and self.order > 1 else None
         renamed: dict[str, str] = {}
         found: list[Draft] = []
@@ -118,6 +125,16 @@ class Differentiation:
         found = drop_unwanted(add_up(found, block.idx), no_grad)
         known = {n for op in path for n in (*op.reads, *op.writes)}
         return drop_unconnected(found, known | (reached or set()))
+
+    def _recomputing(self, block: Block, path: Sequence[OpDesc], no_grad: set[str], checkpoints: Sequence[str]) -> list[Draft]:
+        def gradients(op: OpDesc) -> list[Draft]:
+            made, grad_to_var = gradient_ops(op, no_grad, self._inside)
+            self.grad_to_var.update(grad_to_var)
+            return made
+
+        path = recompute.with_seeds(block, path)
+        found = recompute.drafts(block, path, recompute.plan(block, path, checkpoints), gradients)
+        return drop_unwanted(add_up(found, block.idx), no_grad)
 
     def _inside(self, op: OpDesc, ends: Ends | None) -> Inside:
         """The gradient ops of an op's block, in a new block; the variables that stop gradients are those of that block."""
@@ -207,6 +224,10 @@ class Differentiation:
                 self.grad_to_var[new] = self.grad_to_var.pop(old)
 
     def _create(self, block: Block, name: str, draft: Draft) -> None:
+        if original(name) != name:
+            kept = block._var_recursive(original(name)).desc
+            block.vars[name] = Variable(block, VarDesc(name, kept.shape, kept.dtype, kept.kind, kept.lod_level))
+            return
         like = block._find_var_recursive(self.grad_to_var.get(name) or forward_name(name))
         if like is None:
             like = block._var_recursive(draft.reads[0])

@@ -14,6 +14,7 @@ from ..graph.variable import Parameter, Variable
 from .differentiate import Differentiation
 from .draft import Draft, grad_name
 from .path import around, op_path, refuse_shared, stopped, unused
+from .recompute import names_of
 
 
 def append_backward(
@@ -21,20 +22,22 @@ def append_backward(
     parameter_list: Sequence[Variable | str] | None = None,
     no_grad_set: Iterable[Variable | str] | None = None,
     callbacks: Sequence[Callable[..., Any]] | None = None,
-    checkpoints: Sequence[Variable] | None = None,
+    checkpoints: Sequence[Variable | str] | None = None,
     distop_context: Any = None,
 ) -> list[tuple[Parameter, Variable]]:
     """Append the ops that compute d(loss)/d(parameter), starting from ``loss@GRAD`` = 1.
 
     loss: a variable of shape [1]. parameter_list: parameters (or names) wanted; default all trainable ones.
-    no_grad_set: variables to treat as constants. callbacks: called as ``callback(block, context)`` for each gradient op.
+    no_grad_set: variables to treat as constants. checkpoints: variables between which values are computed again in the backward pass
+    instead of being kept (recompute.py). callbacks: called as ``callback(block, context)`` for each gradient op.
     Ops that hold blocks are differentiated by blocks of their own. Within a case (of cond, switch_case, Switch) the ops go to a
     gradient block, which runs where the case does, after it; gradients flow through the ops of the case, or of a block around it
     that computes the loss. Returns (parameter, gradient) pairs in parameter order. distop_context: None; others are of Paddle 2's
     planner of distributed programs.
 
     Raises FluidTypeError for arguments of the wrong type; FluidValueError if there are parameters but no gradient
-    reaches any of them; UnsupportedError for checkpoints and a distop_context, and for an op on the path whose gradient is not there yet.
+    reaches any of them; UnsupportedError for a distop_context, for checkpoints with ops that have blocks, and for an op on the path
+    whose gradient is not there yet.
     """
     if distop_context is not None:
         raise UnsupportedError("append_backward's distop_context is of a planner that is not there; leave it out")
@@ -54,7 +57,7 @@ def append_backward(
             no_grad = stopped(program, no_grad_set, forward)
             path = op_path(forward, {loss.name}, set(), no_grad)
             no_grad |= unused(forward, path, {loss.name}, no_grad)
-            found += call.drafts(forward, path, {grad_name(n) for n in no_grad}, seeds)
+            found += call.drafts(forward, path, {grad_name(n) for n in no_grad}, seeds, names_of(checkpoints or ()))
             unwanted |= no_grad
             reached.update(n for o in path for n in o.reads)
     start = len(block.ops)
@@ -85,7 +88,9 @@ def _checked(loss: Any, callbacks: Any, checkpoints: Any) -> Program:
     if not isinstance(loss, Variable):
         raise FluidTypeError(f"The type of 'loss' in fluid.backward.append_backward must be Variable, but received {type(loss)}.")
     if checkpoints:
-        raise UnsupportedError("append_backward(checkpoints=...) is not supported; XLA decides what to recompute")
+        names_of(checkpoints)
+        if loss.block.program.current_block_idx:
+            raise UnsupportedError("checkpoints go with a loss of the whole program, not with one of a case or a loop; leave them out")
     if callbacks is not None and not (isinstance(callbacks, list | tuple) and all(map(callable, callbacks))):
         raise FluidTypeError("append_backward's callbacks are a list of functions")
     program = loss.block.program

@@ -18,7 +18,7 @@ MODULES: dict[str, str] = {
     "fluid.dygraph": "dynamic mode is not there; build static programs",
     "fluid.dygraph_utils": "dynamic mode is not there; build static programs",
     **{f"fluid.contrib.{n}": "this part of contrib is not there" for n in (
-        "extend_optimizer", "layers.metric_op", "quantize", "slim", "utils")},
+        "layers.metric_op", "quantize", "slim", "utils")},
     **{f"fluid.incubate.fleet.{n}": "fleets with parameter servers are not there; use fluid.DistributeTranspiler" for n in (
         "base.mode", "parameter_server")},
     "fluid.incubate.fleet.utils": "tools for Hadoop and for fleets with parameter servers are not there",
@@ -56,9 +56,6 @@ MODULES: dict[str, str] = {
 }  # fmt: skip
 NAMES: dict[str, str] = {
     "DGCMomentumOptimizer": "sends sparse gradients, which is not there; use Momentum",
-    "LookaheadOptimizer": "is not there",
-    "PipelineOptimizer": "splits a program over devices, which is not there; use CompiledProgram.with_data_parallel",
-    "RecomputeOptimizer": "is not there",
     "ComplexVariable": "belongs to complex numbers, which are not there",
     "AsyncExecutor": "went before 1.8; use Executor.train_from_dataset",
     "Ploter": "draws curves, which is not there; use matplotlib",

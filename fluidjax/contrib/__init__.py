@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from ..base.absent import reporter
 from . import decoder as decoder
+from . import extend_optimizer as extend_optimizer
 from . import layers as layers
 from . import memory_usage_calc as memory_usage_calc
 from . import mixed_precision as mixed_precision
@@ -11,6 +12,7 @@ from . import model_stat as model_stat
 from . import op_frequence as op_frequence
 from . import reader as reader
 from .decoder import *  # noqa: F403
+from .extend_optimizer import *  # noqa: F403
 from .layers import *  # noqa: F403
 from .memory_usage_calc import *  # noqa: F403
 from .missing import HINTS
@@ -21,6 +23,7 @@ from .reader import *  # noqa: F403
 
 __all__: list[str] = []
 __all__ += decoder.__all__
+__all__ += extend_optimizer.__all__
 __all__ += layers.__all__
 __all__ += memory_usage_calc.__all__
 __all__ += model_stat.__all__

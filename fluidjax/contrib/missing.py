@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _GROUPS: tuple[tuple[str, str], ...] = (
-    ("is not there", "Compressor QuantizeTranspiler ctr_metric_bundle extend_with_decoupled_weight_decay"
+    ("is not there", "Compressor QuantizeTranspiler ctr_metric_bundle"
      ""),
     (
         "is a tool for Hadoop's file system or for tables of parameter servers, which is not there",

@@ -6,12 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import jax
+
 from ..errors import EnforceNotMet, UnsupportedError, near
 from ..ir.desc import EMPTY, OpDesc, ProgramDesc
 from ..ir.edit import LRSCHED, OPTIMIZE, role
 from ..ir.gradients import forward_op
 from ..ops.channels import ChannelsLast, plain
 from ..ops.checking import Objection
+from ..ops.concrete import known
 from ..ops.ragged import Ragged
 from ..ops.registry import OpDef, lookup
 from ..ops.threefry import fold_in, new_key
@@ -118,8 +121,8 @@ def settle(env: Env) -> None:
             env[name] = plain(value)
 
 
-def op_key(op: OpDesc, ctx: Context) -> Any:
-    """The key of one random op.
+def op_key(op: OpDesc, ctx: Context, inputs: Mapping[str, Any]) -> Any:
+    """The key of one random op. inputs: its values by slot; a dropout's Seed is all that its mask depends on.
 
     A nonzero ``seed`` attribute of its own fixes the op's draw, as in Paddle: the same numbers in every step. With the
     program's seed, or none, every step draws anew: fold_in(step key, uid). A gradient op that computes its forward op anew draws
@@ -131,6 +134,10 @@ def op_key(op: OpDesc, ctx: Context) -> Any:
         if forward is None:
             raise EnforceNotMet(f"op '{op.type}' draws what its forward op drew, but the program has no such op")
         op = forward
+    given = inputs.get("Seed") if op.type == "dropout" else None
+    if given is not None:
+        value = known(given)
+        return new_key(int(value[0]), like=ctx.key) if value is not None else jax.random.key(given[0])
     seed = int(op.attrs.get("seed", 0) or 0)
     fixed = op.attrs.get("fix_seed", True) and seed != definition.defaults.get("seed", 0)
     if seed and fixed and seed != ctx.desc.seed:

@@ -37,6 +37,7 @@ from .env import UNSHARED, Context, Env, op_key, read_slots, requested, settle, 
 from .lengths import follow, with_origin
 from .order import by_use
 from .pairing import pair_gradients
+from .recomputed import Tie, ties
 from .row_blocks import RowBlocks
 from .rows import is_ragged, treat
 from .selected import is_sparse, treat_sparse
@@ -146,12 +147,17 @@ class Step:
     @cached_property
     def units(self) -> tuple[tuple[OpDesc, ...], ...] | None:
         """The ops in an order in which many small ones run at once; None where each runs by itself (horizontal.py)."""
-        return horizontal.units(self.ops, self.desc.blocks[0].vars.get)
+        return None if self.ties else horizontal.units(self.ops, self.desc.blocks[0].vars.get)
+
+    @cached_property
+    def ties(self) -> dict[int, Tie]:
+        """What is held back until a gradient arrives, by the position of the op before which it is (recomputed.py)."""
+        return {} if self.literal else ties(self.ops, self.desc.blocks[0].vars)
 
     @cached_property
     def blocks(self) -> RowBlocks | None:
         """Which ops go through chosen rows block by block; None where all take them whole."""
-        if not self.in_blocks:
+        if not self.in_blocks or self.ties:
             return None
         return RowBlocks(self.desc, self.ops, frozenset((*self.fetches, *self.writes)), frozenset(self.pairs) | self.sizes.folded)
 
@@ -246,6 +252,8 @@ class Step:
         blocks = self.blocks if ctx.watch is None and not self.literal else None
         at = 0
         while at < len(self.ops):
+            if at in self.ties:
+                self.ties[at].hold(env)
             done = blocks.run(at, env, ctx, run_op) if blocks is not None and at in blocks.starts else 0
             if not done:
                 self.run_one(self.ops[at], env, ctx)
@@ -370,7 +378,7 @@ def _results(op: OpDesc, inputs: dict[str, Any], ctx: Context, gradients: Sequen
         known = folded(definition, channels.settled(inputs), op.attrs)
         if known is not None:
             return known
-    key = op_key(op, ctx) if definition.random else None
+    key = op_key(op, ctx, inputs) if definition.random else None
     wanted = requested(op) if definition.forward is not None else None
     if definition.traits.sizes is not None and ctx.sizes is not None:
         follows = decided(op, ctx.sizes.of(op), inputs)

@@ -15,6 +15,7 @@ from ....errors import FluidTypeError, FluidValueError, UnsupportedError
 from ....executor import Executor
 from ....graph.program import Program, default_startup_program
 from ....graph.variable import Variable
+from ....optimizers.wrapped import RecomputeOptimizer
 from ....saved.model import save_inference_model
 from ....saved.vars import save_persistables
 from ....transpiler import DistributeTranspiler, DistributeTranspilerConfig
@@ -30,7 +31,8 @@ class DistributedStrategy(BuildStrategy):
     """How a collective job trains: a BuildStrategy, and what 1.8.5 has beside it.
 
     mode: "nccl2" (gradients are averaged by the step) or "collective" with collective_mode "grad_allreduce" or "local_sgd" (by ops).
-    use_local_sgd: the latter. use_amp, amp_loss_scaling: mixed precision. forward_recompute, use_dist_fc: refused by minimize.
+    use_local_sgd: the latter. use_amp, amp_loss_scaling: mixed precision. forward_recompute,
+    recompute_checkpoints: RecomputeOptimizer. use_dist_fc: refused by minimize.
     """
 
     _table: ClassVar[Mapping[str, Any]] = {
@@ -118,10 +120,14 @@ class CollectiveOptimizer:
     ) -> Any:  # fmt: skip
         """The optimizer's minimize; then the programs become those of the job, and fleet.main_program what is run.
 
-        Raises UnsupportedError for forward_recompute and use_dist_fc, FluidValueError for modes that exclude each other.
+        Raises UnsupportedError for use_dist_fc, FluidValueError for modes that exclude each other and for
+        recomputation without checkpoints.
         """
         strategy, startup = self._strategy, startup_program or default_startup_program()
         self._check()
+        if strategy.forward_recompute:
+            self._optimizer = RecomputeOptimizer(self._optimizer)
+            self._optimizer._set_checkpoints(strategy.recompute_checkpoints)
         if strategy.use_amp:
             if isinstance(self._optimizer, OptimizerWithMixedPrecision):
                 raise FluidValueError("the optimizer is one of mixed precision already; leave DistributedStrategy.use_amp False")
@@ -135,8 +141,8 @@ class CollectiveOptimizer:
 
     def _check(self) -> None:
         strategy = self._strategy
-        if strategy.forward_recompute:
-            raise UnsupportedError("forward_recompute is not there; set DistributedStrategy.forward_recompute = False")
+        if strategy.forward_recompute and not strategy.recompute_checkpoints:
+            raise FluidValueError("forward_recompute needs DistributedStrategy.recompute_checkpoints, a list of variables")
         if strategy.use_dist_fc:
             raise UnsupportedError("use_dist_fc splits a layer over the workers, which is not there")
         if strategy.use_local_sgd:

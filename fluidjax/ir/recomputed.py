@@ -1,0 +1,28 @@
+"""Ops that compute again, within the backward pass, what the forward pass did not keep: how they are told from others.
+
+Of a value ``x`` that is computed again the backward pass has ``x.subprog_k`` in the k-th of its segments, counted from the loss.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .desc import OpDesc
+from .edit import BACKWARD, role
+
+SUFFIX = ".subprog_"
+_NAME = re.compile(r"(.+)\.subprog_(\d+)")
+
+
+def original(name: str) -> str:
+    """The name that a value had in the forward pass: x of ``x.subprog_0``; any other name as it is."""
+    found = _NAME.fullmatch(name)
+    return name if found is None else found[1]
+
+
+def segment(op: OpDesc) -> int | None:
+    """The segment that an op computes again; None for any other op."""
+    if not role(op) & BACKWARD:
+        return None
+    found = (_NAME.fullmatch(n) for n in op.writes if SUFFIX in n)
+    return next((int(m[2]) for m in found if m is not None), None)
