@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from .. import unique_name
 from ..base.roles import OP_ROLE, OpRole
@@ -109,7 +110,7 @@ def _segments(uses: _Uses, checkpoints: Sequence[str]) -> list[Span]:
         last = max(uses.writers.get(checkpoints[0], [-1]))
         return [(0, last + 1)] if last > 0 else []
     found: list[Span] = []
-    for one, other in zip(checkpoints, checkpoints[1:], strict=False):
+    for one, other in pairwise(checkpoints):
         first = min(uses.readers.get(one, [len(uses.path)]))
         last = max(uses.writers.get(other, [-1]))
         if first < last:
