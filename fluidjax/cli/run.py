@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import runpy
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 
 from ..errors import FluidValueError
+from .surroundings import around, leftover
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """SCRIPT and whatever follows it."""
+    """--report, SCRIPT and whatever follows it."""
+    told = "say afterwards on stderr which of Paddle's names were used, what was compiled, and what differs from Paddle"
+    parser.add_argument("--report", action="store_true", help=told)
     parser.add_argument("script", type=Path, metavar="SCRIPT", help="a Python file")
     parser.add_argument("args", nargs=argparse.REMAINDER, metavar="ARGS", help="the script's own arguments")
 
@@ -29,20 +33,37 @@ def run(args: argparse.Namespace, on_error: Callable[[Exception], None] = lambda
     script: Path = args.script
     if not script.is_file():
         raise FluidValueError(f"there is no script {str(script)!r}")
-    old_argv, old_path = sys.argv, sys.path[:]
+    old_argv = sys.argv
     sys.argv = [str(script), *args.args]
-    sys.path.insert(0, str(script.resolve().parent))
     paddle.install()
     try:
-        runpy.run_path(str(script), run_name="__main__")
+        with around(script) as old_names, _reporting(getattr(args, "report", False), old_names):
+            runpy.run_path(str(script), run_name="__main__")
     except Exception as exc:
         on_error(exc)
+        if told := leftover(exc):
+            exc.add_note(told)
         traceback.print_exception(exc.with_traceback(_from(exc.__traceback__, str(script))))
         return 1
     finally:
         paddle.uninstall()
-        sys.argv, sys.path[:] = old_argv, old_path
+        sys.argv = old_argv
     return 0
+
+
+@contextlib.contextmanager
+def _reporting(wanted: bool, old_names: set[str]) -> Iterator[None]:
+    """Print a report at the end, however the script ends."""
+    if not wanted:
+        yield
+        return
+    from .run_report import watched
+
+    with watched(old_names) as report:
+        try:
+            yield
+        finally:
+            print(report(), file=sys.stderr)
 
 
 def _from(tb: TracebackType | None, script: str) -> TracebackType | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -135,6 +136,9 @@ def find(path: str) -> Any:
     return value
 
 
+looked_up: Counter[str] = Counter()  # how often each name was asked of a face
+
+
 class Face(ModuleType):
     """A module under Paddle's name: the attributes are those of the real module behind it."""
 
@@ -143,6 +147,8 @@ class Face(ModuleType):
         vars(self)["_real"] = real
 
     def __getattr__(self, name: str) -> Any:
+        if not name.startswith("__"):
+            looked_up[f"{self.__name__}.{name}"] += 1
         return _attribute(self._real, self.__name__, name, importlib.import_module)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -216,4 +222,4 @@ def _paddles() -> Iterator[str]:
     return (n for n in list(sys.modules) if n.split(".")[0] == "paddle")
 
 
-__all__ = ["MissingModule", "MissingName", "find", "install", "real_name", "uninstall"]
+__all__ = ["MissingModule", "MissingName", "find", "install", "looked_up", "real_name", "uninstall"]

@@ -43,7 +43,7 @@ def building(
     times.append(time.perf_counter())
     took = [after - before for before, after in pairwise(times)]
     made = Compilation(kind.value, compiled.fetches, types_of(args[2]), compiled.effort.name, background, *took)
-    record(compiled.compilations, made)
+    record(compiled.compilations, made, compiled.step)
     compiled.ready[compiled.signature(fn, args[2])] = ragged
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,9 +45,14 @@ class Compilation:
         return f"{what}: {how}: {self.trace:.2f} s to trace, {self.lower:.2f} to lower, {self.compile:.2f} to compile"
 
 
-def record(kept: list[Compilation], made: Compilation) -> None:
-    """Keep a report, and log it."""
+watchers: list[Callable[[Compilation, Any], None]] = []  # each is given every report, and the step that was compiled
+
+
+def record(kept: list[Compilation], made: Compilation, step: Any = None) -> None:
+    """Keep a report, tell whoever watches, and log it."""
     kept.append(made)
+    for watcher in watchers:
+        watcher(made, step)
     _logger.info("compiled a step (%s)", made)
 
 
