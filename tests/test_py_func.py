@@ -138,3 +138,45 @@ def test_print_shows_the_value_and_its_gradient_passes(capfd: Any) -> None:
         (got,) = fluid.Executor().run(feed={"x": np.array([1.5, -2], "float32")}, fetch_list=[grad])
     np.testing.assert_allclose(got, [3, -4])
     assert re.search(r"here: x \[\s*1\.5\s+-2\.\s*\]", capfd.readouterr().out)
+
+
+def test_gradients_through_the_steps_of_a_loop() -> None:
+    """In a StaticRNN, whose states a While takes on that hands entries on and joins them behind: those of NumPy's differences.
+
+    1.8.5's gradients of both are others.
+    """
+    def plain(w: Any) -> Any:
+        before, entry = X[0] * w, []
+        for row in X * w:
+            before = np.tanh(row**3 + before)
+        for _ in range(3):
+            entry.append(before)
+            before = np.tanh(before * w)
+        return np.mean(np.square(entry))
+
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        w = layers.create_parameter([2], "float32", name="w", default_initializer=fluid.initializer.Constant(0.5))
+        given, rnn = layers.elementwise_mul(fluid.data("x", [3, 2]), w), layers.StaticRNN()
+        begin = layers.reshape(layers.slice(given, [0], [0], [1]), [2])
+        with rnn.step():
+            row, before = rnn.step_input(given), rnn.memory(init=begin)
+            out = layers.py_func(cube, row, made("cubed", [2]), cube_grad)
+            after = layers.tanh(out + before)
+            rnn.update_memory(before, after)
+            rnn.step_output(after)
+        i, n = (layers.fill_constant([1], "int64", k) for k in (0, 2))
+        states = layers.array_write(layers.reshape(layers.slice(rnn(), [0], [2], [3]), [2]), i)
+        going = layers.less_than(i, n)
+        with layers.While(going).block():
+            entry = layers.tanh(layers.array_read(states, i) * w)
+            layers.increment(i)
+            layers.array_write(entry, i, states)
+            layers.less_than(i, n, cond=going)
+        loss = layers.mean(layers.square(layers.tensor_array_to_tensor(states, axis=0)[0]))
+        ((_, grad),) = fluid.backward.append_backward(loss)
+        exe, scope = fluid.Executor(), fluid.Scope()
+        exe.run(fluid.default_startup_program(), scope=scope)
+        got, slope = exe.run(feed={"x": X}, fetch_list=[loss, grad], scope=scope)
+    np.testing.assert_allclose(got, plain(np.full(2, 0.5)), rtol=1e-5)
+    steps = [(plain(0.5 + d) - plain(0.5 - d)) / 2e-6 for d in 1e-6 * np.eye(2)]
+    np.testing.assert_allclose(slope, steps, rtol=1e-4, atol=1e-6)

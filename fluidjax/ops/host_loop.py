@@ -110,7 +110,7 @@ def drive_back(call: Call, scopes: HostScopes) -> None:
         if env[outer] is None:
             env[outer] = like(call.read(x), _joined(sums[x])) if x in sums else no_gradient(call.read(x))
     env.update({outer: handed[n] for n, outer in given.items() if n in handed and n.removesuffix(GRAD) not in wanted})
-    env.update(scopes.before)  # the gradient of `increment` takes the step back
+    env.update({n: v for n, v in scopes.before.items() if n in made})  # the gradient of `increment` takes the step back
 
 
 def _starts(call: Call, given: dict[str, str], wanted: dict[str, str]) -> tuple[Env, Env]:

@@ -1,9 +1,9 @@
 """Record what the real Paddle 1.8.5 makes of networks with control flow: programs, losses, gradients, three steps of SGD.
 
-    python3.8 tests/tools/record_control.py [control | rank]
+    python3.8 tests/tools/record_control.py [control | rank | state]
 
 Writes tests/data/control_1.8.5.json.gz: for each net of control_nets.py (or rank_nets.py) the forward program, that of minimize, and for each
-of its feeds, one step after another, the loss, the gradients and the parameters after the step. A net that 1.8.5 cannot
+of its feeds, one step after another, the loss, the gradients, and the parameters (and other state) after the step. A net that 1.8.5 cannot
 build or run has the text of what it raised instead.
 """
 import gzip
@@ -20,9 +20,10 @@ import paddle.fluid as fluid  # noqa: E402
 
 import control_nets  # noqa: E402
 import rank_nets  # noqa: E402
+import state_nets  # noqa: E402
 from record_golden import dump_program, without_all_vars  # noqa: E402
 
-FROM = {"control": control_nets, "rank": rank_nets}
+FROM = {"control": control_nets, "rank": rank_nets, "state": state_nets}
 
 
 def run(nets, net, found):
@@ -36,12 +37,13 @@ def run(nets, net, found):
         found["main"] = without_all_vars(dump_program(main))
         exe = fluid.Executor(fluid.CPUPlace())
         exe.run(startup)
+        names = [p.name for p, _ in pairs] + [n for n in getattr(nets, "KEPT", ()) if main.global_block().has_var(n)]
         for p, _ in pairs:
             fluid.global_scope().find_var(p.name).get_tensor().set(control_nets.initial(p.name, p.shape), fluid.CPUPlace())
         for feed in nets.FEEDS[net.__name__]:
             given = {k: control_nets.fed(fluid, v) for k, v in feed.items()}
             values = exe.run(main, feed=given, fetch_list=[loss] + [g for _, g in pairs])
-            after = {p.name: np.array(fluid.global_scope().find_var(p.name).get_tensor()).tolist() for p, _ in pairs}
+            after = {n: np.array(fluid.global_scope().find_var(n).get_tensor()).tolist() for n in names}
             found["steps"].append({"loss": values[0].tolist(), "after": after,
                                    "grads": {p.name: v.tolist() for (p, _), v in zip(pairs, values[1:])}})
 

@@ -42,9 +42,11 @@ def run(call: Call) -> None:
     op = call.op
     (idx,), outputs = op.blocks, op.output("outputs")
     begins, ends = op.attrs.get(BEGINS, ()), op.attrs.get(ENDS, ())
-    _refuse_writing_outside(call)
+    outside = _written_outside(call.desc, op)
+    handed = [n for n in outside if n in call.env]
     rows, outer = _rows(call), dict(call.env)
     first = _first(call, begins)
+    first.update((n, jnp.asarray(call.exact(n, call.read(n)))) for n in handed)
     first.update({WORD: jnp.asarray(outer[WORD])} if WORD in outer else {})
     count = next(iter(rows.values())).shape[0]
     forms: dict[int, Form] = {}
@@ -54,9 +56,10 @@ def run(call: Call) -> None:
         inner = {**outer, **row, **states}
         call.run_block(idx, inner, iteration=number)
         new = OrderedDict((begin, jnp.asarray(call.exact(end, inner[end]))) for begin, end in zip(begins, ends, strict=True))
+        new.update((n, jnp.asarray(call.exact(n, inner[n]))) for n in handed)
         new.update({WORD: jnp.asarray(inner[WORD])} if WORD in inner else {})
         _check_states(call, states, new)
-        made = OrderedDict((n, jnp.asarray(call.exact(n, inner[n]))) for n in outputs)
+        made = OrderedDict((n, jnp.asarray(call.exact(n, inner[n]))) for n in (*outputs, *(n for n in outside if n not in handed)))
         left = left_by(call, idx, inner)
         if call.hosted:
             return new, (made, left)
@@ -71,8 +74,9 @@ def run(call: Call) -> None:
     else:
         end, (made, left) = jax.lax.scan(step, first, (steps, rows), reverse=reverse)
         scopes = scopes_of(forms[idx], left, None, {}, count)
-    call.env.update(made)
-    call.env.update({n: v for n, v in end.items() if n == WORD})
+    call.env.update((n, made[n]) for n in outputs)
+    call.env.update((n, v[0 if reverse else -1]) for n, v in made.items() if n not in outputs and count)
+    call.env.update({n: v for n, v in end.items() if n in (WORD, *handed)})
     for scope in op.output("step_scopes"):
         call.env[scope] = scopes
 
@@ -83,13 +87,19 @@ def _first(call: Call, begins: Iterable[str]) -> Env:
     return OrderedDict((n, jnp.asarray(call.exact(o, call.read(o)))) for n, o in pairs)
 
 
-def _refuse_writing_outside(call: Call) -> None:
-    """Raises UnsupportedError for a block that writes a variable from outside, which no step would hand on to the next."""
-    outside = [n for n in walk.written_outside(call.desc, call.op) if n not in call.op.output("outputs")]
-    if outside:
-        raise UnsupportedError(
-            f"the block of op '{call.op.type}' writes {outside[0]!r}, which is declared outside; make it a memory, or a step_output"
-        )
+def _written_outside(desc: ProgramDesc, op: OpDesc) -> list[str]:
+    """Variables from outside that every step writes, and hands on to the next: statistics, counters.
+
+    Raises UnsupportedError for one that gradients flow through: the op's gradient knows nothing of it.
+    """
+    outside = [n for n in walk.written_outside(desc, op) if n not in op.output("outputs")]
+    for name in outside:
+        var = next((block.vars[name] for block in desc.blocks if name in block.vars), None)
+        if var is None or not (var.persistable or var.stop_gradient):
+            raise UnsupportedError(
+                f"the block of op '{op.type}' writes {name!r}, which is declared outside; make it a memory, or a step_output"
+            )
+    return outside
 
 
 def _check_states(call: Call, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:

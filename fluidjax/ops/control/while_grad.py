@@ -95,7 +95,7 @@ class Backwards:
                 value = self.call.read(x)
                 env[outer] = like(value, parts[x + GRAD]) if x + GRAD in parts else no_gradient(value)
         env.update({outer: handed[n] for n, outer in self.given.items() if n in handed and n.removesuffix(GRAD) not in self.wanted})
-        env.update(self.scopes.before)  # the gradient of `increment` takes the step back
+        env.update({n: v for n, v in self.scopes.before.items() if n in self.made})  # the gradient of `increment` takes the step back
 
     def _scan(self, count: int) -> tuple[Env, Env]:
         scopes, steps = self.scopes, jnp.arange(count, dtype=jnp.int32)
