@@ -13,6 +13,7 @@ from fluidjax.contrib import mixed_precision
 from fluidjax.errors import FluidTypeError, FluidValueError, UnsupportedError
 from fluidjax.incubate.fleet.base import role_maker
 from fluidjax.incubate.fleet.collective import Collective, DistributedStrategy
+from fluidjax.incubate.fleet.parameter_server.distribute_transpiler import DistributedTranspiler, StrategyFactory
 
 from .nets import fresh
 from .tools.record_mixed_precision import line
@@ -140,3 +141,62 @@ def test_what_is_refused(nowhere):
         strategy.use_amp = True
         loss = line(fluid)
         worker(0, 1).distributed_optimizer(mixed_precision.decorate(fluid.optimizer.SGD(0.1)), strategy).minimize(loss)
+
+
+def of_servers(role, strategy):
+    """The fleet of one process in a job of two workers and two servers, after minimize; its programs before that."""
+    fleet = DistributedTranspiler()
+    fleet.init(role)
+    with fresh() as (main, startup):
+        loss = line(fluid)
+        fleet.distributed_optimizer(fluid.optimizer.SGD(0.1), strategy).minimize(loss)
+    return fleet, main, startup
+
+
+SERVERS = ["127.0.0.1:6170", "127.0.0.2:6170"]
+
+
+@pytest.mark.parametrize("mode", ["sync", "half_async", "async", "geo"])
+def test_fleets_with_servers_have_the_transpilers_programs(mode):
+    """Whose modes they are; a DistributeTranspilerConfig of the mode makes the same."""
+    strategy = getattr(StrategyFactory, f"create_{mode}_strategy")()
+    config = strategy.get_program_config()
+    assert not config.sync_mode and config.runtime_split_send_recv and config.geo_sgd_mode == (mode == "geo")
+    assert config.completely_not_async == (mode == "sync") and config.half_async == (mode in ("sync", "half_async"))
+    alike = fluid.DistributeTranspilerConfig()
+    alike.sync_mode = mode == "sync"
+    alike.runtime_split_send_recv, alike.half_async, alike.geo_sgd_mode = mode != "sync", mode == "half_async", mode == "geo"
+    worker, _, startup = of_servers(role_maker.UserDefinedRoleMaker(1, role_maker.Role.WORKER, 2, SERVERS), strategy)
+    server, _, _ = of_servers(role_maker.UserDefinedRoleMaker(1, role_maker.Role.SERVER, 2, SERVERS), alike)
+    with fresh() as (plain, start):
+        fluid.optimizer.SGD(0.1).minimize(line(fluid))
+        t = (fluid.transpiler.GeoSgdTranspiler if mode == "geo" else fluid.DistributeTranspiler)(config)
+        t.transpile(1, plain, ",".join(SERVERS), 2, sync_mode=False, startup_program=start)
+        assert worker.main_program.desc == t.get_trainer_program().desc
+        assert worker.startup_program is startup and startup.desc == start.desc
+        programs = t.get_pserver_programs(SERVERS[1])
+    assert (server.main_program.desc, server.startup_program.desc) == tuple(p.desc for p in programs)
+
+
+def test_what_fleets_with_servers_refuse():
+    fleet = DistributedTranspiler()
+    with pytest.raises(FluidValueError, match="no role yet"):
+        fleet.distributed_optimizer(fluid.optimizer.SGD(0.1))
+    with pytest.raises(FluidValueError, match="for workers alone"):
+        fleet.init(role_maker.UserDefinedCollectiveRoleMaker(0, SERVERS))
+    fleet.init(role_maker.UserDefinedRoleMaker(0, role_maker.Role.SERVER, 2, SERVERS))
+    for call in (fleet.init_server, fleet.run_server, fleet.init_worker):
+        with pytest.raises(FluidValueError, match="no programs yet"):
+            call()
+    with pytest.raises(FluidTypeError, match="takes a strategy of StrategyFactory"):
+        fleet.distributed_optimizer(fluid.optimizer.SGD(0.1), DistributedStrategy())
+    strategy = StrategyFactory.create_geo_strategy(7)
+    assert strategy.get_program_config().geo_sgd_need_push_nums == 7
+    strategy.set_program_config({"min_block_size": 9000})
+    assert strategy.get_program_config().min_block_size == 9000
+    with pytest.raises(FluidValueError, match="program_config has no 'min_blok_size'"):
+        strategy.set_program_config({"min_blok_size": 1})
+    with pytest.raises(FluidValueError, match=r"trainer_runtime_config has no 'rpc_deadlin'.*rpc_deadline"):
+        strategy.set_trainer_runtime_config({"rpc_deadlin": 1})
+    with pytest.raises(UnsupportedError, match="does not dump"):
+        strategy.set_debug_opt({"dump_fields": ["x"]})

@@ -19,8 +19,8 @@ MODULES: dict[str, str] = {
     "fluid.dygraph_utils": "dynamic mode is not there; build static programs",
     **{f"fluid.contrib.{n}": "this part of contrib is not there" for n in (
         "layers.metric_op", "quantize", "slim", "utils")},
-    **{f"fluid.incubate.fleet.{n}": "fleets with parameter servers are not there; use fluid.DistributeTranspiler" for n in (
-        "base.mode", "parameter_server")},
+    "fluid.incubate.fleet.parameter_server.pslib": "pslib's servers are not there; use the fleet of parameter_server.distribute_transpiler",
+    "fluid.incubate.fleet.parameter_server.version": "it is a part of Paddle's own build",
     "fluid.incubate.fleet.utils": "tools for Hadoop and for fleets with parameter servers are not there",
     "fluid.distributed": "Downpour is not there; use fluid.DistributeTranspiler",
     "fluid.device_worker": "it is a part of Paddle's own trainers; Executor.train_from_dataset runs a program over a dataset",
@@ -46,7 +46,7 @@ MODULES: dict[str, str] = {
     "common_ops_import": "it is a tool of Paddle's own sources",
     "complex": "complex numbers are not there",
     "device": "devices are places: paddle.CPUPlace, paddle.CUDAPlace",
-    "distributed": "start the processes by python -m fluidjax launch",
+    "distributed": "start the processes by python -m fluidjax launch, which takes the options of paddle.distributed.launch and launch_ps",
     "distribution": "probability distributions are not there",
     "incubate": "the high-level API is not there; use paddle.static.Executor",
     "sysconfig": "Paddle's C++ library is not there",
@@ -63,7 +63,7 @@ NAMES: dict[str, str] = {
     "IrGraph": "is C++'s graph of a program; Program and its blocks tell the ops, and fluid.passes rewrites them",
     **dict.fromkeys(("MPIRoleMaker", "GeneralRoleMaker"), "is not there; use PaddleCloudRoleMaker or UserDefinedRoleMaker"),
     "CollectiveOpBasedOptimizer": "is not there; use fleet.distributed_optimizer",
-    "geo_parameter_server": "is not there; use fluid.DistributeTranspiler with geo_sgd_mode",
+    "geo_parameter_server": "is not there; use StrategyFactory.create_geo_strategy of parameter_server.distribute_transpiler",
     "get_var": "is fluid.framework._get_var since 1.0",
     "create_param": "never was there; use fluid.layers.create_parameter",
     "expand_dims": "never was there; use fluid.layers.unsqueeze",

@@ -10,30 +10,55 @@ from ..errors import FluidValueError
 from . import INTERRUPTED
 from . import run as run_script
 
+_NO_MEANING = ("started_port", "start_port", "endpoints", "log_dir", "log_level", "print_config")  # of Paddle's launchers
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """--nproc, --pservers, --devices-per-proc, --gpus, SCRIPT and whatever follows it."""
-    parser.add_argument("--nproc", type=int, metavar="N",
-                        help="start N trainers here (default: be the one process that the environment describes)")  # fmt: skip
-    parser.add_argument("--pservers", type=int, default=0, metavar="P", help="and P processes with the role PSERVER (default: 0)")
+    """--nproc, --pservers, --devices-per-proc, --gpus, SCRIPT and whatever follows it; Paddle's names of the same too."""
+    parser.add_argument(
+        "--nproc", "--worker_num", type=int, metavar="N",
+        help="start N trainers here (default: one for each of --gpus, else be the one process that the environment describes)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--pservers", "--server_num", type=int, default=0, metavar="P", help="and P processes with the role PSERVER (default: 0)"
+    )
     parser.add_argument("--devices-per-proc", type=int, metavar="K", help="virtual CPU devices of each trainer")
-    parser.add_argument("--gpus", default="", metavar="0,1,...", help="a GPU for each trainer")
+    parser.add_argument("--gpus", "--selected_gpus", default="", metavar="0,1,...", help="a GPU for each trainer")
+    parser.add_argument("--cluster_node_ips", default="", metavar="IP", help="this machine's address, as Paddle's launchers take it")
+    parser.add_argument("--node_ip", default="", metavar="IP", help="the same")
+    parser.add_argument("--use_paddlecloud", action="store_true", help="be the one process that the environment describes")
+    for name in _NO_MEANING:
+        parser.add_argument(f"--{name}", help=argparse.SUPPRESS)
     run_script.add_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """With --nproc: start the job and return its exit code. Without: take part in one, and return the script's."""
+    """With --nproc or --gpus: start the job and return its exit code. Without: take part in one, and return the script's."""
     if not args.script.is_file():
         raise FluidValueError(f"there is no script {str(args.script)!r}")
     gpus = [g.strip() for g in args.gpus.split(",") if g.strip()]
-    if args.nproc is None:
-        if args.pservers or gpus or args.devices_per_proc is not None:
+    nproc = len(gpus) or None if args.nproc is None else args.nproc
+    _refuse_several_machines(args.cluster_node_ips)
+    idle = [f"--{n}" for n in _NO_MEANING if getattr(args, n) is not None]
+    if idle:
+        told = "no meaning here; free ports are taken, and what processes write is shown"
+        print(f"fluidjax launch: {', '.join(idle)}: {told}", file=sys.stderr)
+    if nproc is None or args.use_paddlecloud:
+        if args.pservers or args.devices_per_proc is not None:
             raise FluidValueError("--pservers, --devices-per-proc and --gpus go with --nproc")
         return take_part(args)
     from ..dist.jobs.launch import run_job
 
     command = [sys.executable, "-m", "fluidjax", "launch", str(Path(args.script)), *args.args]
-    return run_job(command, args.nproc, args.pservers, devices_per_proc=args.devices_per_proc, gpus=gpus)
+    return run_job(command, nproc, args.pservers, devices_per_proc=args.devices_per_proc, gpus=gpus)
+
+
+def _refuse_several_machines(addresses: str) -> None:
+    if len({a.strip() for a in addresses.split(",") if a.strip()}) > 1:
+        raise FluidValueError(
+            f"--cluster_node_ips names several machines ({addresses}), and this starts processes on one; on each machine start them by a "
+            "shell or a batch system, with PADDLE_TRAINER_ENDPOINTS and PADDLE_TRAINER_ID, and `python -m fluidjax launch SCRIPT`"
+        )
 
 
 def take_part(args: argparse.Namespace) -> int:

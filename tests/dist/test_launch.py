@@ -93,7 +93,9 @@ def launch_for_real(capfd, monkeypatch):
 
 
 def test_two_trainers_and_two_pservers(launch_for_real, script):
-    code, out, err = launch_for_real("--nproc", "2", "--pservers", "2", script, "run", "0")
+    """With the options of Paddle's launch_ps."""
+    code, out, err = launch_for_real("--worker_num=2", "--server_num", "2", "--start_port=6170", "--log_dir", "logs", script, "run", "0")
+    assert "fluidjax launch: --start_port, --log_dir: no meaning here" in err
     assert (code, sorted(out.splitlines())) == (
         0,
         ["[pserver 0] served 127.0.0.1", "[pserver 1] served 127.0.0.2", "[trainer 0] sum 2.0", "[trainer 1] sum 2.0"],
@@ -297,6 +299,7 @@ def test_the_variables_describe_the_job():
 MISTAKES = {
     "there is no script 'nothing.py'": ["--nproc", "2", "nothing.py"],
     "a job has at least one trainer": ["--nproc", "0", __file__],
+    "names several machines": ["--selected_gpus=0,1", "--cluster_node_ips=10.0.0.1,10.0.0.2", "--node_ip=10.0.0.1", __file__],
     "no negative number of pservers, not 1 and -1": ["--nproc", "1", "--pservers", "-1", __file__],
     "one machine can have 254 pservers, not 300": ["--nproc", "1", "--pservers", "300", __file__],
     "a trainer has at least one device, not 0": ["--nproc", "1", "--devices-per-proc", "0", __file__],

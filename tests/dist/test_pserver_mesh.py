@@ -46,15 +46,15 @@ def test_recorded_jobs(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("trainers", "pservers"), [(2, 2), (1, 1)])
+@pytest.mark.parametrize(("form", "trainers", "pservers"), [("fleet", 2, 2), ("pserver", 1, 1)])
 @pytest.mark.usefixtures("forked")
-def test_a_script_in_the_documents_form_runs_as_a_job(trainers: int, pservers: int, tmp_path: Path) -> None:
-    """Against the recorded job of two trainers, and for one trainer, where 1.8.5's hangs, against one process."""
+def test_a_script_in_the_documents_form_runs_as_a_job(form: str, trainers: int, pservers: int, tmp_path: Path) -> None:
+    """By fleet against the recorded job of two trainers; by the transpiler for one, where 1.8.5's hangs, against one process."""
     record = recorded()["mlp_adam"]
     steps = feeds(record["job"])
     given = {f"{n}_{t}": np.array([step[t][n] for step in steps]) for t in range(2) for n in "xy"}
     np.savez(tmp_path / "given.npz", **given, **initial(record["job"]))
-    script = Path(__file__).with_name("pserver_script.py")
+    script = Path(__file__).with_name(f"{form}_script.py")
     assert cli.main(["launch", "--nproc", str(trainers), "--pservers", str(pservers), str(script), str(tmp_path)]) == 0
     found = [dict(np.load(tmp_path / f"trainer_{t}.npz")) for t in range(trainers)]
     if trainers == 2:
@@ -72,6 +72,12 @@ def test_a_script_in_the_documents_form_runs_as_a_job(trainers: int, pservers: i
         for name, value in expected.items():
             np.testing.assert_allclose(kept(trainer[name]), value, atol=1e-5, rtol=0, err_msg=name)
             np.testing.assert_array_equal(trainer[name], found[0][name])
+    if form == "fleet":
+        exe, scope = fluid.Executor(), fluid.Scope()
+        with fluid.scope_guard(scope):
+            fluid.io.load_inference_model(str(tmp_path / "model"), exe)
+        for name in expected:
+            np.testing.assert_array_equal(scope.get(name), found[0][name])
 
 
 @pytest.mark.slow

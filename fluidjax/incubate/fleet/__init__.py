@@ -1,15 +1,16 @@
-"""fluid.incubate.fleet: jobs of several processes by roles. The collective fleet is there."""
+"""fluid.incubate.fleet: jobs of several processes by roles. Workers alone, or workers and servers."""
 
 from typing import TYPE_CHECKING
 
 from ...base.absent import reporter
 
-__all__ = ["base", "collective"]
+__all__ = ["base", "collective", "parameter_server"]
 
 if TYPE_CHECKING:
     from . import base as base
     from . import collective as collective
+    from . import parameter_server as parameter_server
 else:
     from ...base.lazy import on_demand
 
-    __getattr__, __dir__ = on_demand(__name__, {"base": "", "collective": ""}, reporter("fluid.incubate.fleet", __all__))
+    __getattr__, __dir__ = on_demand(__name__, dict.fromkeys(__all__, ""), reporter("fluid.incubate.fleet", __all__))
