@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -55,7 +57,20 @@ class Together:
 def compiled(fn: Callable[..., Any], *inputs: Any) -> Callable[..., Any]:
     """A jitted function, compiled for such inputs in little time."""
     lowered = jax.jit(fn).lower(*inputs)
+    with not_kept():
+        try:
+            return lowered.compile(QUICK)
+        except jax.errors.JaxRuntimeError:  # a compiler that does not know these options
+            return lowered.compile()
+
+
+@contextmanager
+def not_kept() -> Iterator[None]:
+    """Nothing is written to this process's cache: no other program is the same, and writing costs a twentieth of compiling."""
+    least = jax.config.jax_persistent_cache_min_compile_time_secs
+    if "JAX_COMPILATION_CACHE_DIR" not in os.environ:  # one that is kept beyond this process
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", float("inf"))
     try:
-        return lowered.compile(QUICK)
-    except jax.errors.JaxRuntimeError:  # a compiler that does not know these options
-        return lowered.compile()
+        yield
+    finally:
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", least)
