@@ -33,20 +33,39 @@ class Rooms:
 
 def feed_of(batch: Records, slots: Sequence[Slot], rooms: Rooms) -> Feed:
     """By name: an array of the declared shape for a dense slot, else a LoDTensor of shape [values, 1]."""
-    lods: dict[bytes, tuple[int, ...]] = {}
-    return {s.name: _value(c, s, lods, rooms) for c, s in zip(batch.columns, slots, strict=True)}
+    ragged = iter(_tensors([c for c, s in zip(batch.columns, slots, strict=True) if s.shape is None]))
+    return {
+        s.name: _in_its_room(next(ragged), s.name, rooms) if s.shape is None else _dense(c, s)
+        for c, s in zip(batch.columns, slots, strict=True)
+    }
 
 
-def _value(column: Column, slot: Slot, lods: dict[bytes, tuple[int, ...]], rooms: Rooms) -> Any:
+def _tensors(columns: Sequence[Column]) -> list[tuple[LoDTensor, int]]:
+    """Each with its longest sequence. The offsets of all are looked at together: a call of NumPy for each would take longer."""
+    if not columns:
+        return []
+    offsets = np.stack([c.offsets for c in columns])
+    begins, ends = offsets[:, 0].tolist(), offsets[:, -1].tolist()
+    offsets -= offsets[:, :1]
+    longest = (offsets[:, 1:] - offsets[:, :-1]).max(1, initial=0).tolist()
+    same: dict[tuple[int, ...], tuple[int, ...]] = {}
+    made = []
+    for column, begin, end, level, most in zip(columns, begins, ends, map(tuple, offsets.tolist()), longest, strict=True):
+        tensor = LoDTensor(column.values[begin:end].reshape(-1, 1))
+        tensor.offsets = (same.setdefault(level, level),)
+        made.append((tensor, most))
+    return made
+
+
+def _in_its_room(made: tuple[LoDTensor, int], name: str, rooms: Rooms) -> LoDTensor:
+    tensor, longest = made
+    tensor.room = rooms.of(name, tensor.offsets[0][-1], longest)
+    return tensor
+
+
+def _dense(column: Column, slot: Slot) -> np.ndarray:
     values, offsets = column.true()
-    if slot.shape is None:
-        key = offsets.tobytes()
-        if key not in lods:
-            lods[key] = tuple(offsets.tolist())
-        tensor = LoDTensor(values.reshape(-1, 1))
-        tensor.offsets = (lods[key],)
-        tensor.room = rooms.of(slot.name, len(values), int(np.diff(offsets).max(initial=0)))
-        return tensor
+    assert slot.shape is not None
     count, rest = len(offsets) - 1, slot.shape[1:]
     if slot.width() is None and (np.diff(offsets) != offsets[1]).any():
         raise FluidValueError(f"the samples of a batch have different numbers of values in the dense slot {slot.name!r}")
