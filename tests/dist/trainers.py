@@ -25,7 +25,8 @@ def net(kind: str, seed: int = 0) -> Net:
         h = fluid.layers.fc(x, 8, act="tanh", param_attr=fluid.ParamAttr(name="w", initializer=fluid.initializer.Normal()))
         h = fluid.layers.batch_norm(h) if "bn" in kind else h
         h = fluid.layers.dropout(h, 0.5) if kind == "drop" else h
-        h = through_blocks(h) if kind == "blocks" else h
+        h = through_blocks(h) if kind in ("blocks", "grad_allreduce") else h
+        h = word_by_word(h) if kind == "grad_allreduce" else h
         loss = fluid.layers.mean(fluid.layers.cross_entropy(fluid.layers.fc(h, 3, act="softmax"), y))
         optimizer = fluid.optimizer.SGD(0.1) if kind == "local_sgd" else fluid.optimizer.Momentum(0.1, 0.9)
         optimizer.minimize(loss)
@@ -50,11 +51,25 @@ def through_blocks(h: Any) -> Any:
     return layers.cond(open_, lambda: out * w, lambda: out - w)
 
 
-def batches(part: int = 0, parts: int = 1) -> list[dict[str, np.ndarray]]:
+def word_by_word(h: Any) -> Any:
+    """A DynamicRNN over the first n[i] thirds of each row; batches of a job are dense, so the sequences are made here."""
+    layers = fluid.layers
+    rows = layers.reshape(fluid.default_main_program().global_block().var("x"), [-1, 3, 2])
+    words, rnn = layers.sequence_unpad(rows, fluid.data("n", [None], "int64")), layers.DynamicRNN()
+    with rnn.block():
+        word, before = rnn.step_input(words), rnn.memory(init=h, need_reorder=True)
+        after = layers.fc([word, before], 8, act="tanh")
+        rnn.update_memory(before, after)
+        rnn.output(after)
+    return layers.sequence_pool(rnn(), "average")
+
+
+def batches(part: int = 0, parts: int = 1, lengths: bool = False) -> list[dict[str, np.ndarray]]:
     """Part `part` of `parts` of every step's batch."""
     r = np.random.RandomState(3)
     rows = slice(part * BATCH // parts, (part + 1) * BATCH // parts)
-    return [{"x": r.randn(BATCH, 6).astype("f4")[rows], "y": r.randint(0, 3, (BATCH, 1))[rows]} for _ in range(STEPS)]
+    more = {"n": (np.arange(BATCH) % 3 + 1)[rows]} if lengths else {}
+    return [{"x": r.randn(BATCH, 6).astype("f4")[rows], "y": r.randint(0, 3, (BATCH, 1))[rows], **more} for _ in range(STEPS)]
 
 
 def first_values(main: fluid.Program) -> dict[str, np.ndarray]:
@@ -96,10 +111,22 @@ def alone(kind: str, places: int) -> dict[str, np.ndarray]:
 # -- what every trainer does ------------------------------------------------------------------------------------------
 
 
+def transpiled(made: Net, mode: str, collective_mode: str | None = None) -> None:
+    """Rewrite the programs for this trainer of the job."""
+    config, trainers = fluid.DistributeTranspilerConfig(), os.environ["PADDLE_TRAINER_ENDPOINTS"]
+    config.mode, config.collective_mode, config.wait_port = mode, collective_mode, False
+    rank = jax.process_index()
+    fluid.DistributeTranspiler(config).transpile(
+        rank, program=made[0], startup_program=made[1], trainers=trainers, current_endpoint=trainers.split(",")[rank]
+    )
+
+
 def here(kind: str) -> dict[str, np.ndarray]:
-    """with_data_parallel in the job; trainer 0's first values are everybody's."""
+    """with_data_parallel in the job, of a program that was transpiled where it has blocks; trainer 0's first values are everybody's."""
     rank, count = jax.process_index(), jax.process_count()
     made, scope = net(kind), fluid.Scope()
+    if kind == "blocks":
+        transpiled(made, "nccl2")
     fluid.Executor(fluid.CPUPlace()).run(made[1], scope=scope)
     for name, value in first_values(made[0]).items():
         scope.var(name).set(value if rank == 0 else value * 0 + rank)
@@ -113,11 +140,7 @@ def drawn() -> dict[str, np.ndarray]:
     """Dropout, and parameters that every trainer draws for itself, by ParallelExecutor and a program of nccl2 mode."""
     rank, count = jax.process_index(), jax.process_count()
     made, scope = net("drop"), fluid.Scope()
-    config = fluid.DistributeTranspilerConfig()
-    config.mode, config.wait_port = "nccl2", False
-    trainers = os.environ["PADDLE_TRAINER_ENDPOINTS"]
-    t = fluid.DistributeTranspiler(config)
-    t.transpile(rank, program=made[0], startup_program=made[1], trainers=trainers, current_endpoint=trainers.split(",")[rank])
+    transpiled(made, "nccl2")
     exe = fluid.Executor(fluid.CPUPlace())
     exe.run(made[1], scope=scope)
     begun = scope.get("w")
@@ -137,14 +160,10 @@ def collective(mode: str) -> dict[str, np.ndarray]:
     """Programs of the collective mode, run as they are; the startup program too."""
     rank, count = jax.process_index(), jax.process_count()
     made, scope = net(mode), fluid.Scope()
-    config = fluid.DistributeTranspilerConfig()
-    config.mode, config.collective_mode, config.wait_port = "collective", mode, False
-    trainers = os.environ["PADDLE_TRAINER_ENDPOINTS"]
-    t = fluid.DistributeTranspiler(config)
-    t.transpile(rank, program=made[0], startup_program=made[1], trainers=trainers, current_endpoint=trainers.split(",")[rank])
+    transpiled(made, "collective", mode)
     fluid.Executor(fluid.CPUPlace()).run(made[1], scope=scope)
     begun = {f"begun {p.name}": scope.get(p.name) for p in made[0].global_block().all_parameters()}
-    return {**begun, **train(made[0], made, scope, batches(rank, count))}
+    return {**begun, **train(made[0], made, scope, batches(rank, count, mode == "grad_allreduce"))}
 
 
 def mistakes() -> dict[str, np.ndarray]:
