@@ -13,6 +13,7 @@ import pytest
 import fluidjax as fluid
 from fluidjax import layers
 from fluidjax.errors import NanInfError, NotOneStep, UnsupportedError
+from fluidjax.ops import loop_course
 from fluidjax.ops.control.while_loop import Loop
 
 from .tools import control_nets
@@ -166,6 +167,18 @@ def test_a_fed_count_is_a_bound() -> None:
                 power = count * (1 + derived)
                 np.testing.assert_allclose(found, (power + 1) * X**power, rtol=1e-5)
             assert len(exe.compilations()) == (3 if derived else 1)
+
+
+def test_a_fed_count_beyond_what_is_foreseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python drives the loop, however often it runs."""
+    monkeypatch.setattr(loop_course, "MOST", 4)
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        x, n = fluid.data("x", [2], "float32"), fluid.data("n", [1], "int64")
+        x.stop_gradient = False
+        _, y = layers.while_loop(lambda i, y: layers.less_than(i, n), lambda i, y: [i + 1, y * x], [number(0), x * 1.0])
+        (slope,) = fluid.gradients(y, x)
+        (found,) = fluid.Executor().run(feed={"x": X, "n": np.array([5])}, fetch_list=[slope])
+    np.testing.assert_allclose(found, 6 * X**5, rtol=1e-5)
 
 
 def test_ctrl_c_and_errors_leave_the_scope() -> None:

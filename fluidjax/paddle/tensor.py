@@ -263,7 +263,13 @@ def chunk(x: Variable, chunks: int, axis: Any = 0, name: str | None = None) -> l
 
 
 def masked_select(x: Variable, mask: Variable, name: str | None = None) -> Variable:
-    """The elements of x where `mask`, of its shape, holds: a vector whose length depends on data."""
+    """The elements of x where `mask`, of its shape, holds: a vector whose length depends on data.
+
+    Raises FluidValueError for a mask of another shape.
+    """
+    sizes = zip(x.shape, mask.shape, strict=False)
+    if len(x.shape) != len(mask.shape) or [1 for a, b in sizes if a != b and -1 not in (a, b)]:
+        raise FluidValueError(f"masked_select takes a mask of x's shape {list(x.shape)}, not of shape {list(mask.shape)}; expand it")
     return layers.gather_nd(x, layers.where(mask), name)
 
 

@@ -171,5 +171,9 @@ def form_of(values: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def limits(names: Iterable[str], values: Mapping[str, Any]) -> Mapping[str, Any]:
     """The fed values with the buckets of these, which bound loops: a step is compiled for each bucket."""
-    found = {limit(n): Fixed(np.int64(bucket(int(np.max(np.asarray(values[n]), initial=0))))) for n in names if n in values}
+    found = {limit(n): Fixed(np.int64(bucket(int(np.max(_numbers(values[n]), initial=0))))) for n in names if n in values}
     return {**values, **found} if found else values
+
+
+def _numbers(value: Any) -> Any:
+    return value.array if isinstance(value, Fixed) else np.asarray(value)
