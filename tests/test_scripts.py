@@ -28,14 +28,14 @@ def alone(monkeypatch):
         yield
 
 
-_BRIEF = ("ctr", "bert")  # the others, which compile larger programs, only where they are asked for
+_BRIEF = ("ctr",)  # the others, which compile larger programs, only where they are asked for
 
 
 @pytest.mark.parametrize("name", [n if n in _BRIEF else pytest.param(n, marks=pytest.mark.thorough) for n in ARGUMENTS])
 @pytest.mark.filterwarnings("default")  # of distutils, and of what old scripts call
 def test_prints_what_paddle_prints(name, tmp_path, capsys):
     words = [str(tmp_path) if word == "FOLDER" else word for word in ARGUMENTS[name]]
-    report = ["--report"] if name == "bert" else []
+    report = ["--report"] if name == "ctr" else []
     assert cli.main(["run", *report, str(ZOO / f"{name}.py"), *words]) == 0
     out, err = capsys.readouterr()
     lines = [line for line in out.splitlines() if line.startswith(TOLD)]
@@ -51,7 +51,7 @@ def test_prints_what_paddle_prints(name, tmp_path, capsys):
 def _says_what_happened(report):
     names, compiled = (int(re.search(p, report)[1]) for p in (r"run: (\d+) names of Paddle", r"(\d+) steps were compiled"))
     rows = re.findall(r"^ +(\d+)  (paddle[\w.]+)", report, re.M)
-    assert len(rows) == names and ("4", "paddle.fluid.layers.transpose") in rows and compiled == 1
+    assert len(rows) == names and ("2", "paddle.fluid.layers.fc") in rows and compiled >= 1
     assert "first values of parameters are others for the same seed" in report
 
 
