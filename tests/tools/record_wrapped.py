@@ -1,4 +1,4 @@
-"""Record the programs that 1.8.5's wrapped optimizers make, and three steps of each: tests/data/wrapped_1.8.5.json.gz.
+"""Record the programs that 1.8.5's wrapped optimizers make, and three steps of some: tests/data/wrapped_1.8.5.json.gz.
 
     python3.8 tests/tools/record_wrapped.py
 """
@@ -53,7 +53,7 @@ def main():
         with fluid.unique_name.guard(), fluid.program_guard(program, startup), fluid.scope_guard(fluid.Scope()):
             loss, result = net(fluid)
             record = {"main": dumped(program), "startup": dumped(startup), "pairs": names(result)}
-            if net.__name__ not in wrapped_nets.UNRUN:
+            if net.__name__ in wrapped_nets.RUN:
                 record["steps"] = stepped(program, startup, loss)
         records[net.__name__] = record
         print(net.__name__, [len(b.ops) for b in program.blocks])

@@ -98,8 +98,7 @@ NETS = [
     recompute_two, recompute_one, recompute_none_on_path, recompute_dropout_and_skip, recompute_shared_and_decayed,
     recompute_under_amp, checkpoints_by_hand, lookahead, pipeline, decoupled, decoupled_of_some,
 ]
-# Programs alone: another draw than Paddle's, float16 on the CPU (nor does Paddle run it), sections (run by train_from_dataset).
-UNRUN = {"recompute_dropout_and_skip", "recompute_under_amp", "pipeline"}
+RUN = {"recompute_shared_and_decayed", "lookahead"}  # with three steps; of the others the programs alone
 
 FEEDS = [
     {"x": np.linspace(-1, 1, 6, dtype="float32").reshape(2, 3) * (k + 1), "y": np.array([[0.5], [-0.25]], "float32")} for k in range(3)
