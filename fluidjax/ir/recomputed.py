@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from .desc import OpDesc
+from .desc import OpDesc, ProgramDesc
 from .edit import BACKWARD, role
 
 SUFFIX = ".subprog_"
@@ -26,3 +26,9 @@ def segment(op: OpDesc) -> int | None:
         return None
     found = (_NAME.fullmatch(n) for n in op.writes if SUFFIX in n)
     return next((int(m[2]) for m in found if m is not None), None)
+
+
+def first_time(desc: ProgramDesc, op: OpDesc) -> OpDesc:
+    """Of an op that computes again what it computed in the forward pass, the op that did; the op itself where there is none."""
+    names = [original(n) for n in op.writes]
+    return next((o for o in desc.blocks[0].ops if o.type == op.type and segment(o) is None and [*o.writes] == names), op)

@@ -12,6 +12,7 @@ from ..errors import EnforceNotMet, UnsupportedError, near
 from ..ir.desc import EMPTY, OpDesc, ProgramDesc
 from ..ir.edit import LRSCHED, OPTIMIZE, role
 from ..ir.gradients import forward_op
+from ..ir.recomputed import first_time, segment
 from ..ops.channels import ChannelsLast, plain
 from ..ops.checking import Objection
 from ..ops.concrete import known
@@ -126,7 +127,7 @@ def op_key(op: OpDesc, ctx: Context, inputs: Mapping[str, Any]) -> Any:
 
     A nonzero ``seed`` attribute of its own fixes the op's draw, as in Paddle: the same numbers in every step. With the
     program's seed, or none, every step draws anew: fold_in(step key, uid). A gradient op that computes its forward op anew draws
-    what that drew.
+    what that drew, and so does an op that the backward pass computes again.
     """
     definition = lookup(op.type)
     if definition.forward is not None:
@@ -134,6 +135,8 @@ def op_key(op: OpDesc, ctx: Context, inputs: Mapping[str, Any]) -> Any:
         if forward is None:
             raise EnforceNotMet(f"op '{op.type}' draws what its forward op drew, but the program has no such op")
         op = forward
+    if segment(op) is not None:
+        op = first_time(ctx.desc, op)
     given = inputs.get("Seed") if op.type == "dropout" else None
     if given is not None:
         value = known(given)

@@ -11,7 +11,7 @@ import jax
 from ..errors import UnsupportedError
 from ..ir.desc import ProgramDesc
 from ..runtime.compiled import Compiled
-from ..runtime.effort import MEMORY_OPTIMIZED
+from ..runtime.effort import LAID_OUT, MEMORY_OPTIMIZED
 from ..runtime.placement import OneDevice
 from ..runtime.recompiles import Recompiles
 from .sizes import Arguments
@@ -40,15 +40,16 @@ def lower(desc: ProgramDesc, fetches: tuple[str, ...], types: Arguments, device:
     return Compiled(desc, fetches, OneDevice(device), Recompiles()).lower(types.state, types.feed)
 
 
-def figures(lowered: jax.stages.Lowered, names: Sequence[str]) -> dict[str, Figures]:
-    """The figures under the named schedulers. This compiles the step once for each.
+def figures(lowered: jax.stages.Lowered, names: Sequence[str], quick: bool = False) -> dict[str, Figures]:
+    """The figures under the named schedulers. This compiles the step once for each; quick: into slow code, which lays out the same.
 
     Raises UnsupportedError on a device whose compiler does not tell them.
     """
     found = {}
     for name in names:
         with jax.enable_x64(True):
-            memory = lowered.compile(compiler_options={**SCHEDULERS[name]} or None).memory_analysis()
+            options = {**SCHEDULERS[name], **(LAID_OUT.options() if quick else {})}
+            memory = lowered.compile(compiler_options=options or None).memory_analysis()
         if memory is None:
             raise UnsupportedError("the compiler of this device does not tell what it lays out; pass compiled=False")
         found[name] = Figures(

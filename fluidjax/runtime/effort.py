@@ -39,4 +39,6 @@ def _known(name: str, value: Any) -> bool:
 OPTIMISED = Effort("optimised", packs=True)
 QUICK = Effort("quick", packs=False, wanted={"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False})
 # As quick as is possible where loops over elements run in vectors: those of QUICK take ten to thirty times as long.
+# What only has to be laid out: the same buffers, the least code.
+LAID_OUT = Effort("laid out", packs=False, wanted={"xla_backend_optimization_level": 0})
 QUICK_WITH_FAST_LOOPS = Effort("quick", packs=False, wanted={"xla_backend_optimization_level": 1, "xla_cpu_use_fusion_emitters": False})

@@ -30,7 +30,7 @@ def products_seconds(step: Step, batch: int) -> float:
 def products(step: Step) -> float:
     """Floating-point operations of the convolutions and matrix products for one sample, gradients included."""
     vars = step.desc.blocks[0].vars
-    forward = sum(_flops(op, vars) for op in step.ops)
+    forward = sum(flops(op, vars) for op in step.ops)
     return forward * (3 if any(op.type.endswith("_grad") for op in step.ops) else 1)
 
 
@@ -41,7 +41,7 @@ def slow_loops_seconds(step: Step, batch: int) -> float:
 
 
 def _slow_loop(op: OpDesc, vars: Mapping[str, VarDesc], batch: int) -> float:
-    if _flops(op, vars) or op.type.startswith(("conv", "mul_grad", "matmul_grad", "reshape")):
+    if flops(op, vars) or op.type.startswith(("conv", "mul_grad", "matmul_grad", "reshape")):
         return 0
     found = (vars.get(name) for names in op.outputs.values() for name in names)
     elements = sum(math.prod(batch if d < 0 else d for d in v.shape or ()) for v in found if v is not None and v.kind == "LOD_TENSOR")
@@ -64,7 +64,8 @@ def _fed_shape(value: Any) -> tuple[int, ...]:
     return value.array().shape if isinstance(value, LoDTensor) else getattr(value, "shape", ())
 
 
-def _flops(op: OpDesc, vars: Mapping[str, VarDesc]) -> float:
+def flops(op: OpDesc, vars: Mapping[str, VarDesc]) -> float:
+    """Floating-point operations of a convolution or matrix product for one sample; 0 for any other op."""
     if op.type.startswith(("conv2d", "conv3d", "depthwise_conv2d")) and not op.type.endswith("_grad"):
         moved = "Input" if "transpose" in op.type else "Output"
         weight, positions = _shape(op.input("Filter"), vars), _shape(op.input(moved) or op.output(moved), vars)

@@ -10,7 +10,7 @@ from ..errors import FluidTypeError
 from ..graph.fetches import kept_names
 from ..graph.program import Program
 from ..graph.variable import Variable
-from ..ir.desc import FrozenMap
+from ..ir.desc import FrozenMap, ProgramDesc
 from ..passes import MemoryPlan, Pass, PassResult
 from ..runtime.scope import Scope, global_scope
 
@@ -80,6 +80,15 @@ def apply_in_place(
         program.set_desc(result.desc)
     remember(program, result)
     return result
+
+
+def become(program: Program, desc: ProgramDesc, memory_optimized: bool) -> None:
+    """Let a program be this one, and be compiled for memory or as it was."""
+    if desc is not program.desc:
+        program.set_desc(desc)
+    if memory_optimized:
+        program.update_info(memory_optimized=True)
+        program.touch()
 
 
 def remember(program: Program, result: PassResult) -> None:

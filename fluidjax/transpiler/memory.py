@@ -7,9 +7,10 @@ from typing import Any
 from ..errors import FluidTypeError, FluidValueError, near
 from ..graph.fetches import kept_names
 from ..graph.program import Program
+from ..memory.budget import BudgetReport, fit
 from ..passes.memory_optimize import MemoryOptimize
 from ..passes.release_memory import ReleaseMemory
-from .apply import apply_in_place
+from .apply import apply_in_place, become
 
 
 def memory_optimize(
@@ -18,7 +19,11 @@ def memory_optimize(
     print_log: bool = False,
     level: int = 0,
     skip_grads: bool = True,
-) -> None:
+    budget: int | float | str | None = None,
+    batch_size: int | None = None,
+    fetch_list: Any = None,
+    feed_shapes: Any = None,
+) -> BudgetReport | None:
     """Let variables share names where their lives do not meet, in place; then compile the program for memory.
 
         fluid.memory_optimize(fluid.default_main_program(), skip_opt_set={loss.name, accuracy.name})
@@ -30,13 +35,30 @@ def memory_optimize(
 
     passes.memory_optimize does the work; its plan is in passes.run("memory_optimize", program.desc).certificates.
 
+    budget (Fluid has none): bytes, or text such as "800MB" or "2GiB", that a run is to need at most, by the compiler's own figure
+    (memory_report's total). Then no names are shared, but values of the forward pass are computed again in the backward pass, as few
+    as are needed, and the report of what was tried is returned (print_log prints it). batch_size, fetch_list, feed_shapes say what is
+    run, as in memory_report.
+
+        print(fluid.memory_optimize(main, budget="200MB", batch_size=64, fetch_list=[loss]))
+
     Raises FluidTypeError for arguments of other types, FluidValueError for another level or a name that the program does
-    not have; the program is then as it was.
+    not have, for a budget that nothing that was tried keeps (with the least of them) and for one of a program without gradients; the
+    program is then as it was.
     """
     skip = _checked(input_program, skip_opt_set)
+    if budget is not None:
+        report = fit(input_program, budget, batch_size, fetch_list, feed_shapes, skip)
+        become(input_program, report.chosen.way.desc, report.chosen.scheduler != "default")
+        if print_log:
+            print(report)
+        return report
+    if batch_size is not None or fetch_list is not None or feed_shapes is not None:
+        raise FluidTypeError("batch_size, fetch_list and feed_shapes belong to a budget, and there is none")
     result = apply_in_place(input_program, MemoryOptimize(level=level, skip=skip, skip_grads=bool(skip_grads)))
     if print_log:
         print(*(line for plan in result.certificates for line in plan.log), sep="\n")
+    return None
 
 
 def release_memory(input_program: Program, skip_opt_set: Any = None) -> None:

@@ -33,6 +33,7 @@ UPDATES_NOTHING = {"prune", "inference"}
 VARIANTS: dict[str, tuple[str, ...]] = {
     "fuse_batch_norm": ("fuse_batch_norm(probe=False)",),
     "fuse_conv_affine": ("fuse_conv_affine(probe=False)",),
+    "recompute": ("recompute", "recompute(heavy=False)"),
     "memory_optimize": (
         "memory_optimize",
         "memory_optimize(level=1)",

@@ -1,0 +1,186 @@
+"""Values of the forward pass that the backward pass computes again, instead of having them kept."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from ..errors import FluidTypeError, FluidValueError, near
+from ..ir import edit
+from ..ir.desc import EMPTY, FrozenMap, OpDesc, ProgramDesc
+from ..ir.recomputed import SUFFIX, segment
+from ..ops.catalog import REGISTRY, traits
+from ..ops.traits import Runs
+from .base import Note, Params, Pass, Rewrite, did, register
+from .lifetimes import guarded, is_fed
+
+HEAVY = frozenset(
+    "conv2d conv3d conv2d_transpose conv3d_transpose depthwise_conv2d depthwise_conv2d_transpose deformable_conv mul matmul "
+    "matmul_v2 bmm fc lstm gru lookup_table lookup_table_v2 sequence_conv multihead_matmul".split()
+)  # fmt: skip
+
+
+@register
+@dataclass(frozen=True)
+class Recompute(Pass):
+    """Compute values of the forward pass again where the backward pass needs them, instead of keeping them.
+
+    checkpoints: names of values that are kept; they cut the forward pass into segments. What a segment makes and only the backward
+    pass reads is forgotten: before the first gradient op that reads such a value, the ops that make it stand once more, on
+    ``x.subprog_k`` in place of ``x``, where k counts segments from the loss. heavy=False: convolutions, matrix products and table
+    lookups are not computed twice; what they give is kept.
+
+    The values that a run gives are those of the program before: a random op that is computed again draws what it drew, a batch_norm
+    that is computed again leaves its averages alone. Kept is what is fed, fetched or persistable, and what an op gives that may not
+    run twice: one with a block, a side effect, a collective, one that overwrites what it reads.
+    """
+
+    name: ClassVar[str] = "recompute"
+    checkpoints: tuple[str, ...] = ()
+    heavy: bool = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.checkpoints, tuple) or not all(isinstance(n, str) for n in self.checkpoints):
+            raise FluidTypeError(f"checkpoints is a tuple of variable names, not {self.checkpoints!r}")
+        if not isinstance(self.heavy, bool):
+            raise FluidTypeError(f"heavy is True or False, not {self.heavy!r}")
+
+    def rewrite(self, desc: ProgramDesc, params: Params, keep: frozenset[str]) -> Rewrite:
+        forward = Forward(desc, keep | set(self.checkpoints), self.heavy)
+        for name in self.checkpoints:
+            if name not in desc.blocks[0].vars:
+                raise FluidValueError(f"there is no variable {name!r} to keep in the program{near(name, desc.blocks[0].vars)}")
+        if any(segment(op) is not None for op in desc.blocks[0].ops):
+            note = Note("the program", "it computes values again already", refused=True)
+            return Rewrite(desc, notes=(note,))
+        segments = [s for s in (forward.segment(ops) for ops in forward.cut(self.checkpoints)) if s is not None]
+        return Rewrite(_written(desc, segments[::-1]), notes=(*map(_said, segments), *forward.notes))
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Ops that are computed again, what they give that is forgotten, and the position of the op before which they stand."""
+
+    ops: tuple[OpDesc, ...]
+    names: tuple[str, ...]
+    at: int
+
+
+@dataclass
+class Forward:
+    """The forward ops of block 0, and what of their values may be forgotten. kept: names that are kept for what they are."""
+
+    desc: ProgramDesc
+    kept: Set[str]
+    heavy: bool = True
+
+    def __post_init__(self) -> None:
+        block = self.desc.blocks[0]
+        left, self.notes = guarded(self.desc)
+        self.kept = {*self.kept, *left, *(n for n, v in block.vars.items() if v.persistable or is_fed(v))}
+        self.first = next((i for i, op in enumerate(block.ops) if edit.role(op) & edit.BACKWARD), len(block.ops))
+        self.ops = [op for op in block.ops[: self.first] if op.type not in ("feed", "fetch")]
+        self.writers: dict[str, list[int]] = defaultdict(list)
+        self.readers: dict[str, list[int]] = defaultdict(list)
+        for i, op in enumerate(block.ops):
+            for n in op.reads:
+                self.readers[n].append(i)
+            for n in op.writes:
+                self.writers[n].append(i)
+        self.position = {op.uid: i for i, op in enumerate(block.ops)}
+
+    def cut(self, checkpoints: Iterable[str]) -> list[list[OpDesc]]:
+        """The forward ops, cut behind every op that writes a checkpoint."""
+        wanted = set(checkpoints)
+        parts: list[list[OpDesc]] = [[]]
+        for op in self.ops:
+            parts[-1].append(op)
+            if wanted.intersection(op.writes):
+                parts.append([])
+        return [part for part in parts if part]
+
+    def again(self, op: OpDesc) -> str | None:
+        """Why an op may not be computed twice; None where it may."""
+        if op.blocks or op.type not in REGISTRY:
+            return "it has a block" if op.blocks else "nothing is known of it"
+        its = traits(op.type)
+        if its.runs is not Runs.STEP or its.ranks.together or its.hosted is not None:
+            return "it does more than to compute"
+        if not self.heavy and op.type in HEAVY:
+            return "it takes long"
+        # statistics that move do not enter what an op gives besides them; the second time they go nowhere
+        moved = set() if its.unchanged is None else {n for slot in its.unchanged.outs for n in op.output(slot)}
+        for n in op.writes:
+            if n not in moved and (self._persistable(n) or len(self.writers[n]) > 1):
+                return f"it writes {n!r}, which is kept or written again"
+        at = self.position[op.uid]
+        for n in op.reads:
+            if n not in moved and not all(self._updates(i) for i in self.writers[n] if i >= at):
+                return f"it reads {n!r}, which is written again"
+        return None
+
+    def _persistable(self, name: str) -> bool:
+        var = self.desc.blocks[0].vars.get(name)
+        return var is None or var.persistable
+
+    def _updates(self, at: int) -> bool:
+        """Whether the op there comes after all gradients."""
+        op = self.desc.blocks[0].ops[at]
+        return at >= self.first and bool(edit.role(op) & (edit.OPTIMIZE | edit.LRSCHED))
+
+    def _forgettable(self, name: str, end: int) -> bool:
+        """Whether only ops before `end` and the backward pass read a value."""
+        ops = self.desc.blocks[0].ops
+        return name not in self.kept and all(i < end or edit.role(ops[i]) & edit.BACKWARD for i in self.readers[name])
+
+    def segment(self, ops: Sequence[OpDesc]) -> Segment | None:
+        """What of these ops is computed again; None where nothing is."""
+        block = self.desc.blocks[0].ops
+        end = max(self.position[op.uid] for op in ops) + 1
+        free: dict[str, OpDesc] = {}
+        for op in ops:
+            if self.again(op) is None:
+                free.update((n, op) for n in op.writes if self._forgettable(n, end))
+        needed = [n for n in free if any(edit.role(block[i]) & edit.BACKWARD for i in self.readers[n])]
+        names: dict[str, None] = {}
+        while needed:  # and what these are made of, as far as it is forgotten too
+            n = needed.pop()
+            if n not in names:
+                names[n] = None
+                needed += [r for r in free[n].reads if r in free]
+        again = [op for op in ops if names.keys() & set(op.writes)]
+        at = min((i for n in names for i in self.readers[n] if i >= self.first), default=None)
+        return None if at is None else Segment(tuple(again), tuple(names), at)
+
+
+def _written(desc: ProgramDesc, segments: Sequence[Segment]) -> ProgramDesc:
+    """The program with the ops of these segments, the last one first, once more."""
+    block, uid = desc.blocks[0], edit.max_uid(desc)
+    inserted: dict[int, list[OpDesc]] = defaultdict(list)
+    renamed: dict[str, str] = {}
+    made = []
+    for k, part in enumerate(segments):
+        renamed.update({n: f"{n}{SUFFIX}{k}" for n in part.names})
+        for op in part.ops:
+            uid += 1
+            # averages that a batch_norm would move a second time go nowhere
+            own = {n: f"{n}{SUFFIX}{k}" for n in op.writes}
+            moved = edit.rename_op(op, {n: renamed[n] for n in op.reads if n in renamed})
+            outputs = FrozenMap({s: tuple(own.get(n, n) for n in names) for s, names in op.outputs.items()})
+            attrs = FrozenMap({**op.attrs, "op_role": edit.BACKWARD})
+            inserted[part.at].append(replace(moved, uid=uid, outputs=outputs, attrs=attrs))
+            made += [(block.vars[n], new) for n, new in own.items() if n != EMPTY]
+    ops: list[OpDesc] = []
+    for i, op in enumerate(block.ops):
+        ops += inserted.get(i, ())
+        wanted = {n: renamed[n] for n in op.reads if n in renamed} if edit.role(op) & edit.BACKWARD else {}
+        ops.append(replace(op, inputs=edit.rename_op(op, wanted).inputs) if wanted else op)
+    vars = (replace(v, name=new, persistable=False, is_parameter=False, stop_gradient=True) for v, new in made)
+    return edit.add_vars(edit.replace_ops(desc, 0, ops), 0, vars)
+
+
+def _said(part: Segment) -> Note:
+    return did(part.ops[0], f"{len(part.ops)} ops from here on are computed again for {', '.join(part.names)}")
+
