@@ -20,6 +20,7 @@ from ..ir import text
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
 from ..ops.checking import VALUE, WORD, Objection
 from ..ops.concrete import known
+from ..ops.outside import outside
 from ..ops.ragged import Ragged
 from ..ops.registry import OpDef, traits
 from ..ops.traits import Bounds
@@ -91,16 +92,7 @@ def out_of_bounds(op: OpDesc, definition: OpDef, inputs: Mapping[str, Any]) -> I
     rows = value.rows if isinstance(value, Ragged) else value
     if high <= 0 or isinstance(rows, list) or not jnp.issubdtype(rows.dtype, jnp.integer) or not rows.size:
         return
-    found = None if isinstance(value, Ragged) else known(rows)
-    xp: Any = jnp if found is None else np
-    rows = rows if found is None else found
-    bad: Any = (rows < 0) | (rows >= high)
-    if also is not None:
-        bad = bad & (rows != also)
-    if isinstance(value, Ragged) and value.padded:
-        bad = bad & value.kept().reshape(-1, *(1,) * (rows.ndim - 1))
-    bad = bad.reshape(-1)
-    yield bad.any(), f"expects 0 <= {bounds.what} < {high}, but gets {VALUE}", rows.reshape(-1)[xp.argmax(bad)]
+    yield from outside(bounds.what, value, 0, high, also=also)
 
 
 def _shown(op: OpDesc, inputs: Mapping[str, Any], name: str) -> VarDesc | None:

@@ -21,6 +21,11 @@ def classes(slot: str) -> High:
     return high
 
 
+def labels_of(slot: str) -> High:
+    """Classes on axis 1 of a slot's variable, and attribute ignore_index."""
+    return lambda op, find: (_size(find(op.input(slot)[0]), 1), int(op.attrs.get("ignore_index", -100)))
+
+
 def size_of(slot: str, axis: str | int) -> High:
     """The size of one dimension of a slot's variable; axis: its number, or the attribute that holds it."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
@@ -9,7 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import EnforceNotMet
+from .checking import Objection
 from .infer import Spec
+from .outside import outside
 from .ragged import Ragged, same_sequences, sequences_of
 from .registry import Array, Ints, op
 from .traits import FREE, knows_rows
@@ -23,7 +26,21 @@ def _specs(Inference: Spec, Label: Spec, SeqLength: Spec | None, **_: Any) -> tu
     return *(Spec((1,), "float32"),) * 3, *(Spec((1,), "int64"),) * 3
 
 
-@op(outs=OUTS, infer=_specs, rows=knows_rows(each=""), bounds=FREE)
+def _no_tags(inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterator[Objection]:
+    """Tags beyond the one of what is in no chunk, where they count."""
+    if attrs["chunk_scheme"] not in SCHEMES:
+        return
+    high, length = attrs["num_chunk_types"] * SCHEMES[attrs["chunk_scheme"]][0] + 1, inputs.get("SeqLength")
+    for slot in ("Inference", "Label"):
+        tags = inputs[slot]
+        if length is None:
+            yield from outside("tag", tags, 0, high)
+        elif not isinstance(tags, Ragged) and tags.ndim > 1:
+            behind = np.arange(tags.shape[1], dtype=np.int32) >= length.reshape(-1, 1)
+            yield from outside("tag", tags.reshape(tags.shape[:2]), 0, high, behind)
+
+
+@op(outs=OUTS, infer=_specs, rows=knows_rows(each=""), bounds=FREE, refuses=_no_tags)
 def chunk_eval(
     Inference: Array | Ragged, Label: Array | Ragged, SeqLength: Array | None, *, num_chunk_types: int, chunk_scheme: str = "IOB",
     excluded_chunk_types: Ints = (),

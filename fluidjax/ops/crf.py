@@ -15,7 +15,8 @@ import numpy as np
 from ..errors import EnforceNotMet, ShapeError
 from .bounds import tags
 from .infer import Spec
-from .ragged import Ragged, copied, mask, pack, same_sequences, sequences_of, view
+from .outside import within
+from .ragged import Ragged, copied, mask, pack, rows_of, same_sequences, sequences_of, view
 from .registry import Array, op
 from .traits import FREE, Bounds, knows_rows
 
@@ -62,7 +63,10 @@ def _decoding_specs(Emission: Spec, Transition: Spec, Label: Spec | None, Length
     return Spec((Emission.shape[0], 1) if Length is None else Emission.shape[:2], "int64")
 
 
-@op(outs="ViterbiPath", infer=_decoding_specs, rows=knows_rows(ViterbiPath="Emission", each=""), bounds=FREE)
+_LENGTHS = within("Length", "Length", lambda inputs, attrs: rows_of(inputs["Emission"]).shape[1] + 1)
+
+
+@op(outs="ViterbiPath", infer=_decoding_specs, rows=knows_rows(ViterbiPath="Emission", each=""), bounds=FREE, refuses=_LENGTHS)
 def crf_decoding(Emission: Array | Ragged, Transition: Array, Label: Array | Ragged | None, Length: Array | None):
     """ViterbiPath = the tags of the best path; with Label, 1 where it agrees with the label and 0 elsewhere.
 
@@ -112,7 +116,7 @@ def _crf_specs(Emission: Spec, Transition: Spec, Label: Spec, Length: Spec | Non
     grad="Emission Transition Label Length Alpha EmissionExps TransitionExps",
     nograd="Label Length",
     infer=_crf_specs,
-    rows=knows_rows(each="LogLikelihood"), bounds=Bounds("Label", "label", tags),
+    rows=knows_rows(each="LogLikelihood"), bounds=Bounds("Label", "label", tags), refuses=_LENGTHS,
 )
 def linear_chain_crf(Emission: Array | Ragged, Transition: Array, Label: Array | Ragged, Length: Array | None):
     """LogLikelihood = log(sum of exp(score) over all paths) - score(Label): what is minimised. [N, 1], 0 for an empty sequence.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
@@ -9,8 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import EnforceNotMet
+from .checking import Objection
 from .infer import Spec
-from .ragged import Ragged, chosen, mask, pack, sequences_of, view
+from .outside import outside
+from .ragged import Ragged, chosen, mask, pack, rows_of, sequences_of, view
 from .registry import Array, grad_of, op
 from .traits import FREE, knows_rows
 
@@ -71,7 +74,20 @@ def _ctc_specs(Logits: Spec, Label: Spec, LogitsLength: Spec | None, LabelLength
     return Spec((-1, count, Logits.shape[-1]), Logits.dtype), Spec((count, 1), Logits.dtype)
 
 
-@op(outs="WarpCTCGrad~ Loss", infer=_ctc_specs, rows=knows_rows(), bounds=FREE)
+def _beyond(inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterator[Objection]:
+    """Labels that are no class, where they count, and lengths beyond what there is."""
+    logits, label, steps, length = (inputs.get(s) for s in ("Logits", "Label", "LogitsLength", "LabelLength"))
+    if length is None or steps is None:
+        yield from outside("label", label, 0, rows_of(logits).shape[-1])
+        return
+    labels = label.reshape(label.shape[0], -1)
+    behind = np.arange(labels.shape[1], dtype=np.int32) >= length.reshape(-1, 1)
+    yield from outside("label", labels, 0, logits.shape[-1], behind)
+    yield from outside("LogitsLength", steps, 0, logits.shape[0] + 1)
+    yield from outside("LabelLength", length, 0, labels.shape[1] + 1)
+
+
+@op(outs="WarpCTCGrad~ Loss", infer=_ctc_specs, rows=knows_rows(), bounds=FREE, refuses=_beyond)
 def warpctc(
     Logits: Array | Ragged, Label: Array | Ragged, LogitsLength: Array | None, LabelLength: Array | None, *, blank: int = 0,
     norm_by_times: bool = False,

@@ -37,6 +37,7 @@ def dgc_momentum(
     if int(rampup_begin_step) < 0:
         return Grad, Param, Velocity
     grad = Grad / nranks.reshape(()).astype(Grad.dtype)
-    moved, velocity = momentum(Param, grad, Velocity, LearningRate, mu=mu, use_nesterov=use_nesterov)
+    moved, velocity, _ = momentum(Param, grad, Velocity, LearningRate, None, mu=mu, use_nesterov=use_nesterov)
+    plain, _ = sgd(Param, LearningRate, grad, None)
     begun = _begun(current_step, rampup_begin_step)
-    return grad, jnp.where(begun, sgd(Param, LearningRate, grad), moved), jnp.where(begun, Velocity, velocity)
+    return grad, jnp.where(begun, plain, moved), jnp.where(begun, Velocity, velocity)

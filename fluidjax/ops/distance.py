@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import ShapeError
-from .bounds import size_of
+from .bounds import labels_of, size_of
+from .outside import within
 from .ragged import Ragged, beside, counted, rows_of
 from .registry import Array, Int64, grad_of, op
 from .traits import CHANNELS_FIRST, FREE, Bounds, knows_rows, mixes, row_wise
@@ -165,7 +166,7 @@ def modified_huber_loss_grad(IntermediateVal: Array, Y: Array, d_Out: Array) -> 
 
 @op(
     outs="Out Total_weight", grad="X Label Weight Total_weight", nograd="Label Weight", grad_outs="Out",
-    rows=mixes(), bounds=FREE,
+    rows=mixes(), bounds=Bounds("Label", "label", labels_of("X")),
     channels=CHANNELS_FIRST,
 )
 def nll_loss(
@@ -233,7 +234,10 @@ def _focal_parts(X: Any, Label: Any, FgNum: Any, alpha: float) -> tuple[Any, Any
     return p, jnp.log(jnp.where(p > _SMALLEST, p, _SMALLEST)), log_miss, hit * alpha / foreground, miss * (1 - alpha) / foreground
 
 
-@op(outs="Out", rows=row_wise("X", "Label"), bounds=FREE)
+@op(
+    outs="Out", rows=row_wise("X", "Label"), bounds=FREE,
+    refuses=within("Label", "label", lambda inputs, attrs: rows_of(inputs["X"]).shape[1] + 1, low=-1),
+)
 def sigmoid_focal_loss(X: Array, Label: Array, FgNum: Array, *, gamma: float = 2.0, alpha: float = 0.25) -> Any:
     """Out = focal loss of class j+1 against the rest, over FgNum: X [rows, classes], Label [rows, 1], 0 is background.
 

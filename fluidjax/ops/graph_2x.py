@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..errors import FluidValueError, ShapeError
+from ..errors import EnforceNotMet, FluidValueError, ShapeError
 from .bounds import size_of
-from .concrete import concrete, integers
+from .checking import Objection
+from .concrete import concrete, integers, known
 from .infer import Spec
+from .outside import outside, several, within
 from .registry import Array, Ints, Longs, op
 from .traits import CHANNELS_FIRST, FREE, Bounds, mixes, sizes_from
 
@@ -52,6 +54,8 @@ def segment_pool(X: Array, SegmentIds: Array, *, pooltype: str = "SUM"):
     n is the last of SegmentIds + 1; a row without any is 0. SummedIds [n, 1]: how many there are, for MEAN.
     """
     ids = concrete(SegmentIds, "segment_pool", "SegmentIds")
+    if ids.size and (ids[0] < 0 or (np.diff(ids) < 0).any()):
+        raise EnforceNotMet("op 'segment_pool' takes SegmentIds that ascend from 0 or more")
     size = int(ids[-1]) + 1 if ids.size else 0
     count = np.bincount(ids, minlength=size).reshape(-1, 1).astype(X.dtype) if pooltype == "MEAN" else np.zeros((0, 1), X.dtype)
     return _reduced("segment_pool", X, ids, size, pooltype), count
@@ -60,6 +64,14 @@ def segment_pool(X: Array, SegmentIds: Array, *, pooltype: str = "SUM"):
 def _out_size(kind: str, tensor: Any, out_size: Sequence[int], nodes: int) -> int:
     size = integers(kind, "Out_size", tensor, None, out_size)
     return size[0] if size and size[0] > 0 else nodes
+
+
+def _ends(inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterator[Objection]:
+    """Edges that end beyond Out."""
+    given = inputs.get("Out_size")
+    if given is None or known(given) is not None:
+        size = _out_size("graph_send_recv", given, attrs["out_size"], inputs["X"].shape[0])
+        yield from outside("node", inputs["Dst_index"], 0, size)
 
 
 _NODES: dict[str, Any] = dict(rows=mixes(), sizes=sizes_from("Out_size"), channels=CHANNELS_FIRST)
@@ -72,7 +84,7 @@ def _sent_spec(X: Spec, Src_index: Spec, Dst_index: Spec, Out_size: Spec | None,
 
 @op(
     outs="Out Dst_count~", grad="X Src_index Dst_index Out_size", nograd="Src_index Dst_index Out_size", infer=_sent_spec,
-    bounds=Bounds("Src_index", "node", size_of("X", 0)), **_NODES,
+    bounds=Bounds("Src_index", "node", size_of("X", 0)), refuses=_ends, **_NODES,
 )
 def graph_send_recv(
     X: Array, Src_index: Array, Dst_index: Array, Out_size: Array | None, *, reduce_op: str = "SUM", out_size: Longs = (0,)
@@ -109,7 +121,7 @@ def _mixed_spec(
 
 @op(
     outs="Out Dst_count~", grad="X Y Src_index Dst_index Out_size", nograd="Src_index Dst_index Out_size", infer=_mixed_spec,
-    bounds=Bounds("Src_index", "node", size_of("X", 0)), **_NODES,
+    bounds=Bounds("Src_index", "node", size_of("X", 0)), refuses=_ends, **_NODES,
 )
 def graph_send_ue_recv(
     X: Array, Y: Array, Src_index: Array, Dst_index: Array, Out_size: Array | None, *, message_op: str = "ADD", reduce_op: str = "SUM",
@@ -122,7 +134,16 @@ def graph_send_ue_recv(
     return _reduced("graph_send_ue_recv", _message("graph_send_ue_recv", X[Src_index], y, message_op), Dst_index, size, reduce_op), count
 
 
-@op(outs="out", grad="x y src_index dst_index", nograd="src_index dst_index", rows=mixes(), bounds=FREE, channels=CHANNELS_FIRST)
+_BETWEEN = several(
+    within("src_index", "node", lambda inputs, attrs: inputs["x"].shape[0]),
+    within("dst_index", "node", lambda inputs, attrs: inputs["y"].shape[0]),
+)
+
+
+@op(
+    outs="out", grad="x y src_index dst_index", nograd="src_index dst_index", rows=mixes(), bounds=FREE, channels=CHANNELS_FIRST,
+    refuses=_BETWEEN,
+)
 def graph_send_uv(x: Array, y: Array, src_index: Array, dst_index: Array, *, message_op: str = "ADD"):
     """out[e] = x[s] + y[d] (message_op ADD or MUL) of each edge e from s to d."""
     return _message("graph_send_uv", x[src_index], y[dst_index], message_op)

@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import ShapeError
 from .bounds import below
 from .index import put, take
+from .outside import within
 from .registry import Array, Longs, SelectedRows, Strs, grad_of, op
 from .traits import Bounds, SparseGradient, Unchanged, row_wise
 
@@ -53,6 +54,7 @@ def _checked(x: Any, w: Any, label: Any, table: Any, code: Any, bias: Any, class
 @op(
     outs="Out PreOut~ W_Out~", rows=row_wise("X", "Label", "PathTable", "PathCode", outs="Out PreOut"),
     bounds=Bounds("Label", "label", below("num_classes", "PathTable")),
+    refuses=within("PathTable", "node", lambda inputs, attrs: inputs["W"].shape[0], low=None),
     sparse=SparseGradient("is_sparse", "W", looks_up=False), unchanged=Unchanged({"W_Out": "W"}, lambda attrs: True),
 )
 def hierarchical_sigmoid(

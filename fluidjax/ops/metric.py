@@ -6,9 +6,11 @@ import jax
 import jax.numpy as jnp
 
 from ..errors import ShapeError
+from .bounds import below
+from .outside import within
 from .ragged import Ragged, counted, rows_of
 from .registry import Array, op
-from .traits import FREE, knows_rows
+from .traits import FREE, Bounds, knows_rows
 
 
 @op(outs="Accuracy Correct Total", rows=knows_rows(each=""), bounds=FREE)
@@ -83,7 +85,10 @@ def auc(
     return _area(pos, neg), pos_out, neg_out
 
 
-@op(outs="OutMeanIou OutWrong OutCorrect", rows=knows_rows(each=""), bounds=FREE)
+@op(
+    outs="OutMeanIou OutWrong OutCorrect", rows=knows_rows(each=""), bounds=Bounds("Labels", "label", below("num_classes")),
+    refuses=within("Predictions", "prediction", lambda inputs, attrs: attrs["num_classes"]),
+)
 def mean_iou(
     Predictions: Array | Ragged, Labels: Array | Ragged, InWrongs: list[Array] | None, InCorrects: list[Array] | None,
     InMeanIou: list[Array] | None, *, num_classes: int,
@@ -127,7 +132,10 @@ def _metrics(states: Array) -> jax.Array:
     return jnp.stack(found).astype(jnp.float64)
 
 
-@op(outs="BatchMetrics AccumMetrics AccumStatesInfo", rows=knows_rows(each=""), bounds=FREE)
+@op(
+    outs="BatchMetrics AccumMetrics AccumStatesInfo", rows=knows_rows(each=""), bounds=Bounds("Labels", "label", below("class_number")),
+    refuses=within("Indices", "index", lambda inputs, attrs: attrs["class_number"]),
+)
 def precision_recall(
     MaxProbs: Array | Ragged, Indices: Array | Ragged, Labels: Array | Ragged, Weights: Array | Ragged | None, StatesInfo: Array | None, *,
     class_number: int,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +12,7 @@ import numpy as np
 from jax import lax
 
 from ..errors import UnsupportedError
+from .outside import within
 from .registry import Array, Ints, grad_of, op
 from .traits import CHANNELS_FIRST, mixes, row_wise
 from .window import even, gathered, uneven, windows_of
@@ -73,7 +75,16 @@ for _kind, _rank in (("max_pool2d_with_index", 2), ("max_pool3d_with_index", 3))
     _declare_with_index(_kind, _rank)
 
 
-@op(outs="Out", rows=mixes(), channels=CHANNELS_FIRST)
+def _unpooled(shape: Sequence[int], attrs: Mapping[str, Any]) -> list[int]:
+    """The sides of unpool's Out."""
+    sizes = zip(shape[2:], attrs["ksize"], attrs["strides"], attrs["paddings"], strict=True)
+    return list(attrs["output_size"][-2:]) or [(n - 1) * s - 2 * p + k for n, k, s, p in sizes]
+
+
+@op(
+    outs="Out", rows=mixes(), channels=CHANNELS_FIRST,
+    refuses=within("Indices", "index", lambda inputs, attrs: math.prod(_unpooled(inputs["X"].shape, attrs))),
+)
 def unpool(
     X: Array, Indices: Array, *, unpooling_type: str, ksize: Ints, strides: Ints = (1, 1), paddings: Ints = (0, 0),
     output_size: Ints = (),
@@ -84,8 +95,7 @@ def unpool(
     """
     if unpooling_type != "max":
         raise UnsupportedError(f"unpooling_type is {unpooling_type!r}; only 'max' exists")
-    sides = [(n - 1) * s - 2 * p + k for n, k, s, p in zip(X.shape[2:], ksize, strides, paddings, strict=True)]
-    sides = list(output_size[-2:]) or sides
+    sides = _unpooled(X.shape, dict(ksize=ksize, strides=strides, paddings=paddings, output_size=output_size))
     return _put(X, Indices, jax.ShapeDtypeStruct((*X.shape[:2], *sides), X.dtype), add=False)
 
 

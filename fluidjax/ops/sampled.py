@@ -15,6 +15,8 @@ from ..errors import FluidValueError, ShapeError
 from .bounds import below, size_of
 from .index import narrow, put, take
 from .loss import MAX_LOG
+from .outside import within
+from .ragged import rows_of
 from .registry import Array, Ints, Longs, SelectedRows, Strs, grad_of, op
 from .samplers import GivenClasses, LogUniformClasses, Sampler, UniformClasses, draw_distinct
 from .traits import Bounds, SparseGradient, mixes, row_wise
@@ -137,6 +139,7 @@ def _checked_sampling(logits: Any, labels: Any, samples: Any, probabilities: Any
 @op(
     outs="Samples~ Probabilities~ SampledLogits~ SampledLabels LogitsDim~ LabelsDim~", rows=mixes(),
     bounds=Bounds("Labels", "label", size_of("Logits", 1)),
+    refuses=within("CustomizedSamples", "sample", lambda inputs, attrs: rows_of(inputs["Logits"]).shape[1]),
 )
 def sample_logits(
     Logits: Array, Labels: Array, CustomizedSamples: Array | None, CustomizedProbabilities: Array | None, *,

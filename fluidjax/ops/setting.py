@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -10,8 +10,10 @@ import numpy as np
 
 from ..base.dtypes import name_of, numpy_dtype
 from ..errors import FluidValueError, ShapeError
+from .checking import Objection
 from .concrete import integers, known
 from .infer import Spec
+from .outside import outside
 from .registry import Array, Float64s, Floats, Int64, Ints, Longs, Scalars, grad_of, op
 from .traits import CHANNELS_FIRST, FREE, mixes, sizes_from
 
@@ -70,7 +72,14 @@ def _trimmed(shape: Sequence[int], rank: int) -> tuple[int, ...]:
     return tuple(shape[more:]) if more > 0 and all(n == 1 for n in shape[:more]) else tuple(shape)
 
 
-@op(outs="out", grad="x indices value", nograd="indices", rows=mixes(), bounds=FREE, channels=CHANNELS_FIRST)
+def _beyond(inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterator[Objection]:
+    """Indices beyond their axis; those below 0 count from its end."""
+    for size, index in zip(inputs["x"].shape, inputs["indices"], strict=False):
+        if index.dtype != bool:
+            yield from outside("index", index, -size, size)
+
+
+@op(outs="out", grad="x indices value", nograd="indices", rows=mixes(), bounds=FREE, channels=CHANNELS_FIRST, refuses=_beyond)
 def index_put(x: Array, indices: list[Array], value: Array, *, accumulate: bool = False):
     """out = x, in which value is put at (or, with `accumulate`, added at) x[indices[0], indices[1], ...], by numbers or one mask."""
     if len(indices) == 1 and indices[0].dtype == bool:

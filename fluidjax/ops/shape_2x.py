@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -10,8 +10,10 @@ import numpy as np
 from jax import lax
 
 from ..errors import FluidValueError, ShapeError
+from .checking import Objection, Refuses
 from .concrete import integers
 from .infer import Spec
+from .outside import outside
 from .registry import Array, Int64, Ints, op
 from .traits import CHANNELS_FIRST, FREE, mixes, sizes_from
 
@@ -148,17 +150,31 @@ def diagonal(Input: Array, *, offset: int = 0, axis1: int = 0, axis2: int = 1):
     return jnp.diagonal(Input, offset, axis1, axis2)
 
 
-@op(outs="Result", grad="Input Index", nograd="Index", rows=mixes(), bounds=FREE, channels=CHANNELS_FIRST)
+def _along(slot: str, attr: str) -> Refuses:
+    """Indices along an axis; those below 0 count from its end."""
+
+    def refuses(inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterator[Objection]:
+        size = inputs[slot].shape[attrs[attr]]
+        yield from outside("index", inputs["Index"], -size, size)
+
+    return refuses
+
+
+@op(outs="Result", grad="Input Index", nograd="Index", rows=mixes(), bounds=FREE, channels=CHANNELS_FIRST, refuses=_along("Input", "Axis"))
 def take_along_axis(Input: Array, Index: Array, *, Axis: int):
-    """Result[..., i, ...] = Input[..., Index[..., i, ...], ...] along Axis; other axes broadcast."""
+    """Result[..., i, ...] = Input[..., Index[..., i, ...], ...] along Axis, from its end where below 0; other axes broadcast."""
     shape = [n if i == Axis % Input.ndim else max(n, Input.shape[i]) for i, n in enumerate(Index.shape)]
-    return jnp.take_along_axis(Input, jnp.broadcast_to(Index, shape), Axis, mode="promise_in_bounds")
+    at = jnp.where(Index < 0, Index + Input.shape[Axis], Index)
+    return jnp.take_along_axis(Input, jnp.broadcast_to(at, shape), Axis, mode="promise_in_bounds")
 
 
 _REDUCE = {"assign": "set", "add": "add", "sum": "add", "mul": "multiply", "multiply": "multiply", "amin": "min", "amax": "max"}
 
 
-@op(outs="Result", grad="Input Index Value", nograd="Index", rows=mixes(), bounds=FREE, channels=CHANNELS_FIRST)
+@op(
+    outs="Result", grad="Input Index Value", nograd="Index", rows=mixes(), bounds=FREE, channels=CHANNELS_FIRST,
+    refuses=_along("Input", "Axis"),
+)
 def put_along_axis(Input: Array, Index: Array, Value: Array, *, Axis: int, Reduce: str = "assign", Include_self: bool = True):
     """Result = Input, in which Value is put at Index along Axis, or added, multiplied, ... by Reduce."""
     if Reduce not in _REDUCE or not Include_self:
@@ -170,7 +186,10 @@ def put_along_axis(Input: Array, Index: Array, Value: Array, *, Axis: int, Reduc
     return getattr(jnp.asarray(Input).at[tuple(places)], _REDUCE[Reduce])(jnp.broadcast_to(Value, shape).astype(Input.dtype))
 
 
-@op(outs="Out", grad="X Index AddValue", nograd="Index", rows=mixes(), bounds=FREE, channels=CHANNELS_FIRST)
+@op(
+    outs="Out", grad="X Index AddValue", nograd="Index", rows=mixes(), bounds=FREE, channels=CHANNELS_FIRST,
+    refuses=_along("X", "axis"),
+)
 def index_add(X: Array, Index: Array, AddValue: Array, *, axis: int = 0):
     """Out = X with AddValue[..., i, ...] added at Index[i] along `axis`."""
     at = (slice(None),) * (axis % X.ndim) + (Index,)

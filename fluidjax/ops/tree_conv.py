@@ -7,6 +7,7 @@ import numpy as np
 
 from ..errors import EnforceNotMet, ShapeError
 from .infer import Spec
+from .outside import within
 from .ragged import Ragged, rows_of
 from .registry import Array, grad_of, op
 from .traits import CHANNELS_FIRST, knows_rows, mixes
@@ -24,7 +25,13 @@ def _tree_spec(NodesVector: Spec, EdgeSet: Spec, Filter: Spec, *, max_depth: int
     return Spec((*NodesVector.shape[:2], *Filter.shape[2:]), NodesVector.dtype)
 
 
-@op(outs="Out", grad="NodesVector EdgeSet Filter", nograd="EdgeSet", infer=_tree_spec, rows=mixes(), channels=CHANNELS_FIRST)
+_NODES = within("EdgeSet", "node", lambda inputs, attrs: inputs["NodesVector"].shape[1] + 1)
+
+
+@op(
+    outs="Out", grad="NodesVector EdgeSet Filter", nograd="EdgeSet", infer=_tree_spec, rows=mixes(), channels=CHANNELS_FIRST,
+    refuses=_NODES,
+)
 def tree_conv(NodesVector: Array, EdgeSet: Array, Filter: Array, *, max_depth: int = 2):
     """Out[n, u] = the sum over nodes v below u (less than max_depth deep) of (l * Fl + r * Fr + t * Ft) applied to NodesVector[n, v].
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import ShapeError
 from ..infer import Spec
+from ..outside import within
 from ..ragged import Ragged, mask, same_sequences, sequences_of, view
 from ..registry import Array, op
 from ..traits import Attrs, knows_rows, rows_by
@@ -77,6 +78,7 @@ def _one_level(levels: Any, attrs: Attrs) -> dict[str, int]:
 @op(
     outs="MaskRois RoiHasMaskInt32 MaskInt32", infer=_spec, rows=knows_rows(_one_level, inner="GtSegms"),
     chosen=rows_by("LabelsInt32", "all rows of Rois", exact=False),
+    refuses=within("LabelsInt32", "label", lambda inputs, attrs: attrs["num_classes"]),
 )
 def generate_mask_labels(
     ImInfo: Array, GtClasses: Ragged, IsCrowd: Ragged, GtSegms: Ragged, Rois: Ragged, LabelsInt32: Ragged, *, num_classes: int,

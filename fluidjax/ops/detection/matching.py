@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
@@ -10,10 +11,12 @@ import numpy as np
 from jax import lax
 
 from ...errors import EnforceNotMet, FluidValueError, ShapeError
+from ..checking import VALUE, Objection
 from ..infer import Spec
+from ..outside import outside
 from ..ragged import Ragged, bounded, mask, rows_of, sequences_of, view
 from ..registry import Array, op
-from ..traits import knows_rows, mixes, rows_by
+from ..traits import Attrs, knows_rows, mixes, rows_by
 
 NONE = -1  # a prior that no box matches
 LEAST = 1e-6  # distances below count as none
@@ -88,7 +91,17 @@ def _assign_spec(X: Spec, MatchIndices: Spec, NegIndices: Spec | None, **_: Any)
     return Spec((*MatchIndices.shape, X.shape[2]), X.dtype), Spec((*MatchIndices.shape, 1), "float32")
 
 
-@op(outs="Out OutWeight", infer=_assign_spec, rows=knows_rows())
+def _no_boxes(inputs: Mapping[str, Any], attrs: Attrs) -> Iterator[Objection]:
+    """Matches with boxes that an image has not, and priors that are none."""
+    x, matches, negative = inputs["X"], inputs["MatchIndices"], inputs.get("NegIndices")
+    if isinstance(x, Ragged) and len(x.offsets) == 1 and x.sequences == matches.shape[0] and matches.size:
+        bad = (matches < NONE) | (matches >= x.lengths[:, None])
+        yield bad.any(), f"takes boxes of each image, or -1, but MatchIndices names box {VALUE}", matches.reshape(-1)[jnp.argmax(bad)]
+    if negative is not None:
+        yield from outside("prior", negative, 0, matches.shape[1])
+
+
+@op(outs="Out OutWeight", infer=_assign_spec, rows=knows_rows(), refuses=_no_boxes)
 def target_assign(X: Ragged, MatchIndices: Array, NegIndices: Ragged | None, *, mismatch_value: int = 0):
     """Out[n, m] = row MatchIndices[n, m] of image n in X, at m % P, [N, M, K]; mismatch_value where that is -1.
 

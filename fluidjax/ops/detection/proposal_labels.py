@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
@@ -9,8 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...errors import ShapeError
+from ..checking import Objection
 from ..infer import Spec
-from ..ragged import Ragged, mask, same_sequences, sequences_of, view
+from ..outside import outside
+from ..ragged import Ragged, mask, rows_of, same_sequences, sequences_of, view
 from ..registry import Array, Floats, op
 from ..traits import Attrs, knows_rows, rows_by
 from .boxes import boxes_checked
@@ -72,9 +75,15 @@ def _no_level(levels: Any, attrs: Attrs) -> dict[str, int]:
     return {}
 
 
+def _no_classes(inputs: Mapping[str, Any], attrs: Attrs) -> Iterator[Objection]:
+    """Classes of boxes beyond class_nums; boxes around crowds are not trained on."""
+    crowd = rows_of(inputs["IsCrowd"]) != 0
+    yield from outside("class", inputs["GtClasses"], 0, attrs["class_nums"], crowd.reshape(rows_of(inputs["GtClasses"]).shape))
+
+
 @op(
     outs=" ".join(_OUTS), infer=_spec, rows=knows_rows(_no_level),
-    chosen=rows_by("RpnRois GtClasses IsCrowd GtBoxes ImInfo", "batch_size_per_im rows an image", exact=False),
+    chosen=rows_by("RpnRois GtClasses IsCrowd GtBoxes ImInfo", "batch_size_per_im rows an image", exact=False), refuses=_no_classes,
 )
 def generate_proposal_labels(
     RpnRois: Ragged, GtClasses: Ragged, IsCrowd: Ragged, GtBoxes: Ragged, ImInfo: Array, key: Any, *, batch_size_per_im: int,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...errors import FluidValueError, ShapeError
+from ..checking import Objection
 from ..infer import Spec
+from ..outside import outside
+from ..ragged import rows_of
 from ..registry import Array, Ints, grad_of, op
 from ..traits import CHANNELS_FIRST, row_wise
 from .yolo import check_anchors
@@ -136,9 +139,15 @@ def _crowded(x: Any, boxes: Any, valid: Any, head: _Head, scale: float) -> Any:
     return jnp.where(valid[:, None, None, None] & (overlap > 0), overlap, 0).max(-1, initial=0)
 
 
+def _no_classes(inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterator[Objection]:
+    """Labels of boxes that are no class; what stands for no box may have any."""
+    none = (rows_of(inputs["GTBox"])[..., 2:] < TINY).any(-1)
+    yield from outside("label", rows_of(inputs["GTLabel"]).reshape(none.shape), 0, attrs["class_num"], none)
+
+
 @op(
     outs="Loss ObjectnessMask~ GTMatchMask~", infer=_spec, rows=row_wise("X", "GTBox", "GTLabel", "GTScore", lod=None),
-    channels=CHANNELS_FIRST,
+    channels=CHANNELS_FIRST, refuses=_no_classes,
 )
 def yolov3_loss(
     X: Array, GTBox: Array, GTLabel: Array, GTScore: Array | None, *, anchors: Ints = (), anchor_mask: Ints = (), class_num: int,

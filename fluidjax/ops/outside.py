@@ -1,0 +1,49 @@
+"""Integers that lie outside of what an op takes, for ``@op(refuses=...)``; what `bounds` (traits.py) says is looked at by the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from .checking import VALUE, Objection, Refuses
+from .concrete import known
+from .ragged import Ragged, rows_of
+
+
+def outside(what: str, value: Any, low: int | None, high: int, unless: Any = None, also: int | None = None) -> Iterator[Objection]:
+    """Objects to integers below `low` (None: there is no such) or from `high` on, but for `also` and where `unless` holds.
+
+    Padded rows do not count.
+    """
+    rows = rows_of(value)
+    if not rows.size:
+        return
+    found = None if isinstance(value, Ragged) else known(rows)  # what is known is not computed by the step
+    xp: Any = jnp if found is None or unless is not None else np
+    rows = rows if found is None else found
+    bad: Any = rows >= high if low is None else (rows < low) | (rows >= high)
+    bad = bad if also is None else bad & (rows != also)
+    if isinstance(value, Ragged) and value.padded:
+        bad = bad & value.kept().reshape(-1, *(1,) * (rows.ndim - 1))
+    bad = (bad if unless is None else bad & ~unless).reshape(-1)
+    wanted = f"{what} < {high}" if low is None else f"{low} <= {what} < {high}"
+    yield bad.any(), f"expects {wanted}, but gets {VALUE}", rows.reshape(-1)[xp.argmax(bad)]
+
+
+def within(slot: str, what: str, high: Callable[[Mapping[str, Any], Mapping[str, Any]], int], low: int | None = 0) -> Refuses:
+    """For ``@op(refuses=...)``: the integers in a slot (a list's, in each variable) are from `low` up to below `high`."""
+
+    def refuses(inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterator[Objection]:
+        given = inputs.get(slot)
+        for value in given if isinstance(given, list) else [] if given is None else [given]:
+            yield from outside(what, value, low, high(inputs, attrs))
+
+    return refuses
+
+
+def several(*refuses: Refuses) -> Refuses:
+    """What any of them objects to."""
+    return lambda inputs, attrs: (objection for one in refuses for objection in one(inputs, attrs))
