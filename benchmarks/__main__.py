@@ -1,5 +1,5 @@
 """``python -m benchmarks [steady] [overhead] [building] [startup] [first] [fusing] [passes] [memory] [parallel]
-[embedding] [transpile] [beside] [convolutions] [kernels] [decoding] [loops] [ragged]``: print the table of figures."""
+[embedding] [transpile] [beside] [convolutions] [kernels] [decoding] [loops] [ragged] [ops]``: print the table of figures."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from . import (
     kernels,
     loops,
     memory,
+    ops,
     overhead,
     parallel,
     passes,
@@ -98,7 +99,7 @@ PARTS = {
     "fusing": fusing.table, "passes": passes.table, "memory": memory.table,
     "parallel": parallel.table, "embedding": embedding.table, "transpile": transpile.table,
     "beside": beside.table, "convolutions": convolutions.table, "kernels": kernels.table, "decoding": decoding.table,
-    "loops": loops.table, "ragged": ragged.table,
+    "loops": loops.table, "ragged": ragged.table, "ops": ops.table,
 }  # fmt: skip
 TIERED = {"first", "startup", "beside", "loops"}  # what is timed here includes first steps
 
