@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +15,7 @@ from .compilations import Compilation, record, types_of
 from .compiled import Compiled
 from .kind import Kind
 from .placement import OWN, REPLICATED
+from .staged import compile_stages, in_stages
 from .state_buffers import StateLayout
 
 
@@ -33,18 +35,23 @@ def building(
     fn, times = compiled.function(kind), [time.perf_counter()]
     traced = fn.trace(*args)
     times.append(time.perf_counter())
-    lowered = traced.lower()
+    stages = in_stages(compiled, kind, traced)
+    lowered = traced.lower() if stages is None else None
     times.append(time.perf_counter())
-    ragged = compiled.with_lod(lowered.out_info[2])
+    ragged = compiled.with_lod(traced.out_info[2])
     if ragged is not None and refuse is not None:
         raise refuse(ragged)
     yield
-    compile_lowered(lowered)
+    signature = compiled.signature(fn, args[2])
+    if stages is None:
+        compile_lowered(lowered)
+    else:
+        compiled.staged[signature] = compile_stages(compiled, stages, args, traced.out_info, compile_lowered)
     times.append(time.perf_counter())
     took = [after - before for before, after in pairwise(times)]
     made = Compilation(kind.value, compiled.fetches, types_of(args[2]), compiled.effort.name, background, *took)
-    record(compiled.compilations, made, compiled.step)
-    compiled.ready[compiled.signature(fn, args[2])] = ragged
+    record(compiled.compilations, made if stages is None else replace(made, stages=len(stages.stages)), compiled.step)
+    compiled.ready[signature] = ragged
 
 
 def compile_lowered(lowered: Any) -> None:

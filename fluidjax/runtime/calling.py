@@ -22,7 +22,7 @@ def advance(compiled: Compiled, kind: Kind, buffers: StateBuffers, scope: Scope,
 
     list.extend appends the result before the interpreter looks for signals, and the call itself runs in C once it is
     compiled. A first call is compiled beforehand (Ctrl-C stops that at no loss) and then run with SIGINT held back, as
-    is a call that creates variables.
+    is a call that creates variables, and every call in stages, between which Python goes on.
     """
     fn = compiled.function(kind)
     signature = compiled.signature(fn, args[2])
@@ -35,12 +35,13 @@ def advance(compiled: Compiled, kind: Kind, buffers: StateBuffers, scope: Scope,
         return
     if signature not in compiled.ready:
         build(compiled, kind, args, refuse_lod if numpy else None)
-    elif signature not in compiled.called:
+    elif signature not in compiled.called and signature not in compiled.staged:
         compile_lowered(fn.lower(*args))  # in the background it was; were it for something else, Ctrl-C could stop this one
     with uninterrupted():
-        buffers.cell.extend(map(fn, *((a,) for a in args)))
+        buffers.cell.extend(map(compiled.staged.get(signature, fn), *((a,) for a in args)))
         keep(buffers, scope, made(buffers.cell[-1]), compiled)
-    compiled.called.add(signature)
+    if signature not in compiled.staged:
+        compiled.called.add(signature)
 
 
 def made(results: Any) -> Mapping[str, Any]:

@@ -21,7 +21,8 @@ class Compilation:
     kind: what a call of it runs: "one" step, "many" in a scan, the ranks in "turns"; "checked" ones report what is not finite.
     fetches: what it returns. feed: the type of each fed array. effort: "quick" or "optimised". background: whether steps went
     on meanwhile. trace, lower, compile: seconds that it took to run the ops on types, to write StableHLO, and XLA's own (with
-    a persistent cache: to read it there).
+    a persistent cache: to read it there). stages: into how many a large step is divided, which are compiled at once; lowering them
+    counts as compiling.
     """
 
     kind: str
@@ -32,6 +33,7 @@ class Compilation:
     trace: float
     lower: float
     compile: float
+    stages: int = 1
 
     @property
     def seconds(self) -> float:
@@ -41,7 +43,7 @@ class Compilation:
     def __str__(self) -> str:
         fed = ", ".join(f"{n}: {t}" for n, t in self.feed.items()) or "nothing"
         what = f"{self.kind}, fetching {', '.join(self.fetches) or 'nothing'}, fed {fed}"
-        how = f"{self.effort}{' in the background' if self.background else ''}"
+        how = f"{self.effort}{' in the background' if self.background else ''}{f' in {self.stages} stages' if self.stages > 1 else ''}"
         return f"{what}: {how}: {self.trace:.2f} s to trace, {self.lower:.2f} to lower, {self.compile:.2f} to compile"
 
 

@@ -96,6 +96,7 @@ class Compiled:
         self.layouts: tuple[StateLayout, StateLayout] | None = None
         self._fresh: Any = None  # the types that the layouts were planned for
         self._jitted: dict[Kind, Any] = {}
+        self.staged: dict[Any, Any] = {}  # signature -> Staged, of calls that are compiled in stages
         self.finite: dict[Kind, Finite] = {}
 
     def again(self, effort: Effort) -> Compiled:
@@ -182,6 +183,7 @@ class Compiled:
             shapes = {n: jax.ShapeDtypeStruct(v.shape[1:] if n in own else v.shape, v.dtype) for n, v in values.items()}
             layouts = self._plan(shapes)
             self._jitted.clear()
+            self.staged.clear()
             self.ready.clear()
             self.called.clear()
         buffers = StateBuffers(scope, layouts, values, self.where, self.sharded, beside=bool(held))

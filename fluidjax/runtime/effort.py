@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -15,10 +15,14 @@ MEMORY_OPTIMIZED = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZ
 
 @dataclass(frozen=True)
 class Effort:
-    """packs: whether small state may travel packed, which makes calls shorter and compiling longer. wanted: options of XLA."""
+    """packs: whether small state may travel packed, which makes calls shorter and compiling longer. stage: a step of
+    more than twice as many equations is compiled in stages of about so many, which is sooner done on several cores (of fewer, what is the
+    same for each stage counts). wanted: options of XLA.
+    """
 
     name: str
     packs: bool
+    stage: int | None = None
     wanted: Mapping[str, Any] = field(default_factory=dict)
 
     def options(self) -> dict[str, Any]:
@@ -37,8 +41,8 @@ def _known(name: str, value: Any) -> bool:
 
 
 OPTIMISED = Effort("optimised", packs=True)
-QUICK = Effort("quick", packs=False, wanted={"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False})
+QUICK = Effort("quick", packs=False, stage=1500, wanted={"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False})
 # As quick as is possible where loops over elements run in vectors: those of QUICK take ten to thirty times as long.
+QUICK_WITH_FAST_LOOPS = replace(QUICK, stage=600, wanted={**QUICK.wanted, "xla_backend_optimization_level": 1})
 # What only has to be laid out: the same buffers, the least code.
 LAID_OUT = Effort("laid out", packs=False, wanted={"xla_backend_optimization_level": 0})
-QUICK_WITH_FAST_LOOPS = Effort("quick", packs=False, wanted={"xla_backend_optimization_level": 1, "xla_cpu_use_fusion_emitters": False})
