@@ -54,8 +54,9 @@ def _feed(data: dict[str, Any], number: int) -> dict[str, Any]:
 
     prefix, feed = f"feed_{number}:", dict[str, Any]()
     for key in [k for k in data if k.startswith(prefix)]:
-        lod = data.get(key.replace("feed_", "lod_", 1))
-        feed[key.removeprefix(prefix)] = data[key] if lod is None else fluid.create_lod_tensor(data[key], json.loads(str(lod)), fluid.CPUPlace())
+        value, lod = data[key], data.get(key.replace("feed_", "lod_", 1))
+        ragged = None if lod is None else fluid.create_lod_tensor(value, json.loads(str(lod)), fluid.CPUPlace())
+        feed[key.removeprefix(prefix)] = value if ragged is None else ragged
     return feed
 
 

@@ -57,7 +57,7 @@ class Net:
 
     def state(self) -> dict[str, Any]:
         names = sorted(v.name for v in self.main.list_vars() if v.persistable)
-        return {n: np.array(self.scope.find_var(n).get_tensor()) for n in names}
+        return {n: np.array(self.scope.var(n).get_tensor()) for n in names}
 
 
 def test_the_same_step(monkeypatch: pytest.MonkeyPatch) -> None:
