@@ -19,7 +19,7 @@ from .compiled import Compiled
 from .kind import Kind
 from .placement import OneDevice
 
-MOST = 8  # stages
+FEWEST, MOST = 4, 8  # stages: with fewer the step is soon compiled whole
 
 
 class Staged:
@@ -46,7 +46,7 @@ def in_stages(compiled: Compiled, kind: Kind, traced: Any) -> Stages | None:
         return None
     count = min(len(traced.jaxpr.jaxpr.eqns) // stage, MOST)
     assert compiled.layouts is not None
-    return divided(traced.jaxpr, count, len(compiled.layouts[0].singles)) if count > 1 else None
+    return divided(traced.jaxpr, count, len(compiled.layouts[0].singles)) if count >= FEWEST else None
 
 
 def compile_stages(compiled: Compiled, stages: Stages, args: Sequence[Any], out_info: Any, compile_lowered: Any) -> Staged:
