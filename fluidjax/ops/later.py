@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 ANY = object()
+UNSAID: Any = None  # the value of an attribute that the op does not have, because it was written before Paddle 2
 
 # Slots of inputs and outputs that were added, and are there.
 _MASTER = ("MasterParam", "MasterParamOut")
@@ -20,10 +21,17 @@ SLOTS: Mapping[str, tuple[str, ...]] = {
     "adam": ("Moment2Max", "MasterParam", "SkipUpdate", "EpsilonTensor", "Moment2MaxOut", "MasterParamOut"),
     "adamax": _MASTER,
     "allclose": ("Rtol", "Atol"),
+    "collect_fpn_proposals": ("MultiLevelRoIsNum", "RoisNum"),
+    "distribute_fpn_proposals": ("RoisNum", "MultiLevelRoIsNum"),
     "gather": ("Axis",),
+    "generate_proposals": ("RpnRoisNum",),
     "lamb": (*_MASTER, "SkipUpdate", "Beta1PowOut", "Beta2PowOut"),
+    "matrix_nms": ("RoisNum",),
     "momentum": _MASTER,
+    "psroi_pool": ("RoisNum",),
     "rmsprop": _MASTER,
+    "roi_align": ("RoisNum",),
+    "roi_pool": ("RoisNum",),
     "roll": ("ShiftsTensor",),
     "scale": ("BiasTensor",),
     "sgd": _MASTER,

@@ -13,10 +13,9 @@ import jax.numpy as jnp
 
 from ..errors import FluidValueError, ShapeError, UnsupportedError
 from . import optim_rows
+from .later import UNSAID
 from .registry import Array, Int64, SelectedRows, op
 from .traits import follows, mixes, updates_elements, updates_whole
-
-UNSAID: Any = None  # an attribute that the op does not have: it was written before Paddle 2
 
 
 def _scalar(x: Array) -> Array:

@@ -99,6 +99,25 @@ def unpool(
     return _put(X, Indices, jax.ShapeDtypeStruct((*X.shape[:2], *sides), X.dtype), add=False)
 
 
+@op(outs="Out", rows=mixes(), channels=CHANNELS_FIRST)
+def unpool3d(
+    X: Array, Indices: Array, *, ksize: Ints, strides: Ints = (1, 1, 1), paddings: Ints = (0, 0, 0), output_size: Ints = (),
+    data_format: str = "NCDHW",
+):  # fmt: skip
+    """unpool of X, Indices [N, C, d, h, w]: the places are those in volumes of Out [N, C, D, H, W]."""
+    if data_format != "NCDHW":
+        raise UnsupportedError(f"unpool3d takes data_format NCDHW, not {data_format!r}")
+    sides = [(n - 1) * s - 2 * p + k for n, k, s, p in zip(X.shape[2:], ksize, strides, paddings, strict=True)]
+    sides = list(output_size[-3:]) or sides
+    return _put(X, Indices, jax.ShapeDtypeStruct((*X.shape[:2], *sides), X.dtype), add=False)
+
+
+@grad_of("unpool3d", "X Indices Out", nograd="Indices")
+def unpool3d_grad(X, Indices, Out, d_Out):
+    """X@GRAD = Out@GRAD at Indices."""
+    return unpool_grad(X, Indices, Out, d_Out)
+
+
 @grad_of("unpool", "X Indices Out", nograd="Indices")
 def unpool_grad(X, Indices, Out, d_Out):
     """X@GRAD = Out@GRAD at Indices."""

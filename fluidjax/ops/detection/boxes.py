@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...errors import EnforceNotMet, ShapeError
+from ..chosen import some
 from ..concrete import known
-from ..ragged import Ragged, rows_of, segments, sequences_of
+from ..ragged import Ragged, bounded, rows_of, segments, sequences_of
 
 
 def boxes_checked(op: str, slot: str, boxes: Any, numbers: int = 4) -> None:
@@ -18,8 +19,30 @@ def boxes_checked(op: str, slot: str, boxes: Any, numbers: int = 4) -> None:
         raise ShapeError(f"op '{op}' takes {slot} [rows, {numbers}], not {list(boxes.shape)}")
 
 
-def images_of(op: str, rois: Any, images: int, offsets: Any = None) -> Any:
-    """The number of the image that each region is of, [R] int32, by the offsets [images + 1] or else by the LoD of `rois`."""
+def ends(counts: Any) -> Any:
+    """Offsets [N + 1] of so many rows for each of N images."""
+    return jnp.concatenate([jnp.zeros(1, np.int32), jnp.cumsum(rows_of(counts).reshape(-1), dtype=np.int32)])
+
+
+def counted(rois: Any, counts: Any) -> Any:
+    """Rows of which the first counts[0] are the first image's, and so on, with that LoD; as they are without counts."""
+    if counts is None:
+        return rois
+    rows = rows_of(rois)
+    return bounded(rows, ends(counts), max(rows.shape[0], 1))
+
+
+def bare(x: Ragged, *more: Any) -> list[Any]:
+    """The rows of x, and further rows of the same number, as plain values of which no LoD is shown."""
+    return some(x.offsets[-1][-1], x.rows, *more)
+
+
+def images_of(op: str, rois: Any, images: int, offsets: Any = None, counts: Any = None) -> Any:
+    """The number of the image that each region is of, [R] int32, by the offsets [images + 1], else by counts [images], else by a LoD."""
+    if offsets is None and counts is not None:
+        if rows_of(counts).size != images:
+            raise EnforceNotMet(f"op '{op}' takes a number of regions for each of its {images} images, not {rows_of(counts).size}")
+        return jnp.minimum(segments(ends(counts), rows_of(rois).shape[0]), max(images - 1, 0))
     if offsets is None:
         ragged = sequences_of(op, "ROIs", rois)
         if ragged.sequences != images:

@@ -12,30 +12,41 @@ from ..infer import Spec
 from ..ragged import Ragged, bounded, rows_of, sequences_of
 from ..registry import Array, op
 from ..traits import Attrs, knows_rows, rows_by
-from .boxes import boxes_checked
+from .boxes import boxes_checked, counted
 from .similarity import area
 
 
-def _collected_spec(MultiLevelRois: tuple[Spec, ...], MultiLevelScores: tuple[Spec, ...], *, post_nms_topN: int) -> Spec:
+def _collected_spec(
+    MultiLevelRois: tuple[Spec, ...], MultiLevelScores: tuple[Spec, ...], MultiLevelRoIsNum: tuple[Spec, ...] | None, *, post_nms_topN: int
+) -> tuple[Spec, Spec]:
     if len(MultiLevelRois) != len(MultiLevelScores) or post_nms_topN < 1:
         raise ShapeError("op 'collect_fpn_proposals' takes as many MultiLevelScores as MultiLevelRois, and a post_nms_topN from 1")
     for rois in MultiLevelRois:
         boxes_checked("collect_fpn_proposals", "MultiLevelRois", rois)
-    return Spec((-1, 4), MultiLevelRois[0].dtype)
+    images = MultiLevelRoIsNum[0].shape[0] if MultiLevelRoIsNum else -1
+    return Spec((-1, 4), MultiLevelRois[0].dtype), Spec((images,), "int32")
 
 
 def _one_level(levels: Any, attrs: Attrs) -> dict[str, int]:
     return {"FpnRois": 1}
 
 
-@op(outs="FpnRois", infer=_collected_spec, rows=knows_rows(_one_level), chosen=rows_by("MultiLevelRois", "post_nms_topN rows", exact=False))
-def collect_fpn_proposals(MultiLevelRois: list[Ragged], MultiLevelScores: list[Ragged], *, post_nms_topN: int):
+@op(
+    outs="FpnRois RoisNum?", infer=_collected_spec, rows=knows_rows(_one_level),
+    chosen=rows_by("MultiLevelRois", "post_nms_topN rows", exact=False),
+)
+def collect_fpn_proposals(
+    MultiLevelRois: list[Array | Ragged], MultiLevelScores: list[Array | Ragged], MultiLevelRoIsNum: list[Array] | None, *,
+    post_nms_topN: int,
+):  # fmt: skip
     """FpnRois = the regions [R, 4] with the post_nms_topN greatest scores of all levels and images.
 
-    MultiLevelRois [., 4] and MultiLevelScores [., 1] of each level, with LoDs of the images. The regions come by images, the best of
-    each first.
+    MultiLevelRois [., 4] and MultiLevelScores [., 1] of each level, with LoDs of the images, or MultiLevelRoIsNum [N] of each level, how
+    many each image has. The regions come by images, the best of each first. RoisNum [N]: how many each image has.
     """
-    rois = [sequences_of("collect_fpn_proposals", "MultiLevelRois", r) for r in MultiLevelRois]
+    counts = MultiLevelRoIsNum or [None] * len(MultiLevelRois)
+    held = [counted(r, c) for r, c in zip(MultiLevelRois, counts, strict=True)]
+    rois = [sequences_of("collect_fpn_proposals", "MultiLevelRois", r) for r in held]
     images = rois[0].sequences
     fits = [r.capacity == rows_of(s).shape[0] for r, s in zip(rois, MultiLevelScores, strict=True)]
     if not all(fits) or any(r.sequences != images for r in rois):
@@ -47,7 +58,8 @@ def collect_fpn_proposals(MultiLevelRois: list[Ragged], MultiLevelScores: list[R
     best = best[: min(post_nms_topN, boxes.shape[0])]
     best = best[jnp.argsort(image[best], stable=True)]
     offsets = jnp.searchsorted(image[best], jnp.arange(images + 1, dtype=image.dtype), side="left")
-    return bounded(boxes[best], offsets, max(boxes.shape[0], 1)) if boxes.shape[0] else rois[0]
+    found = bounded(boxes[best], offsets, max(boxes.shape[0], 1)) if boxes.shape[0] else rois[0]
+    return found, jnp.diff(found.offsets[-1]).astype(np.int32)
 
 
 def _levels(op: str, low: int, high: int, refer: int, scale: int) -> int:
@@ -59,10 +71,13 @@ def _levels(op: str, low: int, high: int, refer: int, scale: int) -> int:
     return high - low + 1
 
 
-def _distributed_spec(FpnRois: Spec, *, min_level: int, max_level: int, refer_level: int, refer_scale: int) -> tuple[Any, Spec]:
+def _distributed_spec(
+    FpnRois: Spec, RoisNum: Spec | None, *, min_level: int, max_level: int, refer_level: int, refer_scale: int, pixel_offset: bool = True
+) -> tuple[Any, Spec, Any]:
     boxes_checked("distribute_fpn_proposals", "FpnRois", FpnRois)
     count = _levels("distribute_fpn_proposals", min_level, max_level, refer_level, refer_scale)
-    return (Spec((-1, 4), FpnRois.dtype),) * count, Spec((FpnRois.shape[0], 1), "int32")
+    images = -1 if RoisNum is None else RoisNum.shape[0]
+    return (Spec((-1, 4), FpnRois.dtype),) * count, Spec((FpnRois.shape[0], 1), "int32"), (Spec((images,), "int32"),) * count
 
 
 def _each_level(levels: Any, attrs: Attrs) -> dict[str, int]:
@@ -70,18 +85,22 @@ def _each_level(levels: Any, attrs: Attrs) -> dict[str, int]:
 
 
 @op(
-    outs="MultiFpnRois* RestoreIndex", infer=_distributed_spec, rows=knows_rows(_each_level),
+    outs="MultiFpnRois* RestoreIndex MultiLevelRoIsNum*?", infer=_distributed_spec, rows=knows_rows(_each_level),
     chosen=rows_by("FpnRois", "all rows of FpnRois", exact=False),
 )
-def distribute_fpn_proposals(FpnRois: Array | Ragged, *, min_level: int, max_level: int, refer_level: int, refer_scale: int):
+def distribute_fpn_proposals(
+    FpnRois: Array | Ragged, RoisNum: Array | None, *, min_level: int, max_level: int, refer_level: int, refer_scale: int,
+    pixel_offset: bool = True,
+):  # fmt: skip
     """MultiFpnRois = the regions [R, 4] of each level from min_level to max_level, by images.
 
     RestoreIndex [R, 1] (int32): where each went, counted over the levels one behind the other. A region is of level refer_level +
-    floor(log2(sqrt(area) / refer_scale)), or of the nearest that there is.
+    floor(log2(sqrt(area) / refer_scale)), or of the nearest that there is. FpnRois has a LoD of the images, or RoisNum [N] says how many
+    each has, and MultiLevelRoIsNum [N] of each level too. pixel_offset: false where edges of boxes are lines, and no pixels of them.
     """
-    rois = sequences_of("distribute_fpn_proposals", "FpnRois", FpnRois)
+    rois = sequences_of("distribute_fpn_proposals", "FpnRois", counted(FpnRois, RoisNum))
     count = _levels("distribute_fpn_proposals", min_level, max_level, refer_level, refer_scale)
-    size = jnp.sqrt(area(rois.rows, 1))
+    size = jnp.sqrt(area(rois.rows, int(pixel_offset)))
     level = jnp.floor(jnp.log2(size / refer_scale + np.asarray(1e-6, size.dtype)) + refer_level)
     level = jnp.clip(level, min_level, max_level).astype(np.int32) - min_level
     level = jnp.where(rois.kept(), level, count)  # a padded row comes behind all
@@ -94,4 +113,5 @@ def distribute_fpn_proposals(FpnRois: Array | Ragged, *, min_level: int, max_lev
         found.append(bounded(jnp.take(rois.rows, order[jnp.clip(at, 0, max(rois.capacity - 1, 0))], axis=0), offsets, rois.longest[-1]))
         begin = begin + offsets[-1]
     restore = jnp.zeros(rois.capacity, np.int32).at[order].set(jnp.arange(rois.capacity, dtype=np.int32))
-    return found, rois.with_rows(restore[:, None], bare=True)
+    counts = [jnp.diff(level.offsets[-1]).astype(np.int32) for level in found]
+    return found, rois.with_rows(restore[:, None], bare=True), counts

@@ -18,13 +18,13 @@ from .similarity import overlap
 from .suppress import best
 
 
-def _spec(BBoxes: Spec, Scores: Spec, *, nms_top_k: int, keep_top_k: int, **_: Any) -> tuple[Spec, Spec]:
+def _spec(BBoxes: Spec, Scores: Spec, *, nms_top_k: int, keep_top_k: int, **_: Any) -> tuple[Spec, ...]:
     if BBoxes.ndim != 3 or Scores.ndim != 3 or BBoxes.shape[2] not in (4, -1):
         raise ShapeError(f"op 'matrix_nms' takes BBoxes [N, M, 4] and Scores [N, C, M], not {list(BBoxes.shape)} and {list(Scores.shape)}")
     if min(BBoxes.shape[1], Scores.shape[2]) >= 0 and BBoxes.shape[1] != Scores.shape[2]:
         raise ShapeError(f"op 'matrix_nms' takes a score of each class for each of {BBoxes.shape[1]} boxes, not {Scores.shape[2]}")
     check_limits("matrix_nms", nms_top_k=nms_top_k, keep_top_k=keep_top_k)
-    return Spec((-1, 6), BBoxes.dtype), Spec((-1, 1), "int32")
+    return Spec((-1, 6), BBoxes.dtype), Spec((-1, 1), "int32"), Spec((BBoxes.shape[0],), "int32")
 
 
 def _levels(levels: Any, attrs: Attrs) -> dict[str, int]:
@@ -44,7 +44,7 @@ def _decayed(boxes: Any, scores: Any, more: int, sigma: float | None) -> Any:
 
 
 @op(
-    outs="Out Index", infer=_spec, rows=knows_rows(_levels), channels=CHANNELS_FIRST,
+    outs="Out Index RoisNum?", infer=_spec, rows=knows_rows(_levels), channels=CHANNELS_FIRST,
     chosen=rows_by("Scores BBoxes", "keep_top_k rows an image, or all boxes of all classes", exact=False),
 )
 def matrix_nms(
@@ -57,6 +57,7 @@ def matrix_nms(
     multiplied by the least of 1 and, over all those before it, (1 - overlap) / (1 - m), where m is the largest overlap of that one
     with those before it; use_gaussian: exp(gaussian_sigma * (m^2 - overlap^2)). What is above post_threshold stays, of an image the
     keep_top_k best (-1: all). BBoxes [N, M, 4], Scores [N, C, M]. normalized: false where the last pixel belongs to a box.
+    RoisNum [N] int32: how many rows each image has.
     """
     n, classes, width = Scores.shape
     labels = np.array([c for c in range(classes) if c != background_label], np.int32)
@@ -76,7 +77,8 @@ def matrix_nms(
     label = jnp.asarray(labels)[at // max(room, 1)].astype(BBoxes.dtype)
     rows = [label[..., None], jnp.take_along_axis(decayed, at, 1)[..., None], boxes.reshape(n, -1, 4)[image, at]]
     out = packed(jnp.concatenate(rows, -1), alive)
-    return out, out.with_rows(_taken((place + image * width)[..., None].astype(jnp.int32), alive))
+    index = out.with_rows(_taken((place + image * width)[..., None].astype(jnp.int32), alive))
+    return out, index, alive.sum(1).astype(np.int32)
 
 
 def _taken(cells: Any, alive: Any) -> Any:

@@ -14,6 +14,7 @@ from ..infer import Spec
 from ..ragged import Ragged, bounded, mask, rows_of, sequences_of, view
 from ..registry import Array, op
 from ..traits import CHANNELS_FIRST, Attrs, knows_rows, rows_by
+from .boxes import bare, counted
 from .polygon_overlap import SIZES, polygon_overlap
 from .similarity import overlap
 from .suppress import Overlaps, best, each
@@ -56,6 +57,11 @@ def _nms2_spec(BBoxes: Spec, Scores: Spec, **attrs: Any) -> tuple[Spec, Spec]:
     return _spec("multiclass_nms2", BBoxes, Scores, attrs), Spec((-1, 1), "int32")
 
 
+def _nms3_spec(BBoxes: Spec, Scores: Spec, RoisNum: Spec | None, **attrs: Any) -> tuple[Spec, ...]:
+    images = Scores.shape[0] if Scores.ndim == 3 else -1 if RoisNum is None else RoisNum.shape[0]
+    return _spec("multiclass_nms3", BBoxes, Scores, attrs), Spec((-1, 1), "int32"), Spec((images,), "int32")
+
+
 def _levels(levels: Any, attrs: Attrs) -> dict[str, int]:
     return {"Out": max(levels.get("BBoxes", 0), 1)}
 
@@ -95,6 +101,18 @@ def multiclass_nms2(
     """
     attrs = {"threshold": nms_threshold, "eta": nms_eta, "normalized": normalized}
     return _run("multiclass_nms2", BBoxes, Scores, background_label, score_threshold, nms_top_k, keep_top_k, attrs)
+
+
+@op(outs="Out Index~ NmsRoisNum?", infer=_nms3_spec, rows=knows_rows(), chosen=CHOSEN, channels=CHANNELS_FIRST)
+def multiclass_nms3(
+    BBoxes: Array | Ragged, Scores: Array | Ragged, RoisNum: Array | None, *, background_label: int = 0, score_threshold: float,
+    nms_top_k: int, nms_threshold: float = 0.3, nms_eta: float = 1.0, keep_top_k: int, normalized: bool = True,
+):  # fmt: skip
+    """multiclass_nms2, and NmsRoisNum [N] int32: how many rows each image has. RoisNum [N]: how many boxes, in place of a LoD."""
+    attrs = {"threshold": nms_threshold, "eta": nms_eta, "normalized": normalized}
+    boxes = counted(BBoxes, RoisNum) if rows_of(Scores).ndim == 2 else BBoxes
+    out, index = _run("multiclass_nms3", boxes, Scores, background_label, score_threshold, nms_top_k, keep_top_k, attrs)
+    return *bare(out, index.rows), jnp.diff(out.offsets[-1]).astype(np.int32)
 
 
 def _run(

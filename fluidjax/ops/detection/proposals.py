@@ -13,11 +13,12 @@ from ...errors import ShapeError
 from ..infer import Spec
 from ..registry import Array, op
 from ..traits import CHANNELS_FIRST, Attrs, knows_rows, rows_by
+from .boxes import bare
 from .overlaps import moved, pixel_overlaps
 from .packing import firsts, packed
 
 
-def suppressed(boxes: Any, there: Any, threshold: float, eta: float, most: int) -> tuple[Any, Any]:
+def suppressed(boxes: Any, there: Any, threshold: float, eta: float, most: int, more: int = 1) -> tuple[Any, Any]:
     """Greedy suppression of boxes [K, 4], best first, of which those count that are `there`: the places of the boxes kept, [most], and
     their number. A box is kept if it overlaps none that was kept by more than the threshold, which shrinks by `eta` (< 1) with each
     while it is above a half.
@@ -33,7 +34,7 @@ def suppressed(boxes: Any, there: Any, threshold: float, eta: float, most: int) 
         begin, number, limit, overlap, kept = state
         free = there & (at >= begin) & (overlap <= limit)
         found, best = free.any(), jnp.argmax(free).astype(np.int32)
-        new = pixel_overlaps(boxes[best][None], boxes)[0]
+        new = pixel_overlaps(boxes[best][None], boxes, more)[0]
         overlap = jnp.where(found, jnp.maximum(overlap, jnp.where(jnp.isnan(new), np.inf, new)), overlap)
         kept = kept.at[jnp.where(found, number, most)].set(best, mode="drop")
         if eta < 1:
@@ -83,9 +84,9 @@ def _checked(scores: Any, deltas: Any, info: Any, anchors: Any, variances: Any) 
         )
 
 
-def _spec(Scores: Spec, BboxDeltas: Spec, ImInfo: Spec, Anchors: Spec, Variances: Spec, **_: Any) -> tuple[Spec, Spec, Spec]:
+def _spec(Scores: Spec, BboxDeltas: Spec, ImInfo: Spec, Anchors: Spec, Variances: Spec, **_: Any) -> tuple[Spec, ...]:
     _checked(Scores, BboxDeltas, ImInfo, Anchors, Variances)
-    return Spec((-1, 4), Anchors.dtype), Spec((-1, 1), Scores.dtype), Spec((Scores.shape[0],), "int64")
+    return Spec((-1, 4), Anchors.dtype), Spec((-1, 1), Scores.dtype), Spec((Scores.shape[0],), "int64"), Spec((Scores.shape[0],), "int32")
 
 
 def _no_level(levels: Any, attrs: Attrs) -> dict[str, int]:
@@ -94,7 +95,7 @@ def _no_level(levels: Any, attrs: Attrs) -> dict[str, int]:
 
 
 @op(
-    outs="RpnRois RpnRoiProbs RpnRoisLod?", infer=_spec, rows=knows_rows(_no_level), channels=CHANNELS_FIRST,
+    outs="RpnRois RpnRoiProbs RpnRoisLod? RpnRoisNum?", infer=_spec, rows=knows_rows(_no_level), channels=CHANNELS_FIRST,
     chosen=rows_by("Scores BboxDeltas", "post_nms_topN rows an image", exact=False),
 )
 def generate_proposals(
@@ -105,7 +106,8 @@ def generate_proposals(
 
     Of each image the pre_nms_topN greatest Scores [N, A, H, W] are looked at; their boxes are Anchors [H, W, A, 4] moved by BboxDeltas
     [N, 4 * A, H, W] times Variances, cut at the image, ImInfo [N, 3] (height, width, scale); small ones and those that overlap a better
-    one by more than nms_thresh are dropped, and post_nms_topN kept. RpnRoisLod [N]: how many there are up to each image.
+    one by more than nms_thresh are dropped, and post_nms_topN kept.
+    RpnRoisLod [N]: how many there are up to each image, RpnRoisNum [N] of it.
     """
     _checked(Scores, BboxDeltas, ImInfo, Anchors, Variances)
     n, kinds, height, width = Scores.shape
@@ -116,4 +118,58 @@ def generate_proposals(
     room, attrs = _room(count, pre_nms_topN, post_nms_topN, nms_thresh), (nms_thresh, min_size, eta)
     boxes, probs, counts = jax.vmap(lambda s, d, i: _of_image(s, d, i, anchors, variances, room, attrs))(scores, deltas, ImInfo)
     rois, probs = packed(counts, boxes, probs[..., None])
-    return rois, probs, jnp.cumsum(counts).astype(np.int64)
+    return rois, probs, jnp.cumsum(counts).astype(np.int64), counts.astype(np.int32)
+
+
+def _of_shape(scores: Any, deltas: Any, shape: Any, anchors: Any, variances: Any, room: tuple[int, int], attrs: Any) -> tuple[Any, ...]:
+    """_of_image of generate_proposals_v2: sizes are those in the fed image; more: whether an edge is a pixel of the box."""
+    before, most = room
+    threshold, min_size, eta, more = attrs
+    _, chosen = lax.top_k(scores, before)
+    scores = scores[chosen]
+    boxes = moved(anchors[chosen], deltas[chosen], variances[chosen], more)
+    limit = jnp.stack([shape[1], shape[0], shape[1], shape[0]]) - more
+    boxes = jnp.maximum(jnp.minimum(boxes, limit), 0)
+    size = boxes[:, 2:] - boxes[:, :2] + more
+    there = (size >= np.asarray(max(min_size, 1.0), boxes.dtype)).all(1)
+    if more:
+        centre = boxes[:, :2] + size / 2
+        there = there & (centre[:, 0] <= shape[1]) & (centre[:, 1] <= shape[0])
+    if threshold <= 0:
+        kept, number = firsts(there, most)
+    else:
+        order = jnp.argsort(-scores, stable=True)
+        places, number = suppressed(boxes[order], there[order], threshold, eta, most, more)
+        kept = order[places]
+    none = number == 0  # one box of no extent then
+    return jnp.where(none, 0, boxes[kept]), jnp.where(none, 0, scores[kept]), jnp.maximum(number, 1)
+
+
+def _spec_v2(Scores: Spec, BboxDeltas: Spec, ImShape: Spec, Anchors: Spec, Variances: Spec, **_: Any) -> tuple[Spec, ...]:
+    _checked(Scores, BboxDeltas, ImShape, Anchors, Variances)
+    return Spec((-1, 4), Anchors.dtype), Spec((-1, 1), Scores.dtype), Spec((Scores.shape[0],), "int32")
+
+
+@op(
+    outs="RpnRois RpnRoiProbs RpnRoisNum?", infer=_spec_v2, rows=knows_rows(_no_level), channels=CHANNELS_FIRST,
+    chosen=rows_by("Scores BboxDeltas", "post_nms_topN rows an image", exact=False),
+)
+def generate_proposals_v2(
+    Scores: Array, BboxDeltas: Array, ImShape: Array, Anchors: Array, Variances: Array, *, pre_nms_topN: int, post_nms_topN: int,
+    nms_thresh: float, min_size: float, eta: float, pixel_offset: bool = True,
+):  # fmt: skip
+    """generate_proposals of images that are as large as ImShape [N, 2] (height, width) says, of which none is scaled.
+
+    pixel_offset: false where edges of boxes are lines, and no pixels of them. RpnRoisNum [N]: how many regions each image has,
+    at least one, of no extent.
+    """
+    _checked(Scores, BboxDeltas, ImShape, Anchors, Variances)
+    n, kinds, height, width = Scores.shape
+    count = kinds * height * width
+    scores = jnp.moveaxis(Scores, 1, -1).reshape(n, count)
+    deltas = jnp.moveaxis(BboxDeltas, 1, -1).reshape(n, count, 4)
+    anchors, variances = jnp.asarray(Anchors).reshape(count, 4), jnp.asarray(Variances).reshape(count, 4)
+    room, attrs = _room(count, pre_nms_topN, post_nms_topN, nms_thresh), (nms_thresh, min_size, eta, int(pixel_offset))
+    boxes, probs, counts = jax.vmap(lambda s, d, i: _of_shape(s, d, i, anchors, variances, room, attrs))(scores, deltas, ImShape)
+    rois, scores_of = packed(counts, boxes, probs[..., None])
+    return *bare(rois, scores_of.rows), counts.astype(np.int32)

@@ -35,24 +35,27 @@ def _psroi_checked(x: Any, output_channels: int, pooled: tuple[int, int]) -> Non
         )
 
 
-def _psroi_spec(X: Spec, ROIs: Spec, *, output_channels: int, spatial_scale: float, pooled_height: int, pooled_width: int) -> Spec:
+def _psroi_spec(
+    X: Spec, ROIs: Spec, RoisNum: Spec | None, *, output_channels: int, spatial_scale: float, pooled_height: int, pooled_width: int
+) -> Spec:
     _psroi_checked(X, output_channels, (pooled_height, pooled_width))
     return pooled_spec("psroi_pool", X, ROIs, output_channels, (pooled_height, pooled_width), spatial_scale)
 
 
-@op(outs="Out", grad="X ROIs", nograd="ROIs", infer=_psroi_spec, rows=knows_rows(), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="X ROIs RoisNum", nograd="ROIs RoisNum", infer=_psroi_spec, rows=knows_rows(), channels=CHANNELS_FIRST)
 def psroi_pool(
-    X: Array, ROIs: Array | Ragged, *, output_channels: int, spatial_scale: float = 1.0, pooled_height: int = 1, pooled_width: int = 1
-):
+    X: Array, ROIs: Array | Ragged, RoisNum: Array | None, *, output_channels: int, spatial_scale: float = 1.0, pooled_height: int = 1,
+    pooled_width: int = 1,
+):  # fmt: skip
     """Out [R, output_channels, pooled_height, pooled_width]: the mean of the pixels that a bin of a region touches, 0 for none.
 
     Bin (c, i, j) reads channel (c * pooled_height + i) * pooled_width + j of X [N, channels, H, W]. ROIs [R, 4] (x1, y1, x2, y2; rounded,
-    both ends in it, then times spatial_scale) with a LoD of the N images.
+    both ends in it, then times spatial_scale) with a LoD of the N images, or RoisNum [N], how many each has.
     """
     rois, pooled = rows_of(ROIs), (pooled_height, pooled_width)
     checked("psroi_pool", X, rois, 4, pooled, spatial_scale)
     _psroi_checked(X, output_channels, pooled)
-    image = images_of("psroi_pool", ROIs, X.shape[0])
+    image = images_of("psroi_pool", ROIs, X.shape[0], None, RoisNum)
     scale = np.asarray(spatial_scale, rois.dtype)
     whole = rounded(rois)
     start, end = whole[:, :2] * scale, (whole[:, 2:] + 1) * scale

@@ -42,32 +42,36 @@ def _pooled(x: Any, rows: Any, columns: Any) -> tuple[Any, Any]:
     return jnp.where(empty, 0, jnp.where(row < 0, least, best)), jnp.where(row < 0, -1, row * x.shape[2] + at)
 
 
-def _spec(X: Spec, ROIs: Spec, RoisLod: Spec | None, *, pooled_height: int, pooled_width: int, spatial_scale: float) -> tuple[Spec, Spec]:
+def _spec(
+    X: Spec, ROIs: Spec, RoisLod: Spec | None, RoisNum: Spec | None, *, pooled_height: int, pooled_width: int, spatial_scale: float
+) -> tuple[Spec, Spec]:
     out = pooled_spec("roi_pool", X, ROIs, X.shape[1] if X.ndim == 4 else -1, (pooled_height, pooled_width), spatial_scale)
     return out, out.as_dtype("int64")
 
 
 @op(outs="Out Argmax~", infer=_spec, rows=knows_rows(), channels=CHANNELS_FIRST)
 def roi_pool(
-    X: Array, ROIs: Array | Ragged, RoisLod: Array | None, *, pooled_height: int = 1, pooled_width: int = 1, spatial_scale: float = 1.0
-):
+    X: Array, ROIs: Array | Ragged, RoisLod: Array | None, RoisNum: Array | None, *, pooled_height: int = 1, pooled_width: int = 1,
+    spatial_scale: float = 1.0,
+):  # fmt: skip
     """Out [R, C, pooled_height, pooled_width] = the greatest value in each of the bins, of whole pixels, that a region is cut into.
 
     X [N, C, H, W]; ROIs [R, 4] (x1, y1, x2, y2; times spatial_scale and rounded, both ends in it) with a LoD of the N images, or RoisLod
-    [N + 1], its offsets. Argmax (int64): the pixel, row * W + column, that each comes from, -1 where a bin has none, which gives 0.
+    [N + 1], its offsets, or RoisNum [N], how many each has.
+    Argmax (int64): the pixel, row * W + column, that each comes from, -1 where a bin has none, which gives 0.
     """
     rois = rows_of(ROIs)
     checked("roi_pool", X, rois, 4, (pooled_height, pooled_width), spatial_scale)
-    image = images_of("roi_pool", ROIs, X.shape[0], RoisLod)
+    image = images_of("roi_pool", ROIs, X.shape[0], RoisLod, RoisNum)
     x1, y1, x2, y2 = jnp.moveaxis(rounded(rois * np.asarray(spatial_scale, rois.dtype)), 1, 0)
     out, place = each_region(_pooled, X, image, _bins(y1, y2, pooled_height, X.shape[2]), _bins(x1, x2, pooled_width, X.shape[3]))
     return with_images(ROIs, out), with_images(ROIs, place.astype(np.int64))
 
 
-@grad_of("roi_pool", "X ROIs RoisLod Argmax", nograd="ROIs RoisLod")
-def roi_pool_grad(X: Array, ROIs: Array | Ragged, RoisLod: Array | None, Argmax: Array, d_Out: Array):
+@grad_of("roi_pool", "X ROIs RoisLod RoisNum Argmax", nograd="ROIs RoisLod RoisNum")
+def roi_pool_grad(X: Array, ROIs: Array | Ragged, RoisLod: Array | None, RoisNum: Array | None, Argmax: Array, d_Out: Array):
     """X@GRAD += Out@GRAD at the pixels that Argmax names."""
-    image = images_of("roi_pool_grad", ROIs, X.shape[0], RoisLod)
+    image = images_of("roi_pool_grad", ROIs, X.shape[0], RoisLod, RoisNum)
     n, channels, height, width = X.shape
     place, d = rows_of(Argmax), rows_of(d_Out)
     plane = image[:, None, None, None] * channels + np.arange(channels, dtype=np.int32)[:, None, None]

@@ -1,0 +1,56 @@
+"""viterbi_decode: the best way through scores of tags and of their transitions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..errors import ShapeError
+from .infer import Spec
+from .registry import Array, op
+from .traits import mixes
+
+
+def _spec(Input: Spec, Transition: Spec, Length: Spec, **_: Any) -> tuple[Spec, Spec]:
+    if Input.ndim != 3 or Transition.ndim != 2 or Transition.shape[0] != Transition.shape[1]:
+        raise ShapeError(
+            f"viterbi_decode takes Input [N, T, tags] and Transition [tags, tags], not {list(Input.shape)} and {list(Transition.shape)}"
+        )
+    return Spec((Input.shape[0],), Input.dtype), Spec(Input.shape[:2], "int64")
+
+
+@op(outs="Scores Path", infer=_spec, rows=mixes())
+def viterbi_decode(Input: Array, Transition: Array, Length: Array, *, include_bos_eos_tag: bool = True):
+    """Path [N, T] (int64) = the tags of the greatest sum of Input [N, T, tags] and Transition [tags, tags]; Scores [N] = that sum.
+
+    Transition[i, j]: from tag i to j. Length [N]: how many steps count; behind them Path is 0. include_bos_eos_tag: the last row is
+    for the first tag, the last but one for the tag that ends the sequence.
+    Paddle's Path has as many columns as the longest Length, here it has T.
+    """
+    count = Input.shape[1]
+    length = jnp.asarray(Length).reshape(-1)
+    score = Input[:, 0] + Transition[-1] if include_bos_eos_tag else Input[:, 0]
+    ending = Transition[-2] if include_bos_eos_tag else jnp.zeros((), Input.dtype)
+    score = jnp.where((length == 1)[:, None], score + ending, score)
+
+    def forward(state: Any, at: Any) -> Any:
+        ways = state[:, :, None] + Transition
+        best, origin = ways.max(1) + Input[:, at], ways.argmax(1)
+        best = jnp.where((length == at + 1)[:, None], best + ending, best)
+        lives = (at < length)[:, None]
+        return jnp.where(lives, best, state), jnp.where(lives, origin, jnp.arange(state.shape[1]))
+
+    score, origins = lax.scan(forward, score, jnp.arange(1, count))
+    last = score.argmax(1)
+
+    def backward(tag: Any, origin: Any) -> Any:
+        before = jnp.take_along_axis(origin, tag[:, None], 1)[:, 0]
+        return before, tag
+
+    first, tags = lax.scan(backward, last, origins, reverse=True)
+    path = jnp.concatenate([first[:, None], jnp.moveaxis(tags, 0, 1)], 1)
+    path = jnp.where(jnp.arange(count) < length[:, None], path, 0)
+    return score.max(1), path.astype(np.int64)
