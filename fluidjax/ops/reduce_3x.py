@@ -1,24 +1,16 @@
-"""Sums and deviations that Paddle 3 has as ops of their own."""
+"""Deviations and integrals that Paddle 3 has as ops of their own."""
 
 from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
 
-from ..base.dtypes import name_of, numpy_dtype
 from .registry import Array, Float64, Longs, op
 from .traits import mixes
 
 
 def _axes(axis: Longs) -> tuple[int, ...] | None:
     return tuple(int(n) for n in axis) or None
-
-
-@op(outs="out", grad="x", rows=mixes())
-def nansum(x: Array, *, axis: Longs = Longs([]), dtype: int = -1, keepdim: bool = False):  # noqa: B008
-    """out = the sum of x over `axis` (none: all), in which nan counts as 0; dtype: that of the sum, -1: x's."""
-    kind = None if dtype < 0 else numpy_dtype(name_of(dtype))
-    return jnp.nansum(x, _axes(axis), kind, keepdims=keepdim)
 
 
 @op(outs="out", grad="x", rows=mixes())

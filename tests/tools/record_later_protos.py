@@ -21,7 +21,7 @@ fused_softmax_mask_upper_triangle gammaincc gammaln generate_proposals_v2 graph_
 graph_send_uv gumbel_softmax histogram i0 i0e i1 i1e identity_loss imag index_add index_put inverse isclose
 isfinite_v2 isinf_v2 isnan_v2 kthvalue lerp lgamma linear_interp_v2 log10 log2 log_softmax logcumsumexp logit logspace
 logsumexp lstsq lu lu_unpack masked_fill masked_select matmul_v2 matrix_power matrix_rank memcpy memcpy_d2h memcpy_h2d
-merged_adam merged_momentum mode multi_dot multiclass_nms3 multinomial mv nadam nanmedian nansum nearest_interp_v2
+merged_adam merged_momentum mode multi_dot multiclass_nms3 multinomial mv nadam nanmedian nearest_interp_v2
 nextafter npu_identity overlap_add pad3d pixel_unshuffle poisson polygamma put_along_axis qr quantize_linear radam
 real reduce_amax reduce_amin reduce_as renorm repeat_interleave rms_norm rnn rprop rrelu searchsorted segment_pool
 set_value share_data silu sinh slogdeterminant solve standard_gamma std svd swiglu take_along_axis tan tile top_k_v2

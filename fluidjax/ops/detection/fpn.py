@@ -44,7 +44,7 @@ def collect_fpn_proposals(
     MultiLevelRois [., 4] and MultiLevelScores [., 1] of each level, with LoDs of the images, or MultiLevelRoIsNum [N] of each level, how
     many each image has. The regions come by images, the best of each first. RoisNum [N]: how many each image has.
     """
-    counts = MultiLevelRoIsNum or [None] * len(MultiLevelRois)
+    counts: list[Any] = MultiLevelRoIsNum or [None] * len(MultiLevelRois)
     held = [counted(r, c) for r, c in zip(MultiLevelRois, counts, strict=True)]
     rois = [sequences_of("collect_fpn_proposals", "MultiLevelRois", r) for r in held]
     images = rois[0].sequences

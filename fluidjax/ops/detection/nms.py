@@ -103,7 +103,7 @@ def multiclass_nms2(
     return _run("multiclass_nms2", BBoxes, Scores, background_label, score_threshold, nms_top_k, keep_top_k, attrs)
 
 
-@op(outs="Out Index~ NmsRoisNum?", infer=_nms3_spec, rows=knows_rows(), chosen=CHOSEN, channels=CHANNELS_FIRST)
+@op(outs="Out Index NmsRoisNum?", infer=_nms3_spec, rows=knows_rows(), chosen=CHOSEN, channels=CHANNELS_FIRST)
 def multiclass_nms3(
     BBoxes: Array | Ragged, Scores: Array | Ragged, RoisNum: Array | None, *, background_label: int = 0, score_threshold: float,
     nms_top_k: int, nms_threshold: float = 0.3, nms_eta: float = 1.0, keep_top_k: int, normalized: bool = True,
