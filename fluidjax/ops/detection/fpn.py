@@ -36,7 +36,7 @@ def _one_level(levels: Any, attrs: Attrs) -> dict[str, int]:
     chosen=rows_by("MultiLevelRois", "post_nms_topN rows", exact=False),
 )
 def collect_fpn_proposals(
-    MultiLevelRois: list[Array | Ragged], MultiLevelScores: list[Array | Ragged], MultiLevelRoIsNum: list[Array] | None, *,
+    MultiLevelRois: list[Ragged], MultiLevelScores: list[Ragged], MultiLevelRoIsNum: list[Array] | None, *,
     post_nms_topN: int,
 ):  # fmt: skip
     """FpnRois = the regions [R, 4] with the post_nms_topN greatest scores of all levels and images.
