@@ -95,6 +95,7 @@ if _TYPE_CHECKING:  # else imported by the first who uses them
     from . import compat as compat
     from . import contrib as contrib
     from . import data_feed_desc as data_feed_desc
+    from . import debugger as debugger
     from . import evaluator as evaluator
     from . import incubate as incubate
     from . import install_check as install_check
@@ -161,6 +162,7 @@ if not _TYPE_CHECKING:
         "compat": "compat_report",
         "contrib": "",
         "data_feed_desc": "DataFeedDesc",
+        "debugger": "",
         "evaluator": "",
         "incubate": "",
         "install_check": "",
@@ -183,7 +185,7 @@ __all__ = [
     "InferenceTranspiler", "LoDTensor", "LoDTensorArray", "ParallelExecutor", "ParamAttr", "Program", "QueueDataset", "Ragged",
     "Scope", "Tensor", "Variable", "WeightNormParamAttr", "append_backward", "average", "backward", "bucketed", "clip",
     "compat_report", "compiler", "core", "cpu_places", "create_lod_tensor", "create_random_int_lodtensor", "cuda_pinned_places",
-    "cuda_places", "data", "data_feed_desc", "data_feeder", "dataloader", "default_main_program", "default_startup_program",
+    "cuda_places", "data", "data_feed_desc", "data_feeder", "dataloader", "debugger", "default_main_program", "default_startup_program",
     "device_guard", "dist", "embedding", "errors", "evaluator", "executor", "framework", "functional", "get_flags", "global_scope",
     "gradients", "in_dygraph_mode", "incubate", "init_fn", "initializer", "input", "install_check", "io", "is_compiled_with_cuda",
     "is_compiled_with_xpu", "layer_helper", "layers", "load", "load_op_library", "load_program_state", "lod_tensor",
