@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .NOTPARALLEL:
-.PHONY: help models demo test test-fast test-again search bench bench-peers lint format api clean
+.PHONY: help models demo test test-fast test-again search bench bench-peers lint format api errors clean
 
 help:
 	@echo 'make demo       train a LeNet on handwritten digits, under two minutes'
@@ -28,6 +28,7 @@ help:
 	@echo 'make lint       ruff and the type checker'
 	@echo 'make format     let ruff lay the code out'
 	@echo 'make api        write the public surface anew (tests/data/public_api.txt), and docs/compatibility.md'
+	@echo 'make errors     write docs/errors-by-op.md anew: how far every op lies from the recordings (some minutes)'
 	@echo 'make clean      remove the virtual environment and caches'
 
 demo: $(VENV)/.with-demo
@@ -81,6 +82,9 @@ format: $(VENV)/.with-lint
 
 api: $(VENV)/.with-test
 	$(VENV)/bin/python -m tests.test_public_surface
+
+errors: $(VENV)/.with-test
+	$(VENV)/bin/python -m tests.ops.errors
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build *.egg-info
