@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -48,9 +47,12 @@ def building(
     else:
         compiled.staged[signature] = compile_stages(compiled, stages, args, traced.out_info, compile_lowered)
     times.append(time.perf_counter())
-    took = [after - before for before, after in pairwise(times)]
-    made = Compilation(kind.value, compiled.fetches, types_of(args[2]), compiled.effort.name, background, *took)
-    record(compiled.compilations, made if stages is None else replace(made, stages=len(stages.stages)), compiled.step)
+    trace, lower, compile = (after - before for before, after in pairwise(times))
+    count = 1 if stages is None else len(stages.stages)
+    made = Compilation(
+        kind.value, compiled.fetches, types_of(args[2]), compiled.effort.name, background, trace, lower, compile, count
+    )
+    record(compiled.compilations, made, compiled.step)
     compiled.ready[signature] = ragged
 
 
