@@ -22,7 +22,7 @@ THERE = {m for m in RECORDED if m == "paddle" or subject(m.removeprefix("paddle.
 # Modules of 1.8.5 that exist here under the same path, directly and for scripts.
 FLUID = """
 backward clip compiler contrib contrib.decoder contrib.decoder.beam_search_decoder contrib.layers contrib.layers.nn contrib.layers.rnn_impl
-debugger contrib.extend_optimizer contrib.extend_optimizer.extend_optimizer_with_weight_decay
+debugger contrib.layers.metric_op contrib.extend_optimizer contrib.extend_optimizer.extend_optimizer_with_weight_decay
 contrib.memory_usage_calc contrib.model_stat contrib.op_frequence contrib.mixed_precision contrib.mixed_precision.decorator
 contrib.mixed_precision.fp16_lists contrib.mixed_precision.fp16_utils average profiler install_check wrapped_decorator
 core data data_feed_desc data_feeder dataloader evaluator executor framework initializer input io layer_helper

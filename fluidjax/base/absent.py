@@ -18,7 +18,7 @@ MODULES: dict[str, str] = {
     "fluid.dygraph": "dynamic mode is not there; build static programs",
     "fluid.dygraph_utils": "dynamic mode is not there; build static programs",
     **{f"fluid.contrib.{n}": "this part of contrib is not there" for n in (
-        "layers.metric_op", "quantize", "slim", "utils")},
+        "quantize", "slim", "utils")},
     "fluid.incubate.fleet.parameter_server.pslib": "pslib's servers are not there; use the fleet of parameter_server.distribute_transpiler",
     "fluid.incubate.fleet.parameter_server.version": "it is a part of Paddle's own build",
     "fluid.incubate.fleet.utils": "tools for Hadoop and for fleets with parameter servers are not there",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 _GROUPS: tuple[tuple[str, str], ...] = (
-    ("is not there", "Compressor QuantizeTranspiler ctr_metric_bundle"
-     ""),
+    ("is not there", "Compressor QuantizeTranspiler"),
+    ("was never there; use fluid.embedding with is_sparse=True", "sparse_embedding"),
+    ("was never there; use paddle.index_sample", "index_sample"),
     (
         "is a tool for Hadoop's file system or for tables of parameter servers, which is not there",
         "HDFSClient convert_dist_to_sparse_program load_persistables_for_increment load_persistables_for_inference multi_download "

@@ -739,6 +739,7 @@ DETECTION = {
 }  # fmt: skip
 CASES.update(DETECTION)
 CONTRIB = {
+    "contrib ctr_metric_bundle": "fluid.contrib.layers.ctr_metric_bundle(f(-1, 1), f(-1, 1))",
     "contrib partial_concat": "fluid.contrib.layers.partial_concat([f(-1, 4), f(-1, 4)], 1, 2)",
     "contrib partial_sum": "fluid.contrib.layers.partial_sum([f(-1, 4), f(-1, 4)], 1)",
     "contrib rank_attention": "fluid.contrib.layers.rank_attention(f(-1, 2), i32(-1, 7), [18, 3], P(name='w'), 3)",
