@@ -18,7 +18,8 @@ import fluidjax as fluid
 from fluidjax.contrib.reader import distributed_batch_reader
 from fluidjax.errors import FeedError, FluidError, FluidTypeError, FluidValueError
 from fluidjax.loaders.processes import WorkerDied, WorkerTraceback
-from fluidjax.paddle.io import BatchSampler, DataLoader, Dataset, IterableDataset, get_worker_info
+from fluidjax.loaders.loader import DataLoader
+from fluidjax.paddle.io import BatchSampler, Dataset, IterableDataset, get_worker_info
 from tests.forked import Popen
 
 CPU = fluid.CPUPlace()

@@ -53,8 +53,10 @@ class Recompute(Pass):
             if name not in desc.blocks[0].vars:
                 raise FluidValueError(f"there is no variable {name!r} to keep in the program{near(name, desc.blocks[0].vars)}")
         if any(segment(op) is not None for op in desc.blocks[0].ops):
-            note = Note("the program", "it computes values again already", refused=True)
-            return Rewrite(desc, notes=(note,))
+            return Rewrite(desc, notes=(Note("the program", "it computes values again already", refused=True),))
+        if (shared := forward.shared()) is not None:
+            why = f"its variables share names ({shared!r}), as memory_optimize lets them; compute again first, then share"
+            return Rewrite(desc, notes=(Note("the program", why, refused=True),))
         segments = [s for s in (forward.segment(ops) for ops in forward.cut(self.checkpoints)) if s is not None]
         return Rewrite(_written(desc, segments[::-1]), notes=(*map(_said, segments), *forward.notes))
 
@@ -100,6 +102,14 @@ class Forward:
             if wanted.intersection(op.writes):
                 parts.append([])
         return [part for part in parts if part]
+
+    def shared(self) -> str | None:
+        """A name under which a forward and a backward op, or two forward ops, write different values; None where there is none."""
+        ops = self.desc.blocks[0].ops
+        for name, at in self.writers.items():
+            if at[0] < self.first and not self._persistable(name) and any(name not in set(ops[i].reads) for i in at[1:]):
+                return name
+        return None
 
     def again(self, op: OpDesc) -> str | None:
         """Why an op may not be computed twice; None where it may."""

@@ -116,3 +116,9 @@ def test_budgets_that_cannot_be(plain):
     with pytest.raises(FluidValueError, match="has no gradient ops"):
         fluid.memory_optimize(main.clone(for_test=True), budget="1GB", batch_size=4, fetch_list=[loss.name])
     assert [bytes_of(b) for b in ("2GB", "1.5 gib", 7, "7", 7.0)] == [2 * 10**9, 3 * 2**29, 7, 7, 7]
+
+
+def test_shared_names_are_left_alone(plain):
+    _, main, *_ = plain
+    result = passes.run(Recompute(), passes.run("memory_optimize", main.desc).desc)
+    assert not result.changed and "its variables share names ('" in str(result.refusals[0])

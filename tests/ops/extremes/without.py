@@ -69,6 +69,10 @@ WITHOUT: dict[str, str] = {
         "logspace lu masked_fill masked_select matrix_rank memcpy_d2h memcpy_h2d merged_adam merged_momentum mode "
         "nanmedian nextafter npu_identity overlap_add polygamma qr quantize_linear real reduce_amax reduce_amin reduce_as "
         "renorm rms_norm segment_pool set_value slogdeterminant svd unique_consecutive",
+    "Only later Paddles have them, and they draw; their samples look at what is drawn.":
+        "binomial dirichlet gumbel_softmax poisson rrelu standard_gamma",
+    "Only later Paddles have them; their samples compare them with 3.3.1, most at ordinary inputs.":
+        "asgd eig eigvals gammaincc generate_proposals_v2 lstsq lu_unpack multiclass_nms3 nadam radam rprop std unpool3d viterbi_decode",
 }  # fmt: skip
 
 
