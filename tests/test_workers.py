@@ -17,8 +17,8 @@ import pytest
 import fluidjax as fluid
 from fluidjax.contrib.reader import distributed_batch_reader
 from fluidjax.errors import FeedError, FluidError, FluidTypeError, FluidValueError
-from fluidjax.loaders.processes import WorkerDied, WorkerTraceback
 from fluidjax.loaders.loader import DataLoader
+from fluidjax.loaders.processes import WorkerDied, WorkerTraceback
 from fluidjax.paddle.io import BatchSampler, Dataset, IterableDataset, get_worker_info
 from tests.forked import Popen
 

@@ -67,7 +67,7 @@ def test_training_goes_on_as_before(level: int, skip_grads: bool) -> None:
 
 def test_signatures_are_those_of_fluid() -> None:
     assert str(inspect.signature(fluid.transpiler.memory_optimize)).startswith(
-        "(input_program: 'Program', skip_opt_set: 'Any' = None, print_log: 'bool' = False, level: 'int' = 0, skip_grads: 'bool' = True, budget:"
+        "(input_program: 'Program', skip_opt_set: 'Any' = None, print_log: 'bool' = False, level: 'int' = 0, skip_grads: 'bool' = True, "
     )
     assert list(inspect.signature(fluid.release_memory).parameters) == ["input_program", "skip_opt_set"]
 
