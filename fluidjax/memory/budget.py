@@ -136,7 +136,7 @@ def _total(tried: Tried) -> int:
 
 def _hopeless(way: Way, tried: Sequence[Tried], wanted: int) -> bool:
     """Whether this will be too large if its temporaries are to its estimate as those of the last way that was compiled to its own."""
-    last = min((t for t in tried if t.way == tried[-1].way), key=_total)
+    last = min((t for t in tried if t.way is tried[-1].way), key=_total)
     figures = last.figures
     expected = figures.temporaries * way.estimate / max(last.way.estimate, 1)
     return figures.total - figures.temporaries + expected > SLACK * wanted

@@ -37,7 +37,7 @@ def _outs(*names: str) -> dict[str, str]:
     return {f"{name}Out": name for name in names}
 
 
-def _settled(Param: Array, MasterParam: Array | None, new: Array, *state: Any) -> tuple[Any, ...]:
+def settled(Param: Array, MasterParam: Array | None, new: Array, *state: Any) -> tuple[Any, ...]:
     """ParamOut in Param's dtype, the state, and MasterParamOut, which is ParamOut before it was rounded."""
     return new.astype(Param.dtype), *state, None if MasterParam is None else new
 
@@ -52,8 +52,8 @@ def sgd(
     """
     p = Param if MasterParam is None else MasterParam
     if isinstance(Grad, SelectedRows):
-        return _settled(Param, MasterParam, optim_rows.sgd(p, _scalar(LearningRate), Grad))
-    return _settled(Param, MasterParam, p - _scalar(LearningRate) * Grad.astype(p.dtype))
+        return settled(Param, MasterParam, optim_rows.sgd(p, _scalar(LearningRate), Grad))
+    return settled(Param, MasterParam, p - _scalar(LearningRate) * Grad.astype(p.dtype))
 
 
 @op(
@@ -77,7 +77,7 @@ def momentum(
     g = g if rescale_grad == 1 else g * rescale_grad
     g = g + regularization_coeff * p if regularization_method else g
     v = mu * Velocity + g
-    return _settled(Param, MasterParam, p - _scalar(LearningRate) * (g + mu * v if use_nesterov else v), v)
+    return settled(Param, MasterParam, p - _scalar(LearningRate) * (g + mu * v if use_nesterov else v), v)
 
 
 def _norm(x: Array) -> jax.Array:
@@ -113,10 +113,10 @@ def adagrad(
     """m = Moment + Grad^2; ParamOut = Param - lr * Grad / (sqrt(m) + epsilon)."""
     p = Param if MasterParam is None else MasterParam
     if isinstance(Grad, SelectedRows):
-        return _settled(Param, MasterParam, *optim_rows.adagrad(p, Grad, Moment, _scalar(LearningRate), epsilon))
+        return settled(Param, MasterParam, *optim_rows.adagrad(p, Grad, Moment, _scalar(LearningRate), epsilon))
     g = Grad.astype(p.dtype)
     m = Moment + g * g
-    return _settled(Param, MasterParam, p - _scalar(LearningRate) * g / (jnp.sqrt(m) + epsilon), m)
+    return settled(Param, MasterParam, p - _scalar(LearningRate) * g / (jnp.sqrt(m) + epsilon), m)
 
 
 @op(outs="ParamOut MomentOut", inplace=_outs("Param", "Moment"), update=updates_elements("Moment"))
@@ -149,7 +149,7 @@ def adadelta(
     step = jnp.sqrt((AvgSquaredUpdate + epsilon) / (g + epsilon)) * Grad
     u = rho * AvgSquaredUpdate + (1 - rho) * jnp.square(step)
     moved = jnp.sqrt((u + epsilon) / (g + epsilon)) * Grad if LearningRate is None else _scalar(LearningRate) * step
-    return _settled(Param, MasterParam, p - moved, g, u)
+    return settled(Param, MasterParam, p - moved, g, u)
 
 
 @op(
@@ -220,7 +220,7 @@ def adamax(
     g = Grad.astype(p.dtype)
     m = beta1 * Moment + (1 - beta1) * g
     n = jnp.maximum(jnp.abs(g), beta2 * InfNorm + epsilon)
-    return _settled(Param, MasterParam, p - _scalar(LearningRate) / (1 - _each(Beta1Pow)) * (m / n), m, n)
+    return settled(Param, MasterParam, p - _scalar(LearningRate) / (1 - _each(Beta1Pow)) * (m / n), m, n)
 
 
 @op(
@@ -247,7 +247,7 @@ def rmsprop(
         mean = decay * MeanGrad + (1 - decay) * g
         spread = s - mean * mean
     v = momentum * Moment + _scalar(LearningRate) * g / jnp.sqrt(spread + epsilon)
-    return _settled(Param, MasterParam, p - v, v, s, mean)
+    return settled(Param, MasterParam, p - v, v, s, mean)
 
 
 @op(
@@ -304,7 +304,7 @@ def lamb(
     ratio = ratio if not later or always_adapt or weight_decay > 0 else 1
     new = p - _scalar(LearningRate) * ratio * u
     pows = (Beta1Pow * beta1, Beta2Pow * beta2) if later else (Beta1Pow, Beta2Pow)
-    found = _settled(Param, MasterParam, new, m1, m2, *pows)
+    found = settled(Param, MasterParam, new, m1, m2, *pows)
     if SkipUpdate is None:
         return found
     before = (Param, Moment1, Moment2, Beta1Pow, Beta2Pow, MasterParam)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax.numpy as jnp
 
+from .optim import settled
 from .registry import Array, op
 from .traits import mixes
 
@@ -16,10 +15,6 @@ def _outs(*names: str) -> dict[str, str]:
 
 def _one(x: Array) -> Array:
     return x.reshape(())
-
-
-def _settled(param: Array, master: Array | None, new: Array, *state: Any) -> tuple[Any, ...]:
-    return new.astype(param.dtype), *state, None if master is None else new
 
 
 @op(
@@ -45,7 +40,7 @@ def nadam(
     m1, m2 = beta1 * moment1 + (1 - beta1) * g, beta2 * moment2 + (1 - beta2) * g * g
     ahead = later / (1 - product * later) * m1 + (1 - now) / (1 - product) * g
     new = p - _one(learning_rate) * ahead / (jnp.sqrt(m2 / (1 - power)) + epsilon)
-    return _settled(param, master_param, new, decay, power, product, m1, m2)
+    return settled(param, master_param, new, decay, power, product, m1, m2)
 
 
 @op(
@@ -74,7 +69,7 @@ def radam(
     scale = jnp.sqrt((certain - 4) * (certain - 2) * top / ((top - 4) * (top - 2) * certain)) if top > 4 else jnp.zeros_like(s)
     adapted = mean * scale * jnp.sqrt(1 - pow2) / (jnp.sqrt(m2) + epsilon)
     new = p - _one(learning_rate) * jnp.where(s > 5, adapted, mean)
-    return _settled(param, master_param, new, pow1, pow2, after, m1, m2)
+    return settled(param, master_param, new, pow1, pow2, after, m1, m2)
 
 
 @op(outs="param_out d_out y_out master_param_out?", inplace=_outs("param", "d", "y", "master_param"), rows=mixes())
@@ -86,7 +81,7 @@ def asgd(
     p = param if master_param is None else master_param
     g = grad.astype(p.dtype)
     total = d - y + g
-    return _settled(param, master_param, p - _one(learning_rate) / _one(n) * total, total, g)
+    return settled(param, master_param, p - _one(learning_rate) / _one(n) * total, total, g)
 
 
 @op(
@@ -107,4 +102,4 @@ def rprop(
     factor = jnp.where(turn > 0, etas[1], jnp.where(turn < 0, etas[0], 1))
     rate = jnp.clip(learning_rate * factor, learning_rate_range[0], learning_rate_range[1])
     g = jnp.where(turn < 0, 0, g)
-    return _settled(param, master_param, p - jnp.sign(g) * rate, g, rate)
+    return settled(param, master_param, p - jnp.sign(g) * rate, g, rate)

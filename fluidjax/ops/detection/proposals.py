@@ -94,6 +94,15 @@ def _no_level(levels: Any, attrs: Attrs) -> dict[str, int]:
     return {}
 
 
+def _in_rows(Scores: Array, BboxDeltas: Array, Anchors: Array, Variances: Array) -> tuple[Array, Array, Array, Array]:
+    """Scores [N, boxes], and deltas [N, boxes, 4], anchors and variances [boxes, 4]: by row, column and kind of anchor."""
+    n, kinds, height, width = Scores.shape
+    count = kinds * height * width
+    scores = jnp.moveaxis(Scores, 1, -1).reshape(n, count)
+    deltas = jnp.moveaxis(BboxDeltas, 1, -1).reshape(n, count, 4)
+    return scores, deltas, jnp.asarray(Anchors).reshape(count, 4), jnp.asarray(Variances).reshape(count, 4)
+
+
 @op(
     outs="RpnRois RpnRoiProbs RpnRoisLod? RpnRoisNum?", infer=_spec, rows=knows_rows(_no_level), channels=CHANNELS_FIRST,
     chosen=rows_by("Scores BboxDeltas", "post_nms_topN rows an image", exact=False),
@@ -110,12 +119,8 @@ def generate_proposals(
     RpnRoisLod [N]: how many there are up to each image, RpnRoisNum [N] of it.
     """
     _checked(Scores, BboxDeltas, ImInfo, Anchors, Variances)
-    n, kinds, height, width = Scores.shape
-    count = kinds * height * width
-    scores = jnp.moveaxis(Scores, 1, -1).reshape(n, count)
-    deltas = jnp.moveaxis(BboxDeltas, 1, -1).reshape(n, count, 4)
-    anchors, variances = jnp.asarray(Anchors).reshape(count, 4), jnp.asarray(Variances).reshape(count, 4)
-    room, attrs = _room(count, pre_nms_topN, post_nms_topN, nms_thresh), (nms_thresh, min_size, eta)
+    scores, deltas, anchors, variances = _in_rows(Scores, BboxDeltas, Anchors, Variances)
+    room, attrs = _room(scores.shape[1], pre_nms_topN, post_nms_topN, nms_thresh), (nms_thresh, min_size, eta)
     boxes, probs, counts = jax.vmap(lambda s, d, i: _of_image(s, d, i, anchors, variances, room, attrs))(scores, deltas, ImInfo)
     rois, probs = packed(counts, boxes, probs[..., None])
     return rois, probs, jnp.cumsum(counts).astype(np.int64), counts.astype(np.int32)
@@ -164,12 +169,8 @@ def generate_proposals_v2(
     at least one, of no extent.
     """
     _checked(Scores, BboxDeltas, ImShape, Anchors, Variances)
-    n, kinds, height, width = Scores.shape
-    count = kinds * height * width
-    scores = jnp.moveaxis(Scores, 1, -1).reshape(n, count)
-    deltas = jnp.moveaxis(BboxDeltas, 1, -1).reshape(n, count, 4)
-    anchors, variances = jnp.asarray(Anchors).reshape(count, 4), jnp.asarray(Variances).reshape(count, 4)
-    room, attrs = _room(count, pre_nms_topN, post_nms_topN, nms_thresh), (nms_thresh, min_size, eta, int(pixel_offset))
+    scores, deltas, anchors, variances = _in_rows(Scores, BboxDeltas, Anchors, Variances)
+    room, attrs = _room(scores.shape[1], pre_nms_topN, post_nms_topN, nms_thresh), (nms_thresh, min_size, eta, int(pixel_offset))
     boxes, probs, counts = jax.vmap(lambda s, d, i: _of_shape(s, d, i, anchors, variances, room, attrs))(scores, deltas, ImShape)
     rois, scores_of = packed(counts, boxes, probs[..., None])
     return *bare(rois, scores_of.rows), counts.astype(np.int32)
