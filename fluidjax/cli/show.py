@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from .models import add_model, open_program
 
@@ -11,28 +12,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """MODEL, and the form."""
     add_model(parser)
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--html", action="store_true", help="a page for a browser")
+    form.add_argument("--html", action="store_true", help="a page for a browser, in one file that fetches nothing")
     form.add_argument("--dot", action="store_true", help="a graph for graphviz")
     form.add_argument("--counts", action="store_true", help="how many ops of each type there are, and which cannot run here")
+    parser.add_argument("-o", "--out", type=Path, metavar="FILE", help="write into FILE instead of printing")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print. Raises what loading the program raises; parameters are not read."""
+    """Print, or write. Raises what loading the program raises, OSError for a file that cannot be written; parameters are not read."""
+    text = _text(args)
+    if args.out is None:
+        print(text, end="")
+    else:
+        args.out.write_text(text, encoding="utf-8")
+        print(f"wrote {args.out} ({len(text.encode()):,} bytes)")
+    return 0
+
+
+def _text(args: argparse.Namespace) -> str:
     from ..ir import show
     from ..ir.text import to_text
+    from ..look.program import to_page
     from ..lower.step import unsupported
     from ..passes.base import count_ops
 
     desc = open_program(args).desc
     if args.html:
-        print(f"<!doctype html><meta charset=utf-8><title>{args.model.name}</title>{show.to_html(desc)}")
-    elif args.dot:
-        print(show.to_dot(desc), end="")
-    elif args.counts:
+        return to_page(desc, args.model.resolve().name)
+    if args.dot:
+        return show.to_dot(desc)
+    if args.counts:
         missing = set(unsupported(desc))
-        for kind, count in count_ops(desc).most_common():
-            print(f"{count:>6}  {kind}{'  (not there)' if kind in missing else ''}")
-    else:
-        print(to_text(desc, callstacks=False), end="")
-    return 0
-
+        counts = count_ops(desc).most_common()
+        return "".join(f"{count:>6}  {kind}{'  (not there)' if kind in missing else ''}\n" for kind, count in counts)
+    return to_text(desc, callstacks=False)

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..base.roles import OpRole
 from ..errors import FluidTypeError, FluidValueError, UnsupportedError
-from ..ir import edit, show, text
+from ..ir import edit, text
 from ..ir.desc import EMPTY, ProgramDesc
 from ..lower.explain import Explanation, explained_cut, explained_sizes
 from ..lower.layout import explained_layout
@@ -259,7 +259,9 @@ class Program:
         return f"<{text.summary(self.desc)}>"
 
     def _repr_html_(self) -> str:
-        return show.to_html(self.desc)
+        from ..look import program
+
+        return program.to_html(self.desc)
 
     def serialize_to_string(self) -> bytes:
         """The program as Paddle's ProgramDesc protobuf (what ``__model__`` and ``.pdmodel`` files hold)."""

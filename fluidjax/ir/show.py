@@ -1,52 +1,15 @@
-"""Programs to look at: HTML for notebooks, a graph for graphviz, and the difference of two programs."""
+"""Programs to look at, as text: a graph for graphviz, and the difference of two programs. look/ makes HTML and pictures."""
 
 from __future__ import annotations
 
 import difflib
-import html
 import json
 
 from . import walk
 from .desc import BlockDesc, ProgramDesc
 from .edit import renumber
 from .lexis import type_text
-from .text import styled, summary, to_text, usual_hints
-
-# Mid-tone colours: they can be read on white and on black.
-_CSS = """.fj{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:.85em}
-.fj pre{margin:0 0 .5em 0;white-space:pre;overflow-x:auto;color:inherit;background:none}
-.fj summary{cursor:pointer;font-weight:600}
-.fj .op{color:#3b82d6;font-weight:600}.fj .type{color:#1d9a8a}.fj .number{color:#b5761f}
-.fj .string{color:#4f9a3d}.fj .word{color:#9a6bd0}.fj .quiet,.fj .comment{opacity:.55}"""
-
-
-def to_html(desc: ProgramDesc, limit: int = 2000) -> str:
-    """The printed program as HTML: a fold for each block, at most `limit` lines in each. No scripts, no links."""
-    parts = [f'<div class="fj"><style>{_CSS}</style><div>{html.escape(summary(desc)).replace(chr(10), "<br>")}</div>']
-    for head, lines in _sections(to_text(desc, callstacks=False)):
-        shown, more = lines[:limit], len(lines) - limit
-        body = _spans("\n".join(shown)) + (f"\n    ... {more:,} more lines" if more > 0 else "")
-        fold = " open" if head.startswith("block") else ""
-        parts.append(f"<details{fold}><summary>{html.escape(head)}</summary><pre>{body}</pre></details>")
-    return "".join(parts) + "</div>"
-
-
-def _sections(text: str) -> list[tuple[str, list[str]]]:
-    """(head line, indented lines) of each section of printed text but the first line."""
-    found: list[tuple[str, list[str]]] = []
-    for line in text.split("\n")[1:]:
-        if line and not line.startswith(" "):
-            found.append((line, []))
-        elif found and (line or found[-1][1]):
-            found[-1][1].append(line)
-    return [(head, lines[:-1] if lines and not lines[-1] else lines) for head, lines in found]
-
-
-def _spans(text: str) -> str:
-    return "".join(
-        f'<span class="{style}">{html.escape(part)}</span>' if style not in ("", "name") else html.escape(part)
-        for style, part in styled(text)
-    )
+from .text import to_text, usual_hints
 
 
 def to_dot(desc: ProgramDesc) -> str:

@@ -11,8 +11,8 @@ from fluidjax.ir.callstack import user_line
 from fluidjax.ir.desc import BlockDesc, FrozenMap, OpDesc, ProgramDesc, VarDesc, slots
 from fluidjax.ir.jsonio import from_json, to_json
 from fluidjax.ir.proto import from_bytes, to_bytes
-from fluidjax.ir.show import to_html
 from fluidjax.ir.text import parse, to_text
+from fluidjax.look.program import to_html
 
 SITE = "/usr/lib/python3.8/site-packages"
 

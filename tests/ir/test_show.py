@@ -1,49 +1,17 @@
-"""HTML, graphs and diffs."""
+"""Graphs and diffs as text."""
 
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
 
 from hypothesis import given
 
 from fluidjax.ir import edit
-from fluidjax.ir.show import diff, to_dot, to_html
+from fluidjax.ir.show import diff, to_dot
 from fluidjax.ir.text import parse
 
 from .strategies import programs
-from .test_text import chain, small
-
-
-class Balanced(HTMLParser):
-    def __init__(self):
-        super().__init__()
-        self.open, self.tags = [], set()
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.add(tag)
-        if tag != "br":
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-
-@given(programs())
-def test_html_is_balanced_and_escaped(desc):
-    checker = Balanced()
-    checker.feed(to_html(desc))
-    checker.close()
-    assert not checker.open
-    assert checker.tags <= {"div", "style", "details", "summary", "pre", "span", "br"}
-
-
-def test_html_folds_blocks_and_cuts_long_ones():
-    page = to_html(small())
-    assert page.count("<details open>") == 2
-    assert '<span class="op">mul</span>' in page
-    assert '<span class="type">f32[13, 1]</span>' in page
-    assert "7,902 more lines" in to_html(chain(10_000), limit=2100)
+from .test_text import small
 
 
 @given(programs())

@@ -1,0 +1,76 @@
+"""What all pictures share: characters made harmless, the style and the script, a fragment for a notebook, a page of its own."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib import resources
+from typing import Any
+
+# A page may use what it holds itself and nothing else: whatever a name might say, the browser fetches nothing.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+
+def esc(text: object) -> str:
+    """`text` for HTML, in attributes too; characters that do not print, or that turn the line around, as ``\\u202e``."""
+    plain = str(text)
+    if not plain.isprintable():
+        plain = "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in plain)
+    return html.escape(plain)
+
+
+def as_script(value: Any) -> str:
+    """A value as JSON that may stand in a ``<script>``: nothing in it ends the element."""
+    text = json.dumps(value, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+@cache
+def _asset(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8").strip()
+
+
+def fragment(inner: str, data: Any = None, script: bool = True) -> str:
+    """An element with its style, for a notebook's output. data: what the script knows beside the elements.
+
+    Without scripts (a page that was made safe) everything can be read and folded still.
+    """
+    held = "" if data is None else f'<script type="application/json" class="fj-data">{as_script(data)}</script>'
+    code = f"<script>{_asset('look.js')}</script>" if script else ""
+    return f'<div class="fj"><style>{_asset("look.css")}</style>{inner}{held}{code}</div>'
+
+
+def page(fragment: str, title: str) -> str:
+    """A whole document around a fragment. It holds all it needs, and its policy forbids to fetch anything."""
+    head = (
+        f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        '<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">'
+        f"<title>{esc(title)}</title>"
+    )
+    body = f'<main><h1 class="fj-title">{esc(title)}</h1>{fragment}</main>'
+    return f'<!doctype html>\n<html lang="en" class="fj-page"><head>{head}</head><body>{body}</body></html>\n'
+
+
+def fold(head: str, inner: str, is_open: bool = False, attributes: str = "") -> str:
+    """A part that folds. head: HTML of the line that stays."""
+    return f"<details{attributes}{' open' if is_open else ''}><summary>{head}</summary>{inner}</details>"
+
+
+def table(rows: Iterable[Sequence[object]], names: Sequence[str] = (), numbers: Iterable[int] = (), caption: str = "") -> str:
+    """Rows of text as a table that scrolls within itself. numbers: columns that are set right."""
+    right = set(numbers)
+
+    def cells(row: Sequence[object]) -> str:
+        return "".join(f'<td class="num">{esc(c)}</td>' if i in right else f"<td>{esc(c)}</td>" for i, c in enumerate(row))
+
+    said = f"<caption>{esc(caption)}</caption>" if caption else ""
+    head = "<thead><tr>" + "".join(f'<th scope="col">{esc(n)}</th>' for n in names) + "</tr></thead>" if names else ""
+    body = "".join(f"<tr>{cells(row)}</tr>" for row in rows)
+    return f"<table>{said}{head}<tbody>{body}</tbody></table>"
+
+
+def count(n: int, noun: str) -> str:
+    """``1 op``, ``2,000 ops``."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"

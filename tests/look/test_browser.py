@@ -1,0 +1,156 @@
+"""The page of a program of 5,000 ops in a real browser: it folds, searches, tells, and can be used by keys alone.
+
+``make browser`` runs these. They need playwright, axe-playwright-python and a Chromium, which are no part of the test extra;
+without them they are skipped. $SCREENSHOTS names a folder for pictures of what was seen.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fluidjax.ir.desc import BlockDesc, BlockRef, FrozenMap, OpDesc, ProgramDesc, VarDesc, slots
+from fluidjax.look.program import to_page
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="make browser installs playwright")
+axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="make browser installs axe")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+pytestmark = [pytest.mark.once, pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")]
+
+N = 5000
+
+
+def chain() -> ProgramDesc:
+    """A net of N ops: forward and back, a block at the end of the first half, then updates."""
+    third = N // 3
+    made: list[OpDesc] = []
+    f32 = {"dtype": "float32"}
+    vars = {"v0": VarDesc("v0", (-1, 8), is_data=True, **f32), "c": VarDesc("c", (1,), "bool", persistable=True)}
+
+    def put(kind: str, x: str, out: str, role: int, **attrs: Any) -> None:
+        vars.setdefault(out, VarDesc(out, (-1, 8), **f32))
+        where = FrozenMap(op_role=role, op_namescope=f"/stage{len(made) // 200}/", **attrs)
+        made.append(OpDesc(len(made), kind, slots({"X": x}), slots({"Out": out}), where, f"net.py:{len(made) // 10 + 1}"))
+
+    for i in range(third):
+        put("relu", f"v{i}", f"v{i + 1}", 0)
+    for i in range(third, 0, -1):
+        put("relu_grad", f"v{i}@GRAD", f"v{i - 1}@GRAD", 1)
+    while len(made) < N - 2:
+        put("sgd", f"v{len(made) % third}@GRAD", "c", 2)
+    made.append(OpDesc(N - 2, "while", slots({"Condition": "c"}), attrs=FrozenMap(sub_block=BlockRef(1), op_role=0)))
+    inner = OpDesc(N - 1, "scale", slots({"X": "v7"}), slots({"Out": "t"}), FrozenMap(scale=2.0, op_role=0))
+    below = BlockDesc(FrozenMap(t=VarDesc("t", (-1, 8), **f32)), (inner,), 0)
+    return ProgramDesc((BlockDesc(FrozenMap(vars), tuple(made)), below))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as player:
+        started = player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "net.html"
+    path.write_text(to_page(chain(), "5,000 ops"), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def page(browser: Any, file: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The page; errors of its script, and requests for anything but itself, fail the test."""
+    scheme = getattr(request, "param", "light")
+    opened = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme=scheme)
+    wrong: list[str] = []
+    opened.on("pageerror", lambda error: wrong.append(str(error)))
+    opened.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    opened.on("request", lambda asked: wrong.append(asked.url) if asked.url != file.as_uri() else None)
+    opened.goto(file.as_uri())
+    yield opened
+    folder = os.environ.get("SCREENSHOTS")
+    if folder:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        opened.screenshot(path=Path(folder) / f"{re.sub(r'[^a-z0-9]+', '-', request.node.name.lower()).strip('-')}.png")
+    opened.close()
+    assert not wrong
+
+
+def op(page: Any, at: int) -> Any:
+    return page.locator(f"ol[data-b='0']>li[data-n='{at}']")
+
+
+def panel(page: Any) -> Any:
+    return page.get_by_role("region", name="details")
+
+
+def test_folds_and_search(page: Any) -> None:
+    assert not op(page, 17).is_visible()  # so many ops start folded
+    page.locator(".fj-forward>summary").click()
+    assert op(page, 17).is_visible()
+    page.get_by_role("searchbox").fill("v1600@grad relu_grad")
+    status = page.get_by_role("status")
+    status.get_by_text("2 of 5,000 ops").wait_for()
+    shown = page.locator("ol[data-b='0']>li.hit")
+    assert [shown.nth(i).is_visible() for i in range(shown.count())] == [True, True]
+    page.get_by_role("searchbox").press("Escape")
+    assert status.inner_text() == ""
+    assert op(page, 17).is_visible()
+    assert not page.locator(".fj-backward").evaluate("e => e.open")  # folded as it was
+
+
+def test_pointing_tells_shape_line_and_formula(page: Any) -> None:
+    page.locator(".fj-forward>summary").click()
+    op(page, 17).locator(".op").hover()
+    told = panel(page).inner_text()
+    assert all(text in told for text in ("op 17 relu", "Out = max(X, 0).", "net.py:2", "name scope /stage0/", "v18 f32[-1, 8]")), told
+    op(page, 17).get_by_text("v18").hover()
+    assert "written by\nop 17 relu\nread by\nop 18 relu" in re.sub(r"\n+", "\n", panel(page).inner_text())
+
+
+def test_a_click_leads_from_a_variable_to_its_writer_and_readers(page: Any) -> None:
+    page.locator(".fj-forward>summary").click()
+    op(page, 3).get_by_text("v4").click()
+    op(page, 9).hover()  # the click keeps what is shown
+    panel(page).get_by_role("button", name="op 4 relu").click()
+    assert op(page, 4).evaluate("e => e === document.activeElement")
+    op(page, 7).locator(".i a").click()  # v7: a block below reads it too
+    panel(page).get_by_role("button", name="block 1 op 0 scale").click()
+    assert page.locator("ol[data-b='1']>li").evaluate("e => e === document.activeElement && e.checkVisibility()")
+
+
+def test_keys_alone_do(page: Any) -> None:
+    page.get_by_role("searchbox").focus()
+    page.keyboard.type("sgd")
+    page.get_by_role("status").get_by_text("of 5,000").wait_for()
+    page.keyboard.press("Enter")
+    first = page.locator("li.hit").first
+    assert first.evaluate("e => e === document.activeElement")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    button = page.evaluate("document.activeElement.textContent")
+    assert button == "c"
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.querySelector('.op').textContent") == "sgd"
+
+
+@pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
+def test_nothing_is_wide_and_nobody_is_left_out(page: Any) -> None:
+    """No horizontal scrolling at 320 pixels, and axe has nothing to say."""
+    page.locator(".fj-forward>summary").click()
+    page.evaluate("document.querySelectorAll('ol>li:nth-child(n+60):not(:last-child)').forEach(e => e.remove())")  # axe reads each
+    page.locator(".fj-block>summary").click()
+    op(page, 3).get_by_text("v4").click()
+    found = axe.Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+    page.set_viewport_size({"width": 320, "height": 700})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
