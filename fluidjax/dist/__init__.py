@@ -10,8 +10,9 @@ from .jobs.process import current_job as current_job
 from .jobs.process import init_from_env as init_from_env
 
 if _TYPE_CHECKING:  # else imported by the first who uses them
+    from .holders import who_holds as who_holds
     from .local.job import LocalJob as LocalJob
     from .local.messages import Message as Message
 
 if not _TYPE_CHECKING:
-    __getattr__, __dir__ = _on_demand(__name__, {"local.job": "LocalJob", "local.messages": "Message"})
+    __getattr__, __dir__ = _on_demand(__name__, {"holders": "who_holds", "local.job": "LocalJob", "local.messages": "Message"})

@@ -14,9 +14,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ..errors import FluidValueError, UnknownEndpointError, near
 from ..ir.desc import ProgramDesc
+
+if TYPE_CHECKING:
+    from ..look.picture import Picture
 
 MODES = ("sync", "async", "half_async", "geo")
 Descs = tuple[ProgramDesc, ProgramDesc]
@@ -132,3 +136,18 @@ class PserverPlan:
         """The blocks that a pserver owns, in the order of `params`. Raises UnknownEndpointError for one that the job does not have."""
         self.index(endpoint)
         return tuple(b for p in self.params for b in p.blocks if b.endpoint == endpoint)
+
+    def picture(self) -> Picture:
+        """Who holds which block: a bar for each parameter, cut where another pserver begins. Notebooks show it for the plan."""
+        from ..look.owners import Held, Part, owners
+
+        held = [
+            Held(p.name, p.shape, p.dtype, tuple(Part(self.index(b.endpoint), b.offset, b.size, b.name) for b in p.blocks))
+            for p in self.params
+        ]
+        for t in self.tables:  # row r is on pserver r % pservers, so no stretch of it is anyone's
+            held.append(Held(t.name, t.shape, t.dtype, spread=True))
+        return owners(f"{self.mode} job of {self.trainers} trainers", self.endpoints, held)
+
+    def _repr_html_(self) -> str:
+        return self.picture()._repr_html_()

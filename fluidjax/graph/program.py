@@ -10,7 +10,8 @@ import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ..base.roles import OpRole
 from ..errors import FluidTypeError, FluidValueError, UnsupportedError
@@ -24,6 +25,9 @@ from .block import Block
 from .info import ProgramInfo
 from .operator import Operator
 from .variable import Parameter, Variable, names_of
+
+if TYPE_CHECKING:
+    from ..look.diff import ProgramDiff
 
 _numbers = itertools.count()
 _seed_of_new = [0]  # what global_seed set
@@ -262,6 +266,34 @@ class Program:
         from ..look import program
 
         return program.to_html(self.desc)
+
+    def save_page(self, path: str | Path, title: str = "") -> Path:
+        """Write the program as a page for a browser, which holds all it needs, and return the path. title: default the file's name.
+
+            main.save_page("net.html")
+
+        Raises OSError where the file cannot be written.
+        """
+        from ..look.program import to_page
+
+        where = Path(path)
+        where.write_text(to_page(self.desc, title or where.stem), encoding="utf-8")
+        return where
+
+    def diff(self, other: Program | ProgramDesc, names: tuple[str, str] = ("before", "after")) -> ProgramDiff:
+        """What differs between this program and `other`, a later one: printed as a unified diff, in notebooks side by side.
+
+            before = main.clone()
+            fluid.memory_optimize(main)
+            before.diff(main)
+
+        It is false where the two are equal. Raises FluidTypeError for what is no program.
+        """
+        from ..look.diff import ProgramDiff
+
+        if not isinstance(other, Program | ProgramDesc):
+            raise FluidTypeError(f"Program.diff takes a Program, not {type(other).__name__}")
+        return ProgramDiff(self.desc, other.desc if isinstance(other, Program) else other, names)
 
     def serialize_to_string(self) -> bytes:
         """The program as Paddle's ProgramDesc protobuf (what ``__model__`` and ``.pdmodel`` files hold)."""

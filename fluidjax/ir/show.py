@@ -59,9 +59,14 @@ def diff(a: ProgramDesc, b: ProgramDesc, names: tuple[str, str] = ("before", "af
     """A unified diff of two printed programs; empty if they are equal. Uids show only where nothing else differs."""
     if a == b:
         return ""
+    return "\n".join(difflib.unified_diff(*both(a, b), *names, n=2, lineterm="")) + "\n"
+
+
+def both(a: ProgramDesc, b: ProgramDesc) -> tuple[list[str], list[str]]:
+    """The lines of two programs to be compared: uids only where nothing else differs, hints as both share them."""
     plain = [renumber(a), renumber(b)]
     if plain[0] == plain[1]:
         plain = [a, b]
     shared = usual_hints(plain)
     old, new = (to_text(desc, hints=shared).split("\n") for desc in plain)
-    return "\n".join(difflib.unified_diff(old, new, *names, n=2, lineterm="")) + "\n"
+    return old, new

@@ -166,6 +166,11 @@ class PassResult:
             lines += [f"  {n}" for n in self.notes]
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        from ..look.rewrites import result_html
+
+        return result_html(self)
+
 
 def count_ops(desc: ProgramDesc) -> Counter[str]:
     """Op type -> how many ops of all blocks have it."""

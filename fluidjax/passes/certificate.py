@@ -86,3 +86,8 @@ class Certificate:
         worst = "" if self.max_error is None else f", largest relative error {self.max_error:.1e}"
         head = f"{self.title}: {len(self.folds)} folded, {len(self.refusals)} refused{worst}"
         return "\n".join([head, *(f"  {f}" for f in self.folds), *(f"  {n}" for n in self.refusals)])
+
+    def _repr_html_(self) -> str:
+        from ..look.rewrites import certificate_html
+
+        return certificate_html(self)

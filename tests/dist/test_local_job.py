@@ -87,12 +87,15 @@ def test_a_job_can_be_stepped_message_by_message() -> None:
     name = "mlp_sgd"
     job, record = started(name), recorded()[name]
     before = job.get("fc_0.b_0")
-    seen = []
+    messages = []
     for message in job.trace(feeds(record["job"])[0], ["mean_0.tmp_0"]):
-        seen.append(str(message))
+        messages.append(message)
         if message.kind == "send_barrier":  # no pserver has moved yet
             np.testing.assert_array_equal(job.get("fc_0.b_0"), before)
     first, second = job.pservers
+    seen = [str(m) for m in messages]
+    told = str(job.diagram(messages)).splitlines()
+    assert len(told) == len(seen) and told[0] == seen[0] and f"{first} -> trainer 0: fc_0.b_0" in told
     assert seen[0] == f"trainer 0 -> {first}: fc_1.b_0@GRAD.trainer_0"  # the last layer's gradient comes first
     assert f"trainer 1 -> {second}: fc_0.w_0@GRAD.trainer_1" in seen
     assert seen.index("trainer 1 waits at send_barrier") < seen.index(f"{first} optimizes") < seen.index(f"trainer 0 <- {first}: fc_0.b_0")

@@ -6,6 +6,7 @@ import pytest
 from fluidjax.dist.pserver_plan import ParamBlock, PlannedParam, PserverPlan
 from fluidjax.errors import FluidValueError
 from fluidjax.ir.desc import ProgramDesc
+from tests.look.dom import parsed
 
 EPS = ("127.0.0.1:6174", "127.0.0.1:6175")
 
@@ -58,3 +59,11 @@ def test_programs_come_from_the_builder():
 def test_plans_compare_without_their_builder():
     assert plan(build=print) == plan()
     assert plan(trainers=3) != plan()
+
+
+def test_a_plan_shows_who_holds_which_block():
+    lines = str(plan().picture()).splitlines()
+    assert [line for line in lines if line.startswith("  w.block")] == [
+        f"  {b.name}: {b.offset:,} to {b.offset + b.size - 1:,} on {EPS.index(b.endpoint)}" for b in plan().params[1].blocks
+    ]
+    assert parsed(plan()._repr_html_()).one("svg").all("rect")

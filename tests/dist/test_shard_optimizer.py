@@ -11,6 +11,7 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax import layers
+from fluidjax.dist import who_holds
 from fluidjax.dist.spmd.data_parallel import DataParallel
 from fluidjax.dist.spmd.shard_optimizer import ShardOptimizer
 from fluidjax.ir import walk
@@ -89,6 +90,11 @@ def test_each_device_holds_its_share(name):
     assert arrays
     held = {d: sum(s.data.nbytes for a in arrays for s in a.addressable_shards if s.device == d) for d in jax.devices()}
     assert len(set(held.values())) == 1 and max(held.values()) <= whole / 4 + 4 * len(state)
+    told = str(who_holds(net.main, net.scope)).splitlines()
+    assert [line.partition(" = ")[2].partition(":")[0] for line in told[:4]] == [f"rank {i}" for i in range(4)]
+    for v in state:
+        (at,) = [i for i, line in enumerate(told) if line.startswith(f"{v}: float32[")]
+        assert told[at + 1].startswith(f"  {v}: 0 to ") and told[at + 1].endswith(" on 0")
 
 
 def test_scope_writes_reach_the_pieces():

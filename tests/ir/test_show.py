@@ -1,4 +1,4 @@
-"""Graphs and diffs as text."""
+"""Graphs and diffs as text; that nothing is lost in HTML."""
 
 from __future__ import annotations
 
@@ -7,20 +7,32 @@ import re
 from hypothesis import given
 
 from fluidjax.ir import edit
+from fluidjax.ir.lexis import name_text
 from fluidjax.ir.show import diff, to_dot
 from fluidjax.ir.text import parse
+from fluidjax.look.program import to_html
+from tests.look.dom import Element, harmless, parsed
 
 from .strategies import programs
 from .test_text import small
 
 
 @given(programs())
-def test_dot_quotes_every_name(desc):
+def test_dot_quotes_every_name_and_html_has_every_op_and_variable_once(desc):
     text = to_dot(desc)
     for line in text.rstrip("\n").split("\n"):
         assert re.fullmatch(r'(?:[^"]|"(?:[^"\\]|\\.)*")*', line)
     assert text.startswith("digraph program {\n")
     assert text.endswith("}\n")
+    root = parsed(to_html(desc))
+    harmless(root)
+    ops = [e for e in root.all("li") if "data-n" in e.attrs]
+    assert len(ops) == sum(len(b.ops) for b in desc.blocks)
+    declared = [e.text for e in root.all("a", "d")]
+    assert sorted(declared) == sorted(name_text(n) for b in desc.blocks for n in b.vars)
+    kinds = [next(p.text for p in e.parts if isinstance(p, Element) and "op" in p.classes) for e in ops]
+    assert sorted(kinds) == sorted(name_text(op.type) for b in desc.blocks for op in b.ops)
+    assert len(root.all("script")) == 2
 
 
 def test_dot_shows_versions_and_blocks():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
 
 import fluidjax as fluid
 from fluidjax import cli
@@ -14,8 +13,6 @@ from fluidjax.ir.lexis import name_text
 from fluidjax.ir.text import parse
 from fluidjax.look.program import to_html, to_page
 from fluidjax.look.roles import section_of
-from tests.examples import examples
-from tests.ir.strategies import programs
 from tests.ir.test_text import small
 
 from .dom import Element, harmless, parsed
@@ -29,20 +26,6 @@ def sections(root: Element) -> dict[str, Element]:
 
 def data(root: Element) -> dict:
     return json.loads("".join(map(str, root.one("script", "fj-data").parts)))
-
-
-@examples(12)
-@given(programs())
-def test_every_op_and_variable_stands_there_once(desc):
-    root = parsed(to_html(desc))
-    harmless(root)
-    ops = [e for e in root.all("li") if "data-n" in e.attrs]
-    assert len(ops) == sum(len(b.ops) for b in desc.blocks)
-    declared = [e.text for e in root.all("a", "d")]
-    assert sorted(declared) == sorted(name_text(n) for b in desc.blocks for n in b.vars)
-    kinds = [next(p.text for p in e.parts if isinstance(p, Element) and "op" in p.classes) for e in ops]
-    assert sorted(kinds) == sorted(name_text(op.type) for b in desc.blocks for op in b.ops)
-    assert len(root.all("script")) == 2
 
 
 def test_sections_by_role_hold_the_ops_in_order():

@@ -16,6 +16,7 @@ from fluidjax.ir.desc import FrozenMap, ProgramDesc
 from fluidjax.ops.registry import REGISTRY, lookup
 from fluidjax.passes import PASSES, Pass, Pipeline, Rewrite, base, parse
 from tests.documents import examples
+from tests.look.dom import parsed
 
 from .trained import Net, net
 
@@ -130,6 +131,11 @@ def test_result_says_what_happened(small: Net) -> None:
     assert "-    " in result.diff() and "conv2d_0.w_0_fuse_bn" in result.diff()
     assert set(result.params) == {"conv2d_0.w_0_fuse_bn", "conv2d_0.b_0_fuse_bn"}
     assert result.certificates[0].to_dict()["folds"][0]["layer"] == "conv2d+elementwise_add+batch_norm"
+    shown = parsed(result._repr_html_())
+    heads = [e.text for e in shown.all("summary")]
+    assert heads[0].startswith("fuse_batch_norm: changed") and heads[1].startswith("dce: ") and "difference, side by side" in heads
+    proof = parsed(result.certificates[0]._repr_html_()).one("table").text
+    assert "conv2d+elementwise_add+batch_norm" in proof and "relative (probe" in proof
 
 
 def test_every_pass_is_known_and_explains_itself() -> None:

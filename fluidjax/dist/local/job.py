@@ -22,9 +22,11 @@ from ...graph.fetches import fetch_names
 from ...graph.program import Program
 from ...graph.variable import Variable
 from ...ir.desc import ProgramDesc
+from ...look.picture import Picture
 from ...runtime.place import Place, as_place
 from ..pserver_plan import PserverPlan
 from .arrivals import Arrivals
+from .diagram import conversation
 from .messages import BARRIERS, GET, LOOKUP, OPTIMIZE, SEND, SEND_BARRIER, Message
 from .owners import Home, placement
 from .server import GEO, MODES, SYNC, LocalServer
@@ -193,6 +195,13 @@ class LocalJob:
         """Let everything arrive that is still under way (asynchronous jobs with staleness)."""
         for message in self.arrivals.rest():
             self._deliver(message)
+
+    def diagram(self, messages: Iterable[Message]) -> Picture:
+        """A sequence diagram of messages: trainers and pservers side by side, what happened from top to bottom.
+
+            job.diagram(job.trace(feeds))
+        """
+        return conversation(f"messages of {self!r}", len(self.trainers), list(self.pservers), messages)
 
     # -- parameters ------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,74 @@
+"""A picture: an SVG element that goes with the reader's theme, what it shows as text, and files of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import FluidValueError
+from .frame import esc, fold, fragment, page
+
+# What look.css says within pages, for a file of its own.
+_ALONE = (
+    "svg{--bg:#fff;--panel:#f5f7f9;--line:#d5dbe1;--text:#1c2329;--soft:#56616c;--op:#0b57b0;--forward:#2f7d4f;--backward:#a8500c;"
+    "--optimize:#7a3fb0;--communication:#0b6e99;--schedule:#8a6100;background:var(--bg)}"
+    "@media (prefers-color-scheme:dark){svg{--bg:#15191d;--panel:#1d2328;--line:#38424b;--text:#e4e9ed;--soft:#a3afb9;--op:#82b7ff;"
+    "--forward:#6fcf97;--backward:#f0a45d;--optimize:#c79bf2;--communication:#69c3ea;--schedule:#e0bd55}}"
+    "text{fill:var(--text);font:12px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace}"
+)
+WIDE = 7.25  # of a character at 12 pixels
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture of something: notebooks show it, str() says it in words, save() writes a file.
+
+    title: what it shows, in a few words. svg: the element. text: all that it shows, line by line.
+    """
+
+    title: str
+    svg: str
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return fragment(self.html(), script=False)
+
+    def html(self) -> str:
+        """The same without the frame, as a part of something larger."""
+        lines = "".join(f"<li>{esc(line)}</li>" for line in self.text.splitlines())
+        return f'<div class="wide" tabindex="0" role="region" aria-label="{esc(self.title)}">{self.svg}</div>' + fold(
+            "in words", f"<ul>{lines}</ul>"
+        )
+
+    def save(self, path: str | Path) -> Path:
+        """Write a file: the SVG alone, or a page. Returns the path.
+
+        Raises FluidValueError for a name that ends in neither .svg nor .html, OSError where it cannot be written.
+        """
+        where = Path(path)
+        if where.suffix == ".svg":
+            made = self.svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1).replace(">", f"><style>{_ALONE}</style>", 1)
+        elif where.suffix == ".html":
+            made = page(self._repr_html_(), self.title)
+        else:
+            raise FluidValueError(f"a picture is saved as .svg or .html, not as {where.name!r}")
+        where.write_text(made, encoding="utf-8")
+        return where
+
+
+def drawn(width: float, height: float, title: str, parts: str) -> str:
+    """An SVG element of this size, with what it shows as its name."""
+    size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
+    return f'<svg {size} role="img"><title>{esc(title)}</title>{parts}</svg>'
+
+
+def words(x: float, y: float, text: str, anchor: str = "start", room: float = 0, cls: str = "") -> str:
+    """A line of text. room: pixels, beyond which it is cut; the whole is told to who points at it."""
+    most = max(1, int(room / WIDE)) if room else 0
+    shown = text[: most - 1] + "…" if most and len(text) > most else text
+    whole = f"<title>{esc(text)}</title>" if shown != text else ""
+    named = f' class="{cls}"' if cls else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{named}>{esc(shown)}{whole}</text>'
