@@ -13,6 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--html", action="store_true", help="a page for a browser, in one file that fetches nothing")
+    form.add_argument("--graph", action="store_true", help="a page with the graph in layers, folded by role, name scope and line")
     form.add_argument("--dot", action="store_true", help="a graph for graphviz")
     form.add_argument("--counts", action="store_true", help="how many ops of each type there are, and which cannot run here")
     parser.add_argument("-o", "--out", type=Path, metavar="FILE", help="write into FILE instead of printing")
@@ -32,6 +33,8 @@ def run(args: argparse.Namespace) -> int:
 def _text(args: argparse.Namespace) -> str:
     from ..ir import show
     from ..ir.text import to_text
+    from ..look.frame import page
+    from ..look.graph import graph
     from ..look.program import to_page
     from ..lower.step import unsupported
     from ..passes.base import count_ops
@@ -39,6 +42,8 @@ def _text(args: argparse.Namespace) -> str:
     desc = open_program(args).desc
     if args.html:
         return to_page(desc, args.model.resolve().name)
+    if args.graph:
+        return page(graph(desc).fragment(), args.model.resolve().name)
     if args.dot:
         return show.to_dot(desc)
     if args.counts:

@@ -150,4 +150,4 @@ class PserverPlan:
         return owners(f"{self.mode} job of {self.trainers} trainers", self.endpoints, held)
 
     def _repr_html_(self) -> str:
-        return self.picture()._repr_html_()
+        return self.picture().fragment()

@@ -28,6 +28,7 @@ from .variable import Parameter, Variable, names_of
 
 if TYPE_CHECKING:
     from ..look.diff import ProgramDiff
+    from ..look.graph import Graph
 
 _numbers = itertools.count()
 _seed_of_new = [0]  # what global_seed set
@@ -279,6 +280,15 @@ class Program:
         where = Path(path)
         where.write_text(to_page(self.desc, title or where.stem), encoding="utf-8")
         return where
+
+    def graph(self) -> Graph:
+        """The ops as a graph in layers, folded by role, name scope and the user's line; its `save` writes .svg, .html, .pdf, ...
+
+            main.graph()
+        """
+        from ..look.graph import graph
+
+        return graph(self.desc)
 
     def diff(self, other: Program | ProgramDesc, names: tuple[str, str] = ("before", "after")) -> ProgramDiff:
         """What differs between this program and `other`, a later one: printed as a unified diff, in notebooks side by side.

@@ -34,6 +34,10 @@ class Picture:
         return self.text
 
     def _repr_html_(self) -> str:
+        return self.fragment()
+
+    def fragment(self) -> str:
+        """The picture as an element with its style."""
         return fragment(self.html(), script=False)
 
     def html(self) -> str:
@@ -52,7 +56,7 @@ class Picture:
         if where.suffix == ".svg":
             made = self.svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1).replace(">", f"><style>{_ALONE}</style>", 1)
         elif where.suffix == ".html":
-            made = page(self._repr_html_(), self.title)
+            made = page(self.fragment(), self.title)
         else:
             raise FluidValueError(f"a picture is saved as .svg or .html, not as {where.name!r}")
         where.write_text(made, encoding="utf-8")

@@ -10,13 +10,19 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fluidjax.ir.desc import BlockDesc, BlockRef, FrozenMap, OpDesc, ProgramDesc, VarDesc, slots
+from fluidjax.look import frame
+from fluidjax.look.diff import ProgramDiff
+from fluidjax.look.graph import graph
+from fluidjax.look.owners import Held, Part, owners
 from fluidjax.look.program import to_page
+from fluidjax.look.sequence import Said, sequence
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="make browser installs playwright")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="make browser installs axe")
@@ -154,3 +160,36 @@ def test_nothing_is_wide_and_nobody_is_left_out(page: Any) -> None:
     assert found.violations_count == 0, found.generate_report()
     page.set_viewport_size({"width": 320, "height": 700})
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
+
+
+def pictures() -> str:
+    """A comparison, a graph with two of its folds open, a sequence diagram and bars, on one page."""
+    desc = chain()
+    less = ProgramDesc((replace(desc.blocks[0], ops=desc.blocks[0].ops[:60]), desc.blocks[1]))
+    other = ProgramDesc((replace(desc.blocks[0], ops=(*desc.blocks[0].ops[:20], *desc.blocks[0].ops[30:60])), desc.blocks[1]))
+    said = [Said("trainer 0", "pserver", "w@GRAD"), Said("pserver", None, "optimizes"), Said("pserver", "trainer 0", "w", reply=True)]
+    parts = [
+        ProgramDiff(less, other).html(),
+        graph(less).html().replace("<details class", "<details open class", 2),
+        sequence("messages", ["trainer 0", "pserver"], said).html(),
+        owners("held", ["a", "b"], [Held("w", (4, 2), "float32", (Part(0, 0, 4), Part(1, 4, 4)))]).html(),
+    ]
+    return frame.page(frame.fragment("".join(parts), script=False), "pictures")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pictures_leave_nobody_out(browser: Any, tmp_path: Path, scheme: str) -> None:
+    path = tmp_path / "pictures.html"
+    path.write_text(pictures(), encoding="utf-8")
+    opened = browser.new_page(viewport={"width": 1100, "height": 1600}, color_scheme=scheme)
+    opened.goto(path.as_uri())
+    found = axe.Axe().run(opened)
+    kept = os.environ.get("SCREENSHOTS")
+    if kept:
+        Path(kept).mkdir(parents=True, exist_ok=True)
+        opened.screenshot(path=Path(kept) / f"pictures-{scheme}.png", full_page=True)
+    opened.set_viewport_size({"width": 320, "height": 700})
+    wide = opened.evaluate("document.documentElement.scrollWidth")
+    opened.close()
+    assert found.violations_count == 0, found.generate_report()
+    assert wide <= 320
