@@ -20,6 +20,8 @@ def adapted(compiled: Compiled, values: Any, why: NotOneStep) -> bool:
         return True
     if why.counts and _counted(compiled, why):
         return True
+    if compiled.shared and isinstance(why, MixesRows):
+        note(why, "in a job of several processes sequences are padded to sizes in common, so pad them to one length yourself")
     return _cut(compiled, why)
 
 

@@ -37,6 +37,7 @@ from .nan_check import Finite
 from .objecting import agreed, first, unless
 from .padding import Padding, inner_levels
 from .placement import OWN, REPLICATED, STACKED, Mesh, OneDevice, PerRank, Placement, per_rank
+from .ragged_shards import entered, left
 from .raising import may_raise
 from .recompiles import Recompiles
 from .scope import Scope, ScopeVar
@@ -298,7 +299,8 @@ class Compiled:
 
         def local(mutable: Any, constant: Any, feed: Any, seed: Any, step: Any) -> Any:
             with ring.bound(ring.Ring(AXIS, count)):
-                return body(mutable, constant, feed, seed, step, jax.lax.axis_index(AXIS))
+                state, made, fetched, *more = body(mutable, constant, entered(feed), seed, step, jax.lax.axis_index(AXIS))
+            return state, made, left(fetched), *more
 
         local = named(local, body.__name__)
         outs = mutable, extra, batch, REPLICATED, *finite

@@ -56,9 +56,20 @@ def trained(found):
     return {n: v for n, v in parameters(found).items() if "batch_norm" not in n or (".w_1" not in n and ".w_2" not in n)}
 
 
+def as_in_one_process(found):
+    """Sentences of other lengths and numbers on every device: each trainer's losses, rows and LoDs, and the parameters."""
+    one = trainers.ragged(range(4))
+    seen = {n for n in one if n.startswith("seen")}
+    for name in seen:
+        np.testing.assert_allclose(np.concatenate([f[name] for f in found]), one[name], rtol=2e-4, atol=1e-5, err_msg=name)
+    alike([{n: v for n, v in f.items() if n not in seen} for f in found])
+    close(found[-1], {n: v for n, v in one.items() if n not in seen})
+
+
 def test_two_trainers_with_two_devices_each_are_four_devices(job):
-    code, err, found = job(2, 2, "plain", "bn", "sync_bn", "reduce", "blocks")
+    code, err, found = job(2, 2, "plain", "bn", "sync_bn", "reduce", "blocks", "ragged")
     assert code == 0, err
+    as_in_one_process(found.pop("ragged"))
     for kind, both in found.items():
         four = alone(kind, 4)
         close(both[0], four)

@@ -64,6 +64,50 @@ def word_by_word(h: Any) -> Any:
     return layers.sequence_pool(rnn(), "average")
 
 
+def ragged_net() -> Net:
+    """Sentences: a table of words, a number that is learnt for each word, and a class for each sentence."""
+    layers = fluid.layers
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.unique_name.guard(), fluid.program_guard(main, startup):
+        words = fluid.data("words", [None, 1], "int64", lod_level=1)
+        tags = fluid.data("tags", [None, 1], lod_level=1)
+        y = fluid.data("y", [None, 1], "int64")
+        x = layers.embedding(words, [9, 4], is_sparse=True, param_attr="table")
+        h = layers.square_error_cost(layers.fc(x, 1), tags)
+        classes = layers.fc(layers.sequence_pool(x, "average"), 3, act="softmax")
+        loss = layers.mean(h) + layers.mean(layers.cross_entropy(classes, y))
+        fluid.optimizer.Adam(0.05, lazy_mode=True).minimize(loss)
+    return main, startup, loss, h
+
+
+SENTENCES = ([[3, 1], [2, 4], [1, 2, 2], [5]], [[2, 2], [1, 1], [9, 1], [3, 1]])  # lengths on each of four devices, for two steps
+
+
+def sentences(step: int, device: int) -> dict[str, Any]:
+    """What one of four devices is fed: other numbers of sentences too, and now and then two LoDs that are equal by chance."""
+    lengths = SENTENCES[step][device]
+    count = np.arange(sum(lengths))[:, None]
+    words, tags = (fluid.create_lod_tensor(v, [lengths], fluid.CPUPlace()) for v in ((count * 2 + device) % 9, (count % 3).astype("f4")))
+    return {"words": words, "tags": tags, "y": np.array([[n % 3] for n in lengths])}
+
+
+def ragged(devices: range) -> dict[str, np.ndarray]:
+    """Training on sentences, as the trainer of these devices of four."""
+    made, scope, exe = ragged_net(), fluid.Scope(), fluid.Executor(fluid.CPUPlace())
+    exe.run(made[1], scope=scope)
+    for name, value in first_values(made[0]).items():
+        scope.var(name).set(value)
+    rank, count = jax.process_index(), jax.process_count()
+    build = strategy("ragged", **({"num_trainers": count, "trainer_id": rank} if count > 1 else {}))
+    places = [fluid.CPUPlace()] * 4 if count == 1 else fluid.cpu_places()
+    compiled = fluid.CompiledProgram(made[0]).with_data_parallel(made[2].name, build, places=places)
+    fetched = []
+    for step in range(len(SENTENCES)):
+        loss, hidden = exe.run(compiled, [sentences(step, d) for d in devices], [made[2], made[3]], scope=scope, return_numpy=False)
+        fetched += [np.asarray(loss), np.asarray(hidden), np.array(hidden.recursive_sequence_lengths()[0])]
+    return {**{f"seen {i}": v for i, v in enumerate(fetched)}, **values(made[0], scope)}
+
+
 def batches(part: int = 0, parts: int = 1, lengths: bool = False) -> list[dict[str, np.ndarray]]:
     """Part `part` of `parts` of every step's batch."""
     r = np.random.RandomState(3)
@@ -215,6 +259,7 @@ def stored(everyone: bool = True) -> dict[str, np.ndarray]:
 
 
 CASES = {
+    "ragged": lambda: ragged(range(jax.process_index() * 4 // jax.process_count(), (jax.process_index() + 1) * 4 // jax.process_count())),
     "drawn": drawn, "mistakes": mistakes, "late": late, "stored": stored, "lone": lambda: stored(False),
     "grad_allreduce": lambda: collective("grad_allreduce"), "local_sgd": lambda: collective("local_sgd"),
 }  # fmt: skip

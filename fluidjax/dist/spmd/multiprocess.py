@@ -14,6 +14,7 @@ from ...graph.program import Program
 from ...ir import edit
 from ...ir.desc import ProgramDesc
 from ...ops.fixed import Fixed
+from ...ops.ragged import Ragged
 from ...ops.registry import traits
 from ...runtime.place import Place
 from ...runtime.placement import Mesh, PerRank, per_rank
@@ -67,7 +68,7 @@ def ranks_across(devices: Sequence[Any]) -> Mesh:
         if max(at) >= len(there):
             raise FluidValueError(f"trainer {index} has {len(there)} {platform} device(s), but {max(at) + 1} are needed on each trainer")
         found += [there[i] for i in at]
-    return Mesh(tuple(found), begins=_begins)
+    return Mesh(tuple(found), begins=_begins, compares=_compare)
 
 
 def places_across(places: Sequence[Place]) -> Mesh:
@@ -152,6 +153,9 @@ def _lines(compiled: Compiled, scope: Scope, feed: Any, random: str) -> Iterator
     for name, value in sorted(_named(feed), key=lambda pair: pair[0]):
         if isinstance(value, Fixed):
             yield f"feed {name!r}, which decides sizes: {value.dtype}{list(value.shape)} {value.array.tolist()}"
+            continue
+        if isinstance(value, Ragged):
+            yield f"feed {name!r} with a LoD: {value.dtype} {value.form}"
             continue
         shape = [value.shape[0] // (where.count // len(where.local)), *value.shape[1:]]
         yield f"feed {name!r}: {value.dtype}{shape}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -19,8 +19,12 @@ from ...ops.ragged import Ragged
 from ...passes.base import Pass, run
 from ...runtime.fetching import to_tensor
 from ...runtime.placement import OWN, Mesh, Placement
+from ...runtime.ragged_shards import of_each
 from ...runtime.scope import Scope
 from ...runtime.shard_layout import ShardLayout
+
+if TYPE_CHECKING:
+    from .ragged_ranks import RaggedRanks
 
 
 class DeviceCountError(EnforceNotMet, FeedError, IndexError):
@@ -62,6 +66,7 @@ class Parallel:
         self.rewrites = tuple(rewrites)
         self.memory_optimized = memory_optimized
         self._made: Rewritten | None = None
+        self._over: RaggedRanks | None = None
 
     @property
     def local_count(self) -> int:
@@ -104,7 +109,7 @@ class Parallel:
             fixed = {n: v for n, v in ranks[0].items() if isinstance(v, Fixed)}
             return {**self._whole({n: np.concatenate([np.asarray(r[n]) for r in ranks]) for n in ranks[0] if n not in fixed}), **fixed}
         if count != self.where.count:
-            raise FeedError(_unequal(ranks))
+            return self._ragged(ranks)
         return tuple(ranks)
 
     def _listed(self, feed: Sequence[Any], count: int, check: Any) -> list[dict[str, Any]]:
@@ -114,6 +119,17 @@ class Parallel:
         if len(feed) != count:
             raise DeviceCountError(f"the feed is a list of {len(feed)} dicts, but there are {count} devices; give one dict for each device")
         return [check(one) for one in feed]
+
+    def _ragged(self, ranks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Feeds with a LoD as the processes of a job take them."""
+        if not any(isinstance(v, LoDTensor) for one in ranks for v in one.values()):
+            raise FeedError(f"in a job of several processes each of the {len(ranks)} devices here must get equally many samples")
+        if self._over is None:
+            from .ragged_ranks import RaggedRanks
+
+            assert isinstance(self.where, Mesh)
+            self._over = RaggedRanks(self.where)
+        return self._over.joined(ranks)
 
     def _even(self, values: Mapping[str, Any], count: int) -> bool:
         return self.where.together and all(
@@ -150,8 +166,13 @@ class Parallel:
         """
         if fetched and isinstance(fetched[0], list):
             return [_merge(values, merged) for values in zip(*fetched, strict=True)]
-        whole = [_local(v) for v in fetched]
-        return whole if merged else [v.reshape(self.local_count, -1, *v.shape[1:]) for v in whole]
+        return [self._fetched(v, merged) for v in fetched]
+
+    def _fetched(self, value: Any, merged: bool) -> Any:
+        if isinstance(value, Ragged):
+            return _merge(of_each(value), merged)
+        whole = _local(value)
+        return whole if merged else whole.reshape(self.local_count, -1, *whole.shape[1:])
 
 
 def _alike(ranks: Sequence[Mapping[str, Any]]) -> bool:
@@ -163,14 +184,6 @@ def _alike(ranks: Sequence[Mapping[str, Any]]) -> bool:
 def _forms(feed: Mapping[str, Any]) -> dict[str, Any]:
     """What must be alike on all ranks that run at once: shapes, and the values of what decides sizes."""
     return {n: v if isinstance(v, Fixed) else v.shape for n, v in feed.items()}
-
-
-def _unequal(ranks: Sequence[Mapping[str, Any]]) -> str:
-    """Why a process of a job cannot give these feeds to its devices."""
-    name = next((n for one in ranks for n, v in one.items() if isinstance(v, LoDTensor)), None)
-    if name is not None:
-        return f"{name!r} is fed with a LoD, which a job of several processes does not take; pad the sequences to one length"
-    return f"in a job of several processes each of the {len(ranks)} devices here must get equally many samples"
 
 
 def sizes(samples: int, count: int) -> list[int]:

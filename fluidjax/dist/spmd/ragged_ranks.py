@@ -1,0 +1,155 @@
+"""Ragged feeds of the ranks of several processes: all are padded to sizes that the processes agree on, so that one program takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from ...errors import FeedError, UnsupportedError
+from ...lod_tensor import LoDTensor
+from ...ops.fixed import Fixed
+from ...ops.ragged import ROWS, Ragged
+from ...runtime.bucketing import bucket
+from ...runtime.placement import OWN, Mesh, per_rank
+
+Column = tuple[int, ...]  # a number of every rank of the job
+
+
+class RaggedRanks:
+    """Pads the feeds of one program.
+
+    Rows, and the longest sequence, go up to a bucket for the rank that has most. Where ranks have other numbers of sequences, empty
+    ones stand behind the last, up to a bucket, and so do copies behind arrays that have a row for each.
+    """
+
+    def __init__(self, where: Mesh) -> None:
+        self.where = where
+        self._compared: set[str] = set()  # kinds of feeds that the processes have compared
+
+    def joined(self, ranks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """What this process's ranks are fed, as the step of all takes it: leaves of all ranks one after another.
+
+        Raises FeedError where sizes differ that nothing pads, UnsupportedError for a LoD of several levels, and JobError where
+        processes feed other kinds of values.
+        """
+        kinds = [_kinds(one) for one in ranks]
+        if any(kind != kinds[0] for kind in kinds):
+            raise FeedError(f"the devices of a job are fed alike, but one gets {_first_difference(kinds)}")
+        if kinds[0] not in self._compared:
+            self.where.compares(self.where, kinds[0])
+            self._compared.add(kinds[0])
+        columns = self._exchanged([_numbers(one) for one in ranks])
+        parts = [_padded(one, columns) for one in ranks]
+        return {n: v if isinstance(v, Fixed) else self._whole([part[n] for part in parts]) for n, v in parts[0].items()}
+
+    def _exchanged(self, numbers: Sequence[Mapping[Any, int]]) -> dict[Any, Column]:
+        """The numbers of all ranks of the job."""
+        where = self.where
+        rows = np.zeros((where.count, len(numbers[0])), np.int64)
+        for device, found in zip(where.local, numbers, strict=True):
+            rows[where.devices.index(device)] = list(found.values())
+        every = where.everywhere(where.put(per_rank(rows), own=True))
+        return dict(zip(numbers[0], map(tuple, every.T.tolist()), strict=True))
+
+    def _whole(self, values: Sequence[Any]) -> Any:
+        """One value of the mesh, of those of this process's ranks."""
+        sharding = self.where.sharding(OWN)
+        with jax.enable_x64(True):
+            return jax.tree.map(lambda *leaves: jax.make_array_from_process_local_data(sharding, np.concatenate(leaves)), *values)
+
+
+def _kinds(feed: Mapping[str, Any]) -> str:
+    """What must be fed alike on all ranks, a line each."""
+    for name, value in feed.items():
+        if isinstance(value, LoDTensor) and len(value.offsets) > 1:
+            raise UnsupportedError(
+                f"{name!r} is fed with a LoD of {len(value.offsets)} levels, but a job of several processes takes those of one; feed the "
+                "lower level, or pad"
+            )
+    return "\n".join(f"feed {n!r}: {_kind(v)}" for n, v in sorted(feed.items()))
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, Fixed):
+        return f"{value.dtype}{list(value.shape)} {value.array.tolist()}, which decides sizes"
+    if isinstance(value, LoDTensor):
+        return f"{value.array().dtype}, rows of {list(value.array().shape[1:])} with a LoD"
+    return f"{value.dtype}, rows of {list(value.shape[1:])}" if value.ndim else "one number"
+
+
+def _first_difference(kinds: Sequence[str]) -> str:
+    other = next(kind for kind in kinds if kind != kinds[0])
+    lines = list(zip((*kinds[0].splitlines(), "no more"), (*other.splitlines(), "no more"), strict=False))
+    return next(f"`{a}` and another `{b}`" for a, b in lines if a != b)
+
+
+def _numbers(feed: Mapping[str, Any]) -> dict[Any, int]:
+    """What the processes must know of one rank's feed."""
+    found: dict[Any, int] = {}
+    lods: dict[Any, int] = {}
+    for name, value in feed.items():
+        if isinstance(value, LoDTensor):
+            (level,) = value.offsets
+            found[name, "rows"], found[name, "count"] = level[-1], len(level) - 1
+            found[name, "longest"] = int(np.diff(level).max(initial=0))
+            found[name, "lod"] = lods.setdefault(level, len(lods))
+        elif not isinstance(value, Fixed):
+            if not value.ndim:
+                raise FeedError(f"feed {name!r} is one number, which devices cannot share out; give it a first dimension")
+            found[name, "rows"] = value.shape[0]
+    return found
+
+
+def _padded(feed: Mapping[str, Any], columns: Mapping[Any, Column]) -> dict[str, Any]:
+    """One rank's feed at the sizes of all."""
+    keys: dict[Column, int] = {}  # LoDs are equal where they are on every rank
+    counts: dict[Column, int] = {}  # numbers of sequences that are not the same on all ranks
+    for name, value in feed.items():
+        if isinstance(value, LoDTensor):
+            keys.setdefault(columns[name, "lod"], len(keys))
+            if len(set(columns[name, "count"])) > 1:
+                counts.setdefault(columns[name, "count"], len(counts))
+    found = {}
+    for name, value in feed.items():
+        if isinstance(value, LoDTensor):
+            found[name] = _sequences(value, {what: columns[name, what] for what in ("rows", "count", "longest", "lod")}, keys, counts)
+        elif isinstance(value, Fixed) or len(set(columns[name, "rows"])) == 1:
+            found[name] = value
+        elif columns[name, "rows"] in counts:
+            found[name] = _rows(value, columns[name, "rows"], counts)
+        else:
+            raise FeedError(
+                f"feed {name!r} has {_shown(columns[name, 'rows'])} rows on the devices of the job: neither equally many nor one for each "
+                "sequence of another feed"
+            )
+    return found
+
+
+def _sequences(tensor: LoDTensor, sizes: Mapping[str, Column], keys: Mapping[Column, int], counts: Mapping[Column, int]) -> Ragged:
+    (level,), number = tensor.offsets, sizes["count"]
+    offsets, each, alive = np.array(level, np.int32), None, None
+    if number in counts:
+        offsets = np.pad(offsets, (0, bucket(max(number)) + 1 - len(level)), mode="edge")
+        each, alive = ("batch", counts[number]), np.array([len(level) - 1], np.int32)
+    rows, longest = (bucket(max(sizes[what])) for what in ("rows", "longest"))
+    return Ragged(_filled(tensor.array(), rows), (offsets,), (longest,), keys[sizes["lod"]], padded=True, each=each, alive=alive)
+
+
+def _rows(value: Any, number: Column, counts: Mapping[Column, int]) -> Ragged:
+    """An array with a row for each sequence."""
+    size, offsets = bucket(max(number)), np.array([0, value.shape[0]], np.int32)
+    return Ragged(_filled(value, size), (offsets,), (size,), ("batch", counts[number]), padded=True, bare=True, each=ROWS)
+
+
+def _filled(value: Any, size: int) -> np.ndarray:
+    """With copies of the last row behind it, so that gradients there are 0 times something finite."""
+    array = np.asarray(value)
+    last = array[-1:] if len(array) else np.zeros((1, *array.shape[1:]), array.dtype)
+    return np.concatenate([array, np.broadcast_to(last, (size - len(array), *array.shape[1:]))])
+
+
+def _shown(numbers: Column) -> str:
+    return ", ".join(map(str, numbers[:8])) + ", ..." * (len(numbers) > 8)
