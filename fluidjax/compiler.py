@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .dist.spmd.runnable import Runnable
 from .errors import FluidTypeError, FluidValueError
 from .executor import Executor
+from .graph.core_graph import Graph
 from .graph.program import Program, as_program
 from .ir import edit, show
 from .runtime.place import Place, as_place, cpu_devices, cpu_places, cuda_places, is_compiled_with_cuda
@@ -26,10 +27,13 @@ if TYPE_CHECKING:
 class CompiledProgram:
     """A program with options for its compilation; Executor.run takes it in place of the program.
 
-    program_or_graph: a Program. build_strategy: a BuildStrategy. Raises FluidTypeError for anything else.
+    program_or_graph: a Program, or a core.Graph of one as it stands now. build_strategy: a BuildStrategy. Raises FluidTypeError for
+    anything else.
     """
 
-    def __init__(self, program_or_graph: Program, build_strategy: BuildStrategy | None = None) -> None:
+    def __init__(self, program_or_graph: Program | Graph, build_strategy: BuildStrategy | None = None) -> None:
+        if isinstance(program_or_graph, Graph):
+            program_or_graph = Program.from_desc(program_or_graph.to_desc())
         if not isinstance(program_or_graph, Program):
             raise FluidTypeError(f"CompiledProgram takes a Program, not {type(program_or_graph).__name__}")
         self._program = program_or_graph

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .base.absent import reporter
-from .base.dtypes import VarType
 from .base.roles import OpRole
 from .errors import EnforceNotMet as EnforceNotMet
 from .errors import FluidTypeError, FluidValueError
+from .graph.core_graph import Graph as Graph
+from .graph.core_graph import Node as Node
+from .graph.described import OpDesc as OpDesc
+from .graph.described import VarDesc as _VarDesc
 from .ir.desc import ProgramDesc as _ProgramDesc
 from .lod_tensor import LoDTensor as LoDTensor
 from .lod_tensor import LoDTensorArray as LoDTensorArray
@@ -37,10 +40,8 @@ class EOFException(Exception):
     """A reader has no more batches."""
 
 
-class VarDesc:
-    """Paddle's name space for variable types: ``core.VarDesc.VarType.FP32``."""
-
-    VarType = VarType
+class VarDesc(_VarDesc):
+    """A variable's description; also Paddle's name space for variable types: ``core.VarDesc.VarType.FP32``."""
 
 
 class op_proto_and_checker_maker:

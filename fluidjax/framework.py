@@ -10,6 +10,8 @@ from .base.roles import OpRole
 from .errors import FluidTypeError, FluidValueError, UnsupportedError
 from .graph.block import Block
 from .graph.device_guard import device_guard
+from .graph.ir_graph import IrGraph
+from .graph.ir_nodes import IrNode, IrOpNode, IrVarNode
 from .graph.name_scope import NameScope, name_scope
 from .graph.operator import Operator
 from .graph.program import (
@@ -102,6 +104,10 @@ __all__ = [
     "CPUPlace",
     "CUDAPinnedPlace",
     "CUDAPlace",
+    "IrGraph",
+    "IrNode",
+    "IrOpNode",
+    "IrVarNode",
     "NameScope",
     "OpRole",
     "Operator",

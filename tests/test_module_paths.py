@@ -36,6 +36,8 @@ incubate.fleet.base incubate.fleet.base.fleet_base incubate.fleet.base.role_make
 incubate.fleet.base.mode incubate.fleet.parameter_server
 incubate.fleet.parameter_server.distribute_transpiler
 incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy
+contrib.quantize contrib.quantize.quantize_transpiler contrib.slim contrib.slim.graph contrib.slim.quantization
+contrib.slim.quantization.quantization_pass
 """.split()
 ROOT = (
     "paddle paddle.batch paddle.dataset paddle.dataset.common paddle.dataset.mnist paddle.dataset.uci_housing paddle.compat "

@@ -18,7 +18,13 @@ MODULES: dict[str, str] = {
     "fluid.dygraph": "dynamic mode is not there; build static programs",
     "fluid.dygraph_utils": "dynamic mode is not there; build static programs",
     **{f"fluid.contrib.{n}": "this part of contrib is not there" for n in (
-        "quantize", "slim", "utils")},
+        "slim.core", "slim.distillation", "slim.nas", "slim.prune", "slim.searcher", "utils")},
+    **{f"fluid.contrib.slim.{n}": "slim's Compressor is not there; apply the passes of fluid.contrib.slim.quantization" for n in (
+        "graph.executor", "graph.graph_wrapper", "quantization.quantization_strategy")},
+    **{f"fluid.contrib.slim.quantization.{n}": "MKL-DNN's integer kernels are not there; use QuantizationFreezePass" for n in (
+        "mkldnn_post_training_strategy", "qat_int8_mkldnn_pass", "qat2_int8_mkldnn_pass")},
+    "fluid.contrib.slim.quantization.post_training_quantization":
+        "quantisation without training is not there; train a few steps with QuantizationTransformPass",
     "fluid.incubate.fleet.parameter_server.pslib": "pslib's servers are not there; use the fleet of parameter_server.distribute_transpiler",
     "fluid.incubate.fleet.parameter_server.version": "it is a part of Paddle's own build",
     "fluid.incubate.fleet.utils": "tools for Hadoop and for fleets with parameter servers are not there",
@@ -58,8 +64,6 @@ NAMES: dict[str, str] = {
     "ComplexVariable": "belongs to complex numbers, which are not there",
     "AsyncExecutor": "went before 1.8; use Executor.train_from_dataset",
     "Ploter": "draws curves, which is not there; use matplotlib",
-    "Graph": "is C++'s graph of a program; Program and its blocks tell the ops, and fluid.passes rewrites them",
-    "IrGraph": "is C++'s graph of a program; Program and its blocks tell the ops, and fluid.passes rewrites them",
     **dict.fromkeys(("MPIRoleMaker", "GeneralRoleMaker"), "is not there; use PaddleCloudRoleMaker or UserDefinedRoleMaker"),
     "CollectiveOpBasedOptimizer": "is not there; use fleet.distributed_optimizer",
     "geo_parameter_server": "is not there; use StrategyFactory.create_geo_strategy of parameter_server.distribute_transpiler",

@@ -10,7 +10,9 @@ from . import memory_usage_calc as memory_usage_calc
 from . import mixed_precision as mixed_precision
 from . import model_stat as model_stat
 from . import op_frequence as op_frequence
+from . import quantize as quantize
 from . import reader as reader
+from . import slim as slim
 from .decoder import *  # noqa: F403
 from .extend_optimizer import *  # noqa: F403
 from .layers import *  # noqa: F403
@@ -19,6 +21,7 @@ from .missing import HINTS
 from .mixed_precision import *  # noqa: F403
 from .model_stat import *  # noqa: F403
 from .op_frequence import *  # noqa: F403
+from .quantize import *  # noqa: F403
 from .reader import *  # noqa: F403
 
 __all__: list[str] = []
@@ -29,6 +32,7 @@ __all__ += memory_usage_calc.__all__
 __all__ += model_stat.__all__
 __all__ += op_frequence.__all__
 __all__ += mixed_precision.__all__
+__all__ += quantize.__all__
 __all__ += reader.__all__
 
 if not TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _GROUPS: tuple[tuple[str, str], ...] = (
-    ("is not there", "Compressor QuantizeTranspiler"),
+    ("is not there; apply the passes of fluid.contrib.slim.quantization and train by Executor.run", "Compressor"),
     ("was never there; use fluid.embedding with is_sparse=True", "sparse_embedding"),
     ("was never there; use paddle.index_sample", "index_sample"),
     (

@@ -1,0 +1,191 @@
+"""QuantizeTranspiler: quantisation by rewriting programs in place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import FluidValueError
+from ...graph.block import Block
+from ...graph.operator import Operator
+from ...graph.program import Program, as_program, default_startup_program, program_guard
+from ...layers import autoincreased_step_counter
+from ...ops.quantize import steps
+from ...runtime.scope import Scope, global_scope
+from .rewriting import Quantisers, beside, rename_input
+
+__all__ = ["QuantizeTranspiler"]
+
+KINDS = ("conv2d", "depthwise_conv2d", "mul")
+_WAYS = ("abs_max", "range_abs_max", "moving_average_abs_max")
+_ENDS = (".quantized.dequantized", ".quantized", ".dequantized", ".scale")
+
+
+class QuantizeTranspiler:
+    """Convolutions and mul read their inputs rounded to what integers of few bits can say.
+
+    weight_bits, activation_bits: of an integer with its sign. activation_quantize_type: how the scale of data is found: abs_max
+    (anew in each step), range_abs_max (the greatest of window_size steps), moving_average_abs_max (by moving_rate);
+    weight_quantize_type: the same of weights, of which freeze_program takes abs_max alone.
+
+    Raises FluidValueError for a type that is none of these.
+    """
+
+    def __init__(
+        self,
+        weight_bits: int = 8,
+        activation_bits: int = 8,
+        activation_quantize_type: str = "abs_max",
+        weight_quantize_type: str = "abs_max",
+        window_size: int = 10000,
+        moving_rate: float = 0.9,
+    ) -> None:
+        for what, way in (("weight_quantize_type", weight_quantize_type), ("activation_quantize_type", activation_quantize_type)):
+            if way not in _WAYS:
+                raise FluidValueError(f"{what} is one of {', '.join(map(repr, _WAYS))}, not {way!r}")
+        self.weight_bits, self.activation_bits = weight_bits, activation_bits
+        self.weight_quantize_type, self.activation_quantize_type = weight_quantize_type, activation_quantize_type
+        self.window_size, self.moving_rate = window_size, moving_rate
+
+    def training_transpile(self, program: Program | None = None, startup_program: Program | None = None) -> None:
+        """Rewrite a program, before or after minimize; what the new ops keep is set by the startup program.
+
+        Gradient ops read what their forward ops read. Raises FluidValueError for a gradient op whose forward op is not there.
+        """
+        program = as_program(program)
+        startup = default_startup_program() if startup_program is None else startup_program
+        parameters = {p.name for p in program.global_block().iter_parameters()}
+        with program_guard(program, startup):
+            ranges = "range_abs_max" in (self.weight_quantize_type, self.activation_quantize_type)
+            ops = Quantisers(self.window_size, self.moving_rate, autoincreased_step_counter() if ranges else None)
+            for block in program.blocks:
+                restored: dict[str, str] = {}
+                for op in list(block.ops):
+                    if op.type in KINDS:
+                        self._forward(ops, block, op, restored, parameters)
+                    elif op.type.removesuffix("_grad") in KINDS:
+                        _backward(op, restored)
+
+    def _forward(self, ops: Quantisers, block: Block, op: Operator, restored: dict[str, str], parameters: set[str]) -> None:
+        at = op.idx
+        for name in op.input_arg_names:
+            if name not in restored:
+                weight = name in parameters
+                kind = self.weight_quantize_type if weight else self.activation_quantize_type
+                bits = self.weight_bits if weight else self.activation_bits
+                restored[name] = ops.restored(block, at, block.var(name), kind, bits).name
+            rename_input(op, name, restored[name])
+
+    def freeze_program(self, program: Program | None, place: Any, scope: Scope | None = None) -> None:
+        """Make a transpiled test program one for inference: weights become whole numbers, floats come after the op that reads them.
+
+        Raises FluidValueError for weights that the scope lacks, and where their scales are not found by abs_max.
+        """
+        program, scope = as_program(program), scope or global_scope()
+        kept = {v.name for v in program.list_vars() if v.persistable}
+        for block in program.blocks:
+            _Freeze(self, block, kept, scope, place).run()
+        _remove_unused(program)
+
+    def convert_to_int8(self, program: Program | None, place: Any, scope: Scope | None = None) -> None:
+        """Weights of a frozen program as int8, in variables of their own (``fc_0.w_0.int8``)."""
+        program, scope = as_program(program), scope or global_scope()
+        made: dict[str, str] = {}
+        for block in program.blocks:
+            for op in [op for op in block.ops if op.type in KINDS]:
+                for name in op.input_arg_names:
+                    var = block.var(name)
+                    if not var.persistable:
+                        continue
+                    if name not in made:
+                        made[name] = f"{name}.int8"
+                        program.global_block().create_parameter(name=made[name], type=var.type, dtype="int8", shape=var.shape)
+                        scope.var(made[name]).get_tensor().set(_read(scope, name).astype(np.int8), place)
+                    rename_input(op, name, made[name])
+        _remove_unused(program)
+
+
+def _backward(op: Operator, restored: dict[str, str]) -> None:
+    names = [n for n in op.input_arg_names if n in restored]
+    if not names:
+        raise FluidValueError(f"op {op.type} reads nothing that is quantised; its forward op is not in this block")
+    for name in names:
+        rename_input(op, name, restored[name])
+
+
+class _Freeze:
+    """One block on its way to inference."""
+
+    def __init__(self, options: QuantizeTranspiler, block: Block, kept: set[str], scope: Scope, place: Any) -> None:
+        self.options, self.block, self.kept, self.scope, self.place = options, block, kept, scope, place
+        self.came: dict[str, str] = {}  # what a removed op wrote: what it read
+        self.scales: dict[str, Any] = {}  # of weights: the number; of data: the variable
+        self.after: dict[str, str] = {}  # what an op writes: the same, restored
+
+    def run(self) -> None:
+        for op in list(self.block.ops):
+            for name in [n for n in op.input_arg_names if n in self.after]:
+                rename_input(op, name, self.after[name])
+            if op.type in {f"fake_quantize_{way}" for way in _WAYS}:
+                self._quantise(op)
+            elif op.type == "fake_dequantize_max_abs":
+                self._remove(op)
+            elif op.type in KINDS:
+                self._restore_after(op)
+
+    def _quantise(self, op: Operator) -> None:
+        (name,), (scale,) = op.input("X"), op.output("OutScale")
+        if name not in self.kept:
+            self.scales[name] = self.block.var(scale)
+            return
+        if self.options.weight_quantize_type != "abs_max":
+            raise FluidValueError("freeze_program takes weights whose weight_quantize_type is 'abs_max'")
+        weight = _read(self.scope, name)
+        self.scales[name] = scale = np.abs(weight).max()
+        self._remove(op)
+        whole = np.round(weight / (scale or np.float32(1)) * np.asarray(steps(self.options.weight_bits), weight.dtype))
+        self.scope.var(name).get_tensor().set(whole, self.place)
+
+    def _remove(self, op: Operator) -> None:
+        (x,), (out,) = op.input("X"), op.output("Out")
+        self.came[out] = self.came.get(x, x)
+        self.block._remove_op(op.idx)
+
+    def _restore_after(self, op: Operator) -> None:
+        scale, max_range, options = None, None, self.options
+        for name in op.input_arg_names:
+            if name in self.came:
+                rename_input(op, name, self.came[name])
+            first = next((name.removesuffix(end) for end in _ENDS if name.endswith(end)), name)
+            if first not in self.scales:
+                raise FluidValueError(f"op {op.type} reads {name!r}, which nothing quantises; call training_transpile first")
+            if first in self.kept:
+                both = steps(options.weight_bits) * steps(options.activation_bits)
+                max_range = both / float(self.scales[first]) if self.scales[first] else float("inf")
+            else:
+                scale = self.scales[first]
+        if scale is None or max_range is None:
+            raise FluidValueError(f"op {op.type} reads {', '.join(op.input_arg_names)}; what is frozen reads data and a weight")
+        out = self.block.var(op.output_arg_names[0])
+        restored = beside(self.block, out, "dequantized")
+        self.block._insert_op(
+            op.idx + 1, type="fake_dequantize_max_abs", attrs={"max_range": max_range}, inputs={"X": out, "Scale": scale},
+            outputs={"Out": restored},
+        )  # fmt: skip
+        self.after[out.name] = restored.name
+
+
+def _read(scope: Scope, name: str) -> np.ndarray:
+    found = scope.find_var(name)
+    if found is None:
+        raise FluidValueError(f"the scope has no variable {name!r} to quantise; run the startup program or load the model in it first")
+    return np.array(found.get_tensor())
+
+
+def _remove_unused(program: Program) -> None:
+    """Remove the variables that no op of their block reads or writes."""
+    for block in program.blocks:
+        used = {n for op in block.ops for n in (*op.input_arg_names, *op.output_arg_names)}
+        for name in [n for n in block.vars if n not in used]:
+            block._remove_var(name)

@@ -1,0 +1,14 @@
+"""fluid.contrib.slim: quantisation is there; what prunes, distils and searches is not."""
+
+from typing import TYPE_CHECKING
+
+from ...base.absent import reporter
+from . import graph as graph
+from . import quantization as quantization
+
+__all__: list[str] = []
+
+HINTS = {"Compressor": "is not there; apply the passes of fluid.contrib.slim.quantization and train by Executor.run"}
+
+if not TYPE_CHECKING:
+    __getattr__ = reporter("fluid.contrib.slim", __all__, HINTS)

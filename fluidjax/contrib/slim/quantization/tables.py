@@ -1,0 +1,92 @@
+"""Which ops are quantised, where their data come in and go out, and how what quantises them is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ....errors import FluidTypeError, FluidValueError, near
+from ....graph.ir_graph import IrGraph, node_named
+
+WITH_WEIGHTS = ("conv2d", "depthwise_conv2d", "mul", "matmul")
+CONVOLUTIONS = ("conv2d", "depthwise_conv2d")
+WITHOUT_WEIGHTS = (
+    "pool2d", "elementwise_add", "concat", "softmax", "argmax", "transpose", "equal", "gather", "greater_equal", "greater_than",
+    "less_equal", "less_than", "mean", "not_equal", "reshape", "reshape2", "bilinear_interp", "nearest_interp",
+    "trilinear_interp", "slice", "squeeze", "elementwise_sub", "mul", "matmul", "relu", "relu6", "leaky_relu", "tanh", "swish",
+)  # fmt: skip
+OUT_SCALES = (
+    "conv2d", "depthwise_conv2d", "mul", "matmul", "relu", "leaky_relu", "relu6", "sigmoid", "tanh", "prelu", "swish", "softmax",
+    "batch_norm", "elementwise_add", "pool2d", "reshape2", "transpose2", "concat", "elementwise_mul", "scale",
+)  # fmt: skip
+QUANTISE = (
+    "fake_quantize_abs_max", "fake_quantize_range_abs_max", "fake_quantize_moving_average_abs_max",
+    "fake_channel_wise_quantize_abs_max",
+)  # fmt: skip
+RESTORE = ("fake_dequantize_max_abs", "fake_channel_wise_dequantize_max_abs")
+_PAIRS = (
+    "matmul mul elementwise_add elementwise_sub elementwise_mul equal greater_equal greater_than less_equal less_than not_equal"
+)
+_DATA = {  # input slots and the output slot of those that are not X -> Out
+    **dict.fromkeys(_PAIRS.split(), (("X", "Y"), "Out")),
+    **dict.fromkeys(CONVOLUTIONS, (("Input", "Filter"), "Output")),
+    "slice": (("Input",), "Out"),
+    "batch_norm": (("X",), "Y"),
+}
+WITH_WEIGHT, WITHOUT_WEIGHT = "qat_with_weight", "qat_without_weight"  # values of attribute quantization_type
+_ENDS = (".quantized.dequantized", ".quantized", ".dequantized", ".scale")
+
+
+def inputs_of(op: Any, kind: str) -> list[str]:
+    """The names of an op's data, an IrOpNode's or an Operator's, whose type is `kind`; parameters among them."""
+    return [n for slot in _DATA.get(kind, (("X",), ""))[0] for n in op.input(slot)]
+
+
+def outputs_of(op: Any, kind: str) -> list[str]:
+    """The names of what it computes."""
+    return list(op.output(_DATA.get(kind, ((), "Out"))[1]))
+
+
+def original(name: str) -> str:
+    """The variable that a quantised one comes from."""
+    return next((name.removesuffix(end) for end in _ENDS if name.endswith(end)), name)
+
+
+def all_data(graph: IrGraph, op: Any) -> bool:
+    """Whether none of an op's inputs is kept between steps, as parameters are."""
+    return not any(node_named(op.inputs, name).persistable() for name in inputs_of(op, op.name()))
+
+
+def skipped(op: Any, pattern: str | list[str]) -> bool:
+    """Whether an op stands in a name scope that has (one of) the pattern(s)."""
+    scope = op.op().attr("op_namescope") if op.op().has_attr("op_namescope") else ""
+    return any(p in scope for p in ([pattern] if isinstance(pattern, str) else pattern))
+
+
+def noted(op: Any, kind: str) -> bool:
+    """Whether a pass left this value in the op's attribute quantization_type."""
+    return op.op().has_attr("quantization_type") and op.op().attr("quantization_type") == kind
+
+
+def checked_graph(graph: Any, what: str) -> IrGraph:
+    """Raises FluidTypeError for other than an IrGraph."""
+    if not isinstance(graph, IrGraph):
+        raise FluidTypeError(f"{what}.apply takes an IrGraph, IrGraph(core.Graph(program.desc)), not {type(graph).__name__}")
+    return graph
+
+
+def checked_types(kinds: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Raises FluidValueError for a type of op that is not quantised."""
+    known, listed = tuple(known), [kinds] if isinstance(kinds, str) else list(kinds)
+    for kind in listed:
+        if kind not in known:
+            raise FluidValueError(f"quantizable_op_type: {kind!r} is not quantised{near(kind, known)}; {', '.join(known)} are")
+    return listed
+
+
+def checked_choice(what: str, value: Any, known: Iterable[str]) -> str:
+    """Raises FluidValueError for a value that is none of these."""
+    known = tuple(known)
+    if value not in known:
+        raise FluidValueError(f"{what} is one of {', '.join(map(repr, known))}, not {value!r}")
+    return value

@@ -1,0 +1,123 @@
+"""QuantizationTransformPass: ops that have weights read their inputs quantised and restored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from ....errors import UnsupportedError
+from ....graph.ir_graph import IrGraph
+from ....graph.ir_nodes import IrOpNode, IrVarNode
+from .insert import Inserter
+from .tables import (
+    CONVOLUTIONS,
+    WITH_WEIGHT,
+    WITH_WEIGHTS,
+    WITHOUT_WEIGHT,
+    all_data,
+    checked_choice,
+    checked_graph,
+    checked_types,
+    noted,
+    skipped,
+)
+
+ACTIVATIONS = ("abs_max", "range_abs_max", "moving_average_abs_max")
+WEIGHTS = ("abs_max", "channel_wise_abs_max", "range_abs_max", "moving_average_abs_max")
+
+
+class QuantizationTransformPass:
+    """Before each op of these types: x -> x.quantized -> x.quantized.dequantized, for its data and for its weights.
+
+    Gradient ops read what their forward ops read, and what they give goes to x itself, so rounding counts as nothing there.
+    Ops whose inputs are all data (a mul of two activations), and those in a name scope of `skip_pattern`, stay as they are.
+
+    scope, place: where values of what the ops keep are put. weight_bits, activation_bits: of an integer with its sign.
+    activation_quantize_type: how the scale of data is found, abs_max (anew in each step), range_abs_max (the greatest of
+    window_size steps), moving_average_abs_max (by moving_rate). weight_quantize_type: also channel_wise_abs_max, a scale for each
+    filter of a convolution.
+
+    Raises FluidValueError for a type that is none of these, UnsupportedError for functions in place of the ops
+    (weight_quantize_func, act_quantize_func, weight_preprocess_func, act_preprocess_func).
+    """
+
+    _supported_quantizable_op_type: ClassVar = list(WITH_WEIGHTS)
+
+    def __init__(
+        self,
+        scope: Any = None,
+        place: Any = None,
+        weight_bits: int = 8,
+        activation_bits: int = 8,
+        activation_quantize_type: str = "abs_max",
+        weight_quantize_type: str = "abs_max",
+        window_size: int = 10000,
+        moving_rate: float = 0.9,
+        skip_pattern: str | list[str] = ["skip_quant"],  # noqa: B006 - Paddle's default
+        quantizable_op_type: Sequence[str] = ["conv2d", "depthwise_conv2d", "mul"],
+        weight_quantize_func: Any = None,
+        act_quantize_func: Any = None,
+        weight_preprocess_func: Any = None,
+        act_preprocess_func: Any = None,
+        optimizer_func: Any = None,
+        executor: Any = None,
+    ) -> None:
+        given = {
+            "weight_quantize_func": weight_quantize_func, "act_quantize_func": act_quantize_func,
+            "weight_preprocess_func": weight_preprocess_func, "act_preprocess_func": act_preprocess_func,
+        }  # fmt: skip
+        for name, function in given.items():
+            if function is not None:
+                raise UnsupportedError(f"{name}: functions of one's own are not there; append their ops where the program is built")
+        self._scope, self._place = scope, place
+        self._weight_bits, self._activation_bits = weight_bits, activation_bits
+        self._activations = checked_choice("activation_quantize_type", activation_quantize_type, ACTIVATIONS)
+        self._weights = checked_choice("weight_quantize_type", weight_quantize_type, WEIGHTS)
+        self._window_size, self._moving_rate = window_size, moving_rate
+        self._skip_pattern = skip_pattern
+        self._kinds = checked_types(quantizable_op_type, WITH_WEIGHTS)
+
+    def apply(self, graph: IrGraph) -> IrGraph:
+        """Rewrite the graph, forward and backward. Raises FluidTypeError for other than an IrGraph."""
+        checked_graph(graph, "QuantizationTransformPass")
+        insert = Inserter(graph, self._scope, self._place, self._window_size, self._moving_rate)
+        parameters = {n.name() for n in graph.all_persistable_nodes()}
+        if not graph.is_test() and "range_abs_max" in (self._weights, self._activations):
+            insert.count_steps()
+        ops = [op for op in graph.all_op_nodes() if op.name().removesuffix("_grad") in self._kinds]
+        for op in ops:
+            if skipped(op, self._skip_pattern):
+                op.set_attr("skip_quant", True)
+        restored: dict[str, IrVarNode] = {}
+        for op in ops:
+            if op.name() in self._kinds and not self._left(graph, op):
+                op.set_attr("quantization_type", WITH_WEIGHT)
+                for var in op.inputs:
+                    name = var.name()
+                    if name in op.input_arg_names():  # not what stands for order alone, nor what was renamed with another one
+                        if name not in restored:
+                            restored[name] = self._restored(insert, op, var, name in parameters)
+                        graph.update_input_link(var, restored[name], op)
+        for op in ops:
+            if op.name() not in self._kinds:
+                for var in op.inputs:
+                    if var.name() in restored and var.name() in op.input_arg_names():
+                        graph.update_input_link(var, restored[var.name()], op)
+        graph.resolve_hazard()
+        return graph
+
+    def _left(self, graph: IrGraph, op: IrOpNode) -> bool:
+        """Whether an op stays as it is."""
+        skip = op.op().has_attr("skip_quant") and op.op().attr("skip_quant")
+        return skip or (op.name() in ("mul", "matmul") and all_data(graph, op)) or noted(op, WITHOUT_WEIGHT)
+
+    def _restored(self, insert: Inserter, op: IrOpNode, var: IrVarNode, weight: bool) -> IrVarNode:
+        bits = self._weight_bits if weight else self._activation_bits
+        kind = self._weights if weight else self._activations
+        if kind == "channel_wise_abs_max" and op.name() not in CONVOLUTIONS:
+            kind = "abs_max"
+        quantised, scale = insert.quantise(kind, var, var.name(), bits)
+        if kind == "channel_wise_abs_max":
+            return insert.restore_channels(quantised, [scale], [bits])
+        return insert.restore(quantised, scale, bits)
+
