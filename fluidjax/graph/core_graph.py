@@ -156,7 +156,9 @@ class Graph:
 
     def sorted_ops(self) -> list[Node]:
         """All ops, each after what it needs. Raises FluidValueError where ops need one another."""
-        links, done, open_ = self.op_links(), {}, set()
+        links = self.op_links()
+        done: dict[Node, None] = {}
+        open_: set[Node] = set()
         for first in links:
             path: list[tuple[Node, Iterator[Node]]] = [] if first in done else [(first, iter(links[first]))]
             open_.update(n for n, _ in path)
