@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .NOTPARALLEL:
-.PHONY: help models demo test test-fast test-again search bench bench-peers lint format api errors browser clean
+.PHONY: help models demo test test-fast test-again search bench bench-peers lint format api errors browser notebooks clean
 
 help:
 	@echo 'make demo       train a LeNet on handwritten digits, under two minutes'
@@ -29,6 +29,7 @@ help:
 	@echo 'make format     let ruff lay the code out'
 	@echo 'make api        write the public surface anew (tests/data/public_api.txt), and docs/compatibility.md'
 	@echo 'make errors     write docs/errors-by-op.md anew: how far every op lies from the recordings (some minutes)'
+	@echo 'make notebooks  run the notebooks and keep in them what their cells show'
 	@echo 'make browser    pages of programs in a Chromium that is installed (SCREENSHOTS=DIR keeps pictures)'
 	@echo 'make clean      remove the virtual environment and caches'
 
@@ -86,6 +87,9 @@ api: $(VENV)/.with-test
 
 errors: $(VENV)/.with-test
 	$(VENV)/bin/python -m tests.ops.errors
+
+notebooks: $(VENV)/.with-demo
+	$(VENV)/bin/python -m tests.notebooks
 
 browser: $(VENV)/.with-browser
 	SCREENSHOTS='$(SCREENSHOTS)' $(VENV)/bin/python -m pytest -q tests/look $(ARGS)

@@ -1,4 +1,4 @@
-"""The notebooks run from top to bottom, in a process of their own."""
+"""The notebooks run from top to bottom, each in a process of its own, and what is committed is what they show."""
 
 from __future__ import annotations
 
@@ -10,24 +10,41 @@ from pathlib import Path
 import pytest
 
 from tests import forked
+from tests.look.dom import harmless, parsed
+from tests.notebooks import NOTEBOOKS, ROOT, cells, told
 
-ROOT = Path(__file__).parent.parent
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+pytestmark = pytest.mark.once
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
-def test_notebook_runs(path: Path) -> None:
-    cells = json.loads(path.read_text())["cells"]
-    code = "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
-    process = forked.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def test_notebook_runs_and_its_outputs_are_current(path: Path) -> None:
+    command = [sys.executable, "-m", "tests.notebooks", "--tell", str(path)]
+    process = forked.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        _, err = process.communicate(timeout=600)
+        out, err = process.communicate(timeout=600)
     finally:
         process.kill()
     assert process.returncode == 0, err[-2000:]
-    assert not any(c.get("outputs") for c in cells), "outputs are not committed"
+    committed = told([c["outputs"] for c in cells(path)])
+    for number, (now, then) in enumerate(zip(json.loads(out), committed, strict=True), 1):
+        assert now == then, f"cell {number} of {path.name} shows something else now; make notebooks writes it anew"
 
 
-def test_there_are_notebooks() -> None:
+def test_what_notebooks_hold_fetches_nothing() -> None:
     assert NOTEBOOKS
+    outputs = [out for path in NOTEBOOKS for c in cells(path) for out in c["outputs"]]
+    shown = [out["data"]["text/html"] for out in outputs if "text/html" in out.get("data", {})]
+    assert len(shown) >= 5
+    for html in shown:
+        root = parsed("".join(html))
+        for e in root.walk():
+            e.attrs.pop("style", None)  # the key of the memory report has colours
+        harmless(root)
+
+
+def test_a_number_is_not_compared_and_a_word_is() -> None:
+    def stream(text: str) -> list[list[dict]]:
+        return [[{"output_type": "stream", "text": [text]}]]
+
+    assert told(stream("loss 0.25\n")) == told(stream("loss  1.5e-07\n"))
+    assert told(stream("loss 0.25\n")) != told(stream("cost 0.25\n"))

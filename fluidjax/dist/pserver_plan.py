@@ -137,6 +137,10 @@ class PserverPlan:
         self.index(endpoint)
         return tuple(b for p in self.params for b in p.blocks if b.endpoint == endpoint)
 
+    def __repr__(self) -> str:
+        owned = ", ".join(f"{count} on {ep}" for ep in self.endpoints if (count := len(self.owned(ep))))
+        return f"<PserverPlan: {self.mode}, {self.trainers} trainers, blocks: {owned or 'none'}>"
+
     def picture(self) -> Picture:
         """Who holds which block: a bar for each parameter, cut where another pserver begins. Notebooks show it for the plan."""
         from ..look.owners import Held, Part, owners

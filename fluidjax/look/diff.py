@@ -35,6 +35,10 @@ class ProgramDiff:
     def __str__(self) -> str:
         return self.text
 
+    def __repr__(self) -> str:
+        changed = ", ".join(f"{kind} {a} -> {b}" for kind, (a, b) in self.counts().items())
+        return f"<ProgramDiff: {changed or ('as many ops of each type' if self else 'equal')}>"
+
     @cached_property
     def text(self) -> str:
         """Unified diff lines of the printed programs; empty if they are equal."""

@@ -36,7 +36,7 @@ class Group:
     parts: tuple[Group, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Graph(Picture):
     """The picture of a program; notebooks show the whole of it, with a fold for each group of ops that has a graph of its own."""
 

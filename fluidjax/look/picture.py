@@ -33,6 +33,9 @@ class Picture:
     def __str__(self) -> str:
         return self.text
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.title}>"
+
     def _repr_html_(self) -> str:
         return self.fragment()
 

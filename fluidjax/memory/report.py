@@ -24,6 +24,8 @@ class MemoryReport(StepMemory):
     def __str__(self) -> str:
         return tables.text(self)
 
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
         return tables.html(self)
 

@@ -166,6 +166,8 @@ class PassResult:
             lines += [f"  {n}" for n in self.notes]
         return "\n".join(lines)
 
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
         from ..look.rewrites import result_html
 

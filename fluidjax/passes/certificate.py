@@ -87,6 +87,8 @@ class Certificate:
         head = f"{self.title}: {len(self.folds)} folded, {len(self.refusals)} refused{worst}"
         return "\n".join([head, *(f"  {f}" for f in self.folds), *(f"  {n}" for n in self.refusals)])
 
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
         from ..look.rewrites import certificate_html
 

@@ -32,6 +32,7 @@ def test_lines_that_are_alike_stand_side_by_side():
     marked = [(r.all("del")[0].text, r.all("ins")[0].text) for r in root.all("tr") if "x_num_col_dims" in r.text]
     assert marked == [("1", "3")]
     assert [r for r in rows if "less(" in r[0]] == [[r[0], ""] for r in rows if "less(" in r[0]] != []
+    assert repr(diff) == "<ProgramDiff: less 1 -> 0>"
     assert diff.counts() == {"less": (1, 0)}
     equal = [int(e.text.split()[0]) for e in root.all("summary")]
     assert equal and all(n > 0 for n in equal)  # what is equal is folded
@@ -90,4 +91,4 @@ def test_bars_are_cut_where_another_holder_begins():
     assert widths[0] / widths[1] == pytest.approx(12 / 8)
     assert widths[0] + widths[1] == pytest.approx(widths[2])
     assert "none: int64[], held by none" in str(picture)
-    assert isinstance(picture, Picture)
+    assert repr(picture) == "<Picture: held>" and isinstance(picture, Picture)
