@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
@@ -114,12 +114,26 @@ def own(module: str) -> list[Import]:
     return [i for i in imports(module) if i.target.split(".")[0] == PACKAGE]
 
 
-@pytest.mark.parametrize("module", modules())
-def test_imports_go_down(module):
-    upward = [
-        f"line {i.line}: {i.target} (level {level(i.target)})" for i in own(module) if level(i.target) > level(module)
-    ]
-    assert not upward, f"{module} is of level {level(module)} and imports from above: {'; '.join(upward)}"
+def breaches(within: str, wrong: Callable[[str, str], bool]) -> str:
+    """A line for every import, in the modules whose names begin so, that is `wrong(module, target)`."""
+    return "\n".join(
+        f"{module}, line {i.line}: {i.target}"
+        for module in modules()
+        if module.startswith(within)
+        for i in imports(module)
+        if wrong(module, i.target)
+    )
+
+
+def is_of(target: str, *packages: str) -> bool:
+    return (target + ".").startswith(tuple(package + "." for package in packages))
+
+
+def test_imports_go_down():
+    for module in modules():
+        level(module)  # each stands in the table, once
+    upward = breaches(PACKAGE, lambda module, target: is_of(target, PACKAGE) and level(target) > level(module))
+    assert not upward, f"imports from a level above the module's own:\n{upward}"
 
 
 def test_no_cycles():
@@ -139,30 +153,19 @@ def test_every_pattern_fits_a_module():
     assert not idle, f"the table names what is not there: {', '.join(idle)}"
 
 
-@pytest.mark.parametrize("module", modules())
-def test_only_public_jax(module):
-    private = [
-        f"line {i.line}: {i.target}"
-        for i in imports(module)
-        if (i.target + ".").startswith(tuple(f + "." for f in FORBIDDEN_JAX))
-    ]
-    assert not private, f"{module} imports what jax does not promise to keep: {'; '.join(private)}"
+def test_only_public_jax():
+    private = breaches(PACKAGE, lambda _, target: is_of(target, *FORBIDDEN_JAX))
+    assert not private, f"imports of what JAX does not promise to keep:\n{private}"
 
 
-@pytest.mark.parametrize("module", [m for m in modules() if m.startswith(f"{PACKAGE}.ir")])
-def test_the_ir_is_pure_python(module):
-    heavy = [
-        f"line {i.line}: {i.target}"
-        for i in imports(module)
-        if i.target.split(".")[0] in ("jax", "jaxlib", "numpy", "flax", "optax")
-    ]
-    assert not heavy, f"{module} imports {'; '.join(heavy)}"
+def test_the_ir_is_pure_python():
+    heavy = breaches(f"{PACKAGE}.ir", lambda _, target: is_of(target, "jax", "jaxlib", "numpy", "flax", "optax"))
+    assert not heavy, f"the ir needs Python alone:\n{heavy}"
 
 
-@pytest.mark.parametrize("module", [m for m in modules() if m.startswith(f"{PACKAGE}.layers")])
-def test_layers_only_append_ops(module):
-    jaxes = [f"line {i.line}: {i.target}" for i in imports(module) if i.target.split(".")[0] == "jax"]
-    assert not jaxes, f"{module} computes: {'; '.join(jaxes)}"
+def test_layers_only_append_ops():
+    computing = breaches(f"{PACKAGE}.layers", lambda _, target: is_of(target, "jax"))
+    assert not computing, f"layers compute nothing:\n{computing}"
 
 
 # -- no circle, wherever an import hides -------------------------------------------------------------------------------
