@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
 
 import fluidjax as fluid
 from fluidjax import layers
@@ -25,6 +24,8 @@ MODES: dict[str, tuple[dict[str, Any], int]] = {
 
 
 def digits() -> tuple[np.ndarray, np.ndarray]:
+    from sklearn.datasets import load_digits  # takes a second, in each worker
+
     data = load_digits()
     order = np.random.default_rng(0).permutation(len(data.target))
     return (data.data[order] / 16).astype("float32"), data.target[order].astype("int64")[:, None]
