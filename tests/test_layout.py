@@ -181,10 +181,12 @@ def turns(build: Any, training: bool, channels_last: bool) -> int:
 
 
 @pytest.mark.first(1)
-@pytest.mark.optimized
 @pytest.mark.parametrize("build", [resnet, mobilenet, densenet, unet])
 def test_only_the_fed_image_is_turned(build: Any) -> None:
-    """Forward and backward. What leaves is a matrix by then; without the layout XLA turns around every convolution."""
+    """Forward and backward. What leaves is a matrix by then; without the layout XLA turns around every convolution.
+
+    The graph that XLA's passes leave does not depend on how hard its code generator tries.
+    """
     assert turns(build, training=True, channels_last=True) <= 1
     if build is resnet:
         assert turns(build, training=True, channels_last=False) > 10
