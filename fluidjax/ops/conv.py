@@ -44,6 +44,8 @@ def _geometry(
 
 
 def _convolve(x: Array, w: Array, **attrs: Any) -> jax.Array:
+    if w.dtype == jnp.int8 and jnp.issubdtype(x.dtype, jnp.floating):  # weights that quantisation left as integers
+        w = w.astype(x.dtype)
     return output(_geometry(x.shape, w.shape, **attrs), x, w)
 
 
