@@ -184,7 +184,7 @@ class Differentiation:
                 self._append(self.program.block(below.idx), self.inside[below.idx].drafts, {*d.reads} & {*d.writes}, found)
             if self._has_use(block, d, recurring):
                 for name in self._missing(block, d):
-                    block.vars[name] = Variable(block, VarDesc(name, (), "bool"))  # as Paddle leaves them
+                    block.vars[name] = Variable.of(block, VarDesc(name, (), "bool"))  # as Paddle leaves them
                 for name in d.writes:
                     if name != EMPTY and block._find_var_recursive(name) is None:
                         self._create(block, name, d)
@@ -226,7 +226,7 @@ class Differentiation:
     def _create(self, block: Block, name: str, draft: Draft) -> None:
         if original(name) != name:
             kept = block._var_recursive(original(name)).desc
-            block.vars[name] = Variable(block, VarDesc(name, kept.shape, kept.dtype, kept.kind, kept.lod_level))
+            block.vars[name] = Variable.of(block, VarDesc(name, kept.shape, kept.dtype, kept.kind, kept.lod_level))
             return
         like = block._find_var_recursive(self.grad_to_var.get(name) or forward_name(name))
         if like is None:
@@ -235,7 +235,7 @@ class Differentiation:
         kinds = [v.desc.kind for v in added if v is not None]
         slot = next(s for s, names in draft.outputs.items() if name in names)
         kind = kind_of_output(draft.type, draft.attrs, kinds, slot) or like.desc.kind
-        block.vars[name] = Variable(block, VarDesc(name, like.desc.shape, like.desc.dtype, kind, like.desc.lod_level))
+        block.vars[name] = Variable.of(block, VarDesc(name, like.desc.shape, like.desc.dtype, kind, like.desc.lod_level))
 
     def _append_op(self, block: Block, d: Draft) -> None:
         attrs = FrozenMap({**d.attrs, OP_ROLE: d.attrs.get(OP_ROLE, int(OpRole.Backward))})

@@ -89,7 +89,7 @@ def _ones(block: Block, target: Variable) -> list[Draft]:
     """Ones of the target's shape, as its gradient."""
     shape, loc = target.name + "_shape", user_line()
     if shape not in block.vars:
-        block.vars[shape] = Variable(block, VarDesc(shape, (len(target.shape),), "int32"))
+        block.vars[shape] = Variable.of(block, VarDesc(shape, (len(target.shape),), "int32"))
     attrs = {"shape": tuple(target.shape), "value": 1.0, "dtype": int(enum_of(target.dtype))}
     return [
         Draft("shape", {"Input": [target.name]}, {"Out": [shape]}, {}, loc),

@@ -91,7 +91,7 @@ class Block:
         kwargs.pop("initializer", None)
         if name in self.vars:
             return self._same(self.vars[name], kwargs)
-        return self._adopt(Variable(self, var_desc(name, **kwargs)))
+        return self._adopt(Variable.of(self, var_desc(name, **kwargs)))
 
     def new_name(self, generate: Callable[[], str]) -> str:
         """A generated name; in a program that was loaded, one that no variable has.
@@ -149,7 +149,7 @@ class Block:
     def _clone_variable(self, var: Variable, force_persistable: bool = True) -> Variable:
         """A copy of another block's variable in this one."""
         desc = replace(var.desc, persistable=True) if force_persistable else var.desc
-        return self._adopt(Variable(self, replace(desc, is_parameter=False)))
+        return self._adopt(Variable.of(self, replace(desc, is_parameter=False)))
 
     def all_parameters(self) -> list[Parameter]:
         return [v for v in self.vars.values() if isinstance(v, Parameter)]

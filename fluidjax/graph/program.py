@@ -136,7 +136,7 @@ class Program:
             block = Block(program, idx, b.parent, b.forward)
             for name, d in b.vars.items():
                 extra = known[name].extra() if name in known else {}
-                block.vars[name] = Parameter(block, d, **extra) if d.is_parameter else Variable(block, d)
+                block.vars[name] = Parameter(block, d, **extra) if d.is_parameter else Variable.of(block, d)
             block.ops = [Operator(block, o) for o in b.ops]
             program.blocks.append(block)
         program._uid = 1 + edit.max_uid(desc)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from ..base.dtypes import VarType, enum_of, name_of
 from ..errors import FluidTypeError, FluidValueError
@@ -30,10 +30,48 @@ def as_shape(shape: Any, negative: bool = False) -> tuple[int, ...]:
 class Variable(Indexed["Variable"]):
     """A named value of a program: shape (-1 where unknown), dtype, and whether it outlives a run (persistable)."""
 
-    def __init__(self, block: Block, desc: VarDesc) -> None:
-        self.block = block
-        self.desc = desc
-        self.error_clip: Any = None
+    block: Block
+    desc: VarDesc
+    error_clip: Any
+
+    def __init__(
+        self,
+        block: Block,
+        type: Any = VarType.LOD_TENSOR,
+        name: str | None = None,
+        shape: Any = None,
+        dtype: Any = None,
+        lod_level: int | None = None,
+        capacity: int | None = None,
+        persistable: bool | None = None,
+        error_clip: Any = None,
+        stop_gradient: bool = False,
+        is_data: bool = False,
+        need_check_feed: bool = False,
+        belong_to_optimizer: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        """A variable that the block has from now on, as block.create_var makes it. capacity: of no meaning, as in Paddle.
+
+        Raises FluidValueError where the block has one of this name with another shape or dtype.
+        """
+        made = block.create_var(
+            name=name, type=type, shape=shape, dtype=dtype, lod_level=lod_level, persistable=persistable,
+            stop_gradient=stop_gradient, is_data=is_data, need_check_feed=need_check_feed,
+        )  # fmt: skip
+        self._hold(block, made.desc)
+        self.error_clip = error_clip
+        block._adopt(self)
+
+    @classmethod
+    def of(cls, block: Block, desc: VarDesc) -> Self:
+        """The handle of a desc, which the block does not know yet."""
+        made = cls.__new__(cls)
+        made._hold(block, desc)
+        return made
+
+    def _hold(self, block: Block, desc: VarDesc) -> None:
+        self.block, self.desc, self.error_clip = block, desc, None
 
     def change(self, **changes: Any) -> None:
         self.desc = replace(self.desc, **changes)
@@ -137,7 +175,7 @@ class Parameter(Variable):
     """
 
     def __init__(self, block: Block, desc: VarDesc, **extra: Any) -> None:
-        super().__init__(block, desc)
+        self._hold(block, desc)
         self.optimize_attr: dict[str, Any] = extra.get("optimize_attr") or {"learning_rate": 1.0}
         self.regularizer: Any = extra.get("regularizer")
         self.gradient_clip_attr: Any = extra.get("gradient_clip_attr")

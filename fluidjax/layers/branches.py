@@ -86,7 +86,7 @@ class ConditionalBlock:
         for name in inputs:
             if block._find_var_recursive(name + GRAD) is None:
                 like = outside._var_recursive(name).desc
-                block.vars[name + GRAD] = Variable(block, VarDesc(name + GRAD, like.shape, like.dtype))
+                block.vars[name + GRAD] = Variable.of(block, VarDesc(name + GRAD, like.shape, like.dtype))
         out_grads = [n + GRAD for n in outs]
         given = {"Cond": op.desc.input("Cond"), "Input": inputs, "Out": outs, "Out" + GRAD: out_grads, "Scope": op.desc.output("Scope")}
         attrs = {"sub_block": BlockRef(block.idx), "is_scalar_condition": self.is_scalar_condition, OP_ROLE: int(OpRole.Backward)}

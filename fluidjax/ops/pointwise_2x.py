@@ -29,7 +29,7 @@ DIFFERENTIABLE: list[tuple[str, Unary, str]] = [
     ("atanh", jnp.arctanh, "Out = log((1 + X) / (1 - X)) / 2."),
     ("lgamma", jax.scipy.special.gammaln, "Out = log |Gamma(X)|."),
     ("digamma", jax.scipy.special.digamma, "Out = Gamma'(X) / Gamma(X)."),
-    ("erfinv", jax.scipy.special.erfinv, "Out = the number whose erf is X."),
+    ("erfinv", lambda x: jax.scipy.special.erfinv(jnp.clip(x, -1, 1)), "Out = the number whose erf is X; infinite from -1 and 1 on."),
     ("trunc", jnp.trunc, "Out = X without its fraction."),
 ]
 

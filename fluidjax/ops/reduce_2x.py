@@ -115,14 +115,22 @@ def kthvalue(X: Array, *, k: int = 1, axis: int = -1, keepdim: bool = False):
 
 @op(outs="Out", rows=mixes())
 def searchsorted(SortedSequence: Array, Values: Array, *, out_int32: bool = False, right: bool = False):
-    """Out = where in the rows of SortedSequence each of Values would go: before its equals, or behind them with `right`."""
+    """Out = where in the rows of SortedSequence each of Values would go: before its equals, or behind them with `right`.
+
+    Both infinities and nan go behind all.
+    """
     kind, side = np.int32 if out_int32 else np.int64, "right" if right else "left"
     if SortedSequence.ndim == 1:
-        return jnp.searchsorted(SortedSequence, Values, side).astype(kind)
+        return _finite_first(Values, jnp.searchsorted(SortedSequence, Values, side), SortedSequence.shape[-1]).astype(kind)
     if SortedSequence.shape[:-1] != Values.shape[:-1]:
         raise ShapeError(f"searchsorted takes equal leading dimensions, not {list(SortedSequence.shape)} and {list(Values.shape)}")
     rows = SortedSequence.reshape(-1, SortedSequence.shape[-1]), Values.reshape(-1, Values.shape[-1])
-    return jax.vmap(lambda a, v: jnp.searchsorted(a, v, side))(*rows).reshape(Values.shape).astype(kind)
+    places = jax.vmap(lambda a, v: jnp.searchsorted(a, v, side))(*rows).reshape(Values.shape)
+    return _finite_first(Values, places, SortedSequence.shape[-1]).astype(kind)
+
+
+def _finite_first(values: Array, places: Array, end: int) -> Array:
+    return jnp.where(jnp.isfinite(values), places, end) if jnp.issubdtype(values.dtype, jnp.floating) else places
 
 
 @op(outs="Out", grad="X Vec", rows=mixes())
@@ -148,5 +156,5 @@ def isclose(
     r = np.float64(rtol) if Rtol is None else Rtol.reshape(())
     a = np.float64(atol) if Atol is None else Atol.reshape(())
     x, y = Input.astype(np.float64), Other.astype(np.float64)
-    near = (x == y) | (jnp.abs(x - y) <= a + r * jnp.abs(y)) & jnp.isfinite(x) & jnp.isfinite(y)
+    near = (x == y) | (jnp.abs(x - y) <= a + r * jnp.abs(y))  # so everything but nan is near an infinity, as in Paddle
     return near | (jnp.isnan(x) & jnp.isnan(y)) if equal_nan else near

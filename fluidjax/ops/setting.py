@@ -123,12 +123,13 @@ def _diagonal(shape: Sequence[int], offset: int, wrap: bool) -> np.ndarray:
 
 @op(outs="Out", rows=mixes(), channels=CHANNELS_FIRST)
 def fill_diagonal_tensor(X: Array, Y: Array, *, offset: Int64 = 0, dim1: int = 0, dim2: int = 1):
-    """Out = X with Y [..., n] on the diagonals number `offset` of the planes of dim1 and dim2."""
+    """Out = X with Y [..., n] ([1, n] or [n] of a matrix) on the diagonals number `offset` of the planes of dim1 and dim2."""
     moved = jnp.moveaxis(jnp.asarray(X), (dim1, dim2), (-2, -1))
     high, wide = moved.shape[-2:]
     count = max(0, min(high + min(offset, 0), wide - max(offset, 0)))
     at = np.arange(count)
-    out = moved.at[..., at - min(offset, 0), at + max(offset, 0)].set(Y)
+    values = Y if Y.ndim < moved.ndim else Y.reshape(*moved.shape[:-2], count)
+    out = moved.at[..., at - min(offset, 0), at + max(offset, 0)].set(values)
     return jnp.moveaxis(out, (-2, -1), (dim1, dim2))
 
 

@@ -6,6 +6,7 @@ of Paddle 2.0 that static programs need.
 
 from __future__ import annotations
 
+import builtins
 import numbers
 from typing import Any, NoReturn
 
@@ -23,34 +24,57 @@ from ..runtime.place import CUDAPinnedPlace as CUDAPinnedPlace
 from ..runtime.place import CUDAPlace as CUDAPlace
 from ..runtime.place import is_compiled_with_cuda as is_compiled_with_cuda
 from . import (
+    arrange,
+    counts,
     creation,
+    dtypes,
+    inplace,
     io,
-    linalg,
+    methods,
     metric,
     names,
     nn,
     optimizer,
     parts,
+    pointwise,
     regularizer,
+    signal,
     stat,
     state,
     static,
     tensor,
     version,
 )
+from . import linalg as linalg
+from .arrange import *  # noqa: F403
+from .counts import *  # noqa: F403
 from .creation import *  # noqa: F403
+from .dtypes import *  # noqa: F403
 from .hapi import Model as Model
 from .hapi import flops as flops
 from .hapi import summary as summary
-from .linalg import *  # noqa: F403
+from .inplace import *  # noqa: F403
 from .names import install as install
 from .names import uninstall as uninstall
+from .norms import cholesky as cholesky
+from .norms import inv as inv
+from .norms import inverse as inverse
+from .norms import mv as mv
+from .norms import norm as norm
 from .parallel import DataParallel as DataParallel
 from .parts import *  # noqa: F403
+from .pointwise import *  # noqa: F403
+from .products import cdist as cdist
+from .products import einsum as einsum
+from .products import inner as inner
+from .products import outer as outer
+from .products import renorm as renorm
+from .products import tensordot as tensordot
 from .stat import *  # noqa: F403
 from .state import *  # noqa: F403
 from .tensor import *  # noqa: F403
 
+methods.attach()
 __version__ = version.full_version
 
 
@@ -63,7 +87,7 @@ def disable_static(place: Any = None) -> NoReturn:
     raise UnsupportedError("paddle.disable_static: dynamic mode is not there; build static programs, or write JAX")
 
 
-def in_dynamic_mode() -> bool:
+def in_dynamic_mode() -> builtins.bool:
     """False: there is no dynamic mode."""
     return False
 
@@ -86,15 +110,19 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "DataParallel", "Model",
-    "ParamAttr", "Tensor", "batch", "dataset", "disable_static", "enable_static",
-    "flops",
-    "get_flags", "in_dynamic_mode", "install", "io", "is_compiled_with_cuda", "metric", "nn", "optimizer", "reader",
-    "regularizer", "seed", "set_flags", "static", "summary", "uninstall",
+    "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "DataParallel", "Model", "ParamAttr", "Tensor", "batch", "cdist",
+    "cholesky", "dataset", "disable_static", "einsum", "enable_static", "flops", "get_flags", "in_dynamic_mode",
+    "inner", "install", "inv", "inverse", "io", "is_compiled_with_cuda", "metric", "mv", "nn", "norm", "optimizer",
+    "outer", "reader", "regularizer", "renorm", "seed", "set_flags", "signal", "static", "summary", "tensordot",
+    "uninstall",
 ]  # fmt: skip
+__all__ += arrange.__all__
+__all__ += counts.__all__
 __all__ += creation.__all__
-__all__ += linalg.__all__
+__all__ += dtypes.__all__
+__all__ += inplace.__all__
 __all__ += parts.__all__
+__all__ += pointwise.__all__
 __all__ += stat.__all__
 __all__ += state.__all__
 __all__ += tensor.__all__

@@ -145,7 +145,20 @@ def rand(shape: Any, dtype: Any = None, name: str | None = None) -> Variable:
     return layers.uniform_random(shape, dtype or get_default_dtype(), 0.0, 1.0)
 
 
+def standard_normal(shape: Any, dtype: Any = None, name: str | None = None) -> Variable:
+    """Random numbers of the standard normal distribution. dtype: default get_default_dtype()."""
+    return randn(shape, dtype, name)
+
+
+def randint_like(x: Variable, low: int = 0, high: int | None = None, dtype: Any = None, name: str | None = None) -> Variable:
+    """Integers of [low, high), or of [0, low) without high, of x's shape. dtype: default x's, any dtype of numbers or bool."""
+    shape = list(x.shape) if -1 not in x.shape else layers.shape(x)
+    drawn = layers.randint(low, high, shape, dtype="int64", name=name)
+    kept = name_of(dtype or x.dtype)
+    return drawn if kept == "int64" else layers.cast(drawn, kept)
+
+
 __all__ = [
     "arange", "diag", "empty", "empty_like", "eye", "full", "full_like", "linspace", "normal", "ones", "ones_like", "rand",
-    "randint", "randn", "randperm", "to_tensor", "uniform", "zeros", "zeros_like",
+    "randint", "randint_like", "randn", "randperm", "standard_normal", "to_tensor", "uniform", "zeros", "zeros_like",
 ]  # fmt: skip

@@ -6,19 +6,23 @@ from .. import layers
 from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
 from ..layers import logical_and, logical_not, logical_or, logical_xor
-from ..layers._build import append
+from ..layers._build import FLOATS, append
 
 
 def allclose(
     x: Variable, y: Variable, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, name: str | None = None
 ) -> Variable:
     """Whether |x - y| <= atol + rtol * |y| everywhere: one bool. equal_nan: NaN equals NaN."""
-    return layers.allclose(x, y, rtol, atol, equal_nan, name)
+    attrs = {"rtol": str(rtol), "atol": str(atol), "equal_nan": equal_nan}
+    near = append(LayerHelper("isclose"), {"Input": x, "Other": y}, {"Out": "bool"}, attrs)
+    return layers.reduce_all(near, name=name)
 
 
 def equal(x: Variable, y: Variable, name: str | None = None) -> Variable:
-    """x == y, element by element, y broadcast to x: bool."""
-    return layers.equal(x, y)
+    """x == y, element by element, y broadcast to x: bool. Infinities of one sign are equal, which Fluid's `equal` denies."""
+    if x.desc.dtype not in FLOATS:
+        return layers.equal(x, y)
+    return layers.logical_or(layers.equal(x, y), layers.logical_and(layers.greater_equal(x, y), layers.less_equal(x, y)))
 
 
 def equal_all(x: Variable, y: Variable, name: str | None = None) -> Variable:
@@ -53,7 +57,7 @@ def less_than(x: Variable, y: Variable, name: str | None = None) -> Variable:
 
 def not_equal(x: Variable, y: Variable, name: str | None = None) -> Variable:
     """x != y, element by element, y broadcast to x: bool."""
-    return layers.not_equal(x, y)
+    return layers.logical_not(equal(x, y)) if x.desc.dtype in FLOATS else layers.not_equal(x, y)
 
 
 __all__ = [

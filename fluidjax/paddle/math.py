@@ -93,7 +93,20 @@ def erf(x: Variable, name: str | None = None) -> Variable:
 
 def floor_divide(x: Variable, y: Variable, name: str | None = None) -> Variable:
     """x / y rounded down, element by element; y is broadcast over the first dimensions of x."""
-    return layers.elementwise_floordiv(x, y, name=name)
+    if x.desc.dtype not in _INTEGERS:
+        return layers.floor(layers.elementwise_div(x, y), name)
+    towards_zero = layers.elementwise_floordiv(x, y, name=name)
+    return layers.elementwise_sub(towards_zero, layers.cast(_other_side(layers.elementwise_mod(x, y), y), x.dtype))
+
+
+_INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
+
+
+def _other_side(rest: Variable, y: Variable) -> Variable:
+    """Where a rest of 1.8.5's division of integers, which has the sign of x, has not that of y: bool."""
+    zero, none = layers.full_like(rest, 0), layers.fill_constant([1], y.dtype, 0)
+    unlike = layers.logical_xor(layers.less_than(rest, zero), layers.less_than(layers.elementwise_add(zero, y), none))
+    return layers.logical_and(layers.not_equal(rest, zero), unlike)
 
 
 def increment(x: Variable, value: float = 1.0, name: str | None = None) -> Variable:
@@ -170,7 +183,10 @@ def mm(input: Variable, mat2: Variable, name: str | None = None) -> Variable:
 
 def mod(x: Variable, y: Variable, name: str | None = None) -> Variable:
     """x mod y with the sign of y, element by element; y is broadcast over the first dimensions of x."""
-    return layers.elementwise_mod(x, y, name=name)
+    rest = layers.elementwise_mod(x, y, name=name)
+    if x.desc.dtype not in _INTEGERS:
+        return rest
+    return layers.elementwise_add(rest, layers.elementwise_mul(layers.cast(_other_side(rest, y), x.dtype), y))
 
 
 def multiply(x: Variable, y: Variable, name: str | None = None) -> Variable:
@@ -180,7 +196,7 @@ def multiply(x: Variable, y: Variable, name: str | None = None) -> Variable:
 
 def remainder(x: Variable, y: Variable, name: str | None = None) -> Variable:
     """x mod y with the sign of y, element by element; y is broadcast over the first dimensions of x."""
-    return layers.elementwise_mod(x, y, name=name)
+    return mod(x, y, name)
 
 
 def sign(x: Variable, name: str | None = None) -> Variable:

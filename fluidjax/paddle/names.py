@@ -41,6 +41,10 @@ _PLACES = (
 )  # fmt: skip
 HINTS = {
     "disable_static": "dynamic mode is not there; build static programs",
+    **dict.fromkeys(("as_strided", "cauchy_", "geometric_", "normal_", "tolist"), "it belongs to dynamic mode"),
+    "check_shape": "it is a tool of Paddle's own sources",
+    "disable_signal_handler": "no signal handlers are set",
+    "LazyGuard": "parameters are made by the startup program, when it is run",
 }
 
 

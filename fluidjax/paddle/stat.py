@@ -53,4 +53,9 @@ def multinomial(x: Variable, num_samples: int = 1, replacement: bool = False, na
     return append(LayerHelper("multinomial", name=name), {"X": x}, {"Out": "int64"}, attrs, stop="Out")
 
 
-__all__ = ["bernoulli", "median", "multinomial", "std", "var"]
+def poisson(x: Variable, name: str | None = None) -> Variable:
+    """Draws of Poisson distributions with the means x, element by element."""
+    return append(LayerHelper("poisson", name=name), {"X": x}, {"Out": x.dtype}, stop="Out")
+
+
+__all__ = ["bernoulli", "median", "multinomial", "poisson", "std", "var"]

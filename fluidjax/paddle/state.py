@@ -98,6 +98,48 @@ class no_grad(contextlib.ContextDecorator):
         return type(self)()
 
 
+class enable_grad(no_grad):
+    """Around what is built in a static program: does nothing, as no_grad."""
+
+
+class set_grad_enabled(no_grad):
+    """Around what is built in a static program: does nothing, as no_grad. mode: what dynamic mode would do."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = bool(mode)
+
+    def clone(self) -> no_grad:
+        """Another one."""
+        return type(self)(self.mode)
+
+
+def is_grad_enabled() -> bool:
+    """False, as in 2.6.2's static mode: gradients are ops that minimize or append_backward writes."""
+    return False
+
+
+def get_rng_state(device: str | None = None) -> list[Any]:
+    """[]: random numbers follow from seeds alone, and no device keeps a state of them."""
+    return []
+
+
+def set_rng_state(state_list: Sequence[Any], device: str | None = None) -> None:
+    """Takes what get_rng_state gave. Raises UnsupportedError for anything but []."""
+    set_cuda_rng_state(state_list)
+
+
+def set_printoptions(
+    precision: int | None = None, threshold: int | None = None, edgeitems: int | None = None, sci_mode: bool | None = None,
+    linewidth: int | None = None,
+) -> None:  # fmt: skip
+    """How arrays are printed, those that programs give: numpy.set_printoptions. sci_mode: True for powers of ten always."""
+    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    np.set_printoptions(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+    if sci_mode is not None:
+        style = {"float_kind": lambda v: np.format_float_scientific(v, precision or np.get_printoptions()["precision"])}
+        np.set_printoptions(suppress=not sci_mode, formatter=style if sci_mode else None)  # type: ignore[arg-type]
+
+
 def grad(
     outputs: Any,
     inputs: Any,
@@ -167,6 +209,24 @@ def load(path: str | Path, **configs: Any) -> Any:
 
 
 __all__ = [
-    "XPUPlace", "get_cuda_rng_state", "get_cudnn_version", "get_default_dtype", "get_device", "grad", "is_compiled_with_xpu",
-    "is_tensor", "load", "no_grad", "save", "set_cuda_rng_state", "set_default_dtype", "set_device",
+    "XPUPlace",
+    "enable_grad",
+    "get_cuda_rng_state",
+    "get_cudnn_version",
+    "get_default_dtype",
+    "get_device",
+    "get_rng_state",
+    "grad",
+    "is_compiled_with_xpu",
+    "is_grad_enabled",
+    "is_tensor",
+    "load",
+    "no_grad",
+    "save",
+    "set_cuda_rng_state",
+    "set_default_dtype",
+    "set_device",
+    "set_grad_enabled",
+    "set_printoptions",
+    "set_rng_state",
 ]  # fmt: skip

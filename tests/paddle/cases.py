@@ -1,7 +1,8 @@
 """Calls of Paddle 2's functions and layers, as expressions; recorded from Paddle 2.6.2 by tests/tools/record_paddle2.py.
 
 Names in an expression: ``paddle``, ``F`` (paddle.nn.functional), ``nn`` (paddle.nn), ``np``; ``f(2, 3)`` is new float32 data
-of that shape, some of it negative; ``p(2, 3)`` lies between 0.1 and 0.9; ``i(2, n=3)`` is int64 below 3, ``i32`` int32, ``b`` bool.
+of that shape, some of it negative; ``p(2, 3)`` lies between 0.1 and 0.9; ``i(2, n=3)`` is int64 below 3, ``i32`` int32, ``b`` bool;
+``x(1, inf)`` and ``n(1, 2)`` are float32 and int64 of these numbers.
 Everything runs in one static program. Importable on Python 3.8 with nothing but NumPy.
 """
 # ruff: noqa: UP031
@@ -415,6 +416,11 @@ def evaluated(layer):
     return layer
 
 
+def symmetric(matrix):
+    """matrix + its transpose"""
+    return matrix + matrix.transpose([1, 0])
+
+
 def stepped(layer, first, second):
     """two calls, the second with the cache that the first gave: both outputs, the last cache"""
     one, cache = layer(first, cache=layer.gen_cache(first))
@@ -456,6 +462,11 @@ class Data:
             "i": lambda *shape, n: self.make((self.numbers(shape) * 500 + 500).astype("int64") % n),
             "i32": lambda *shape, n: self.make(((self.numbers(shape) * 500 + 500).astype("int64") % n).astype("int32")),
             "b": lambda *shape: self.make(self.numbers(shape) > 0),
+            "x": lambda *numbers: self.make(np.array(numbers, "float32")),
+            "n": lambda *numbers: self.make(np.array(numbers, "int64")),
+            "inf": float("inf"),
+            "nan": float("nan"),
+            "symmetric": symmetric,
             "np": np,
             "evaluated": evaluated,
             "stepped": stepped,

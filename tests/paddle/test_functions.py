@@ -12,17 +12,20 @@ import pytest
 
 import fluidjax as fluid
 import fluidjax.paddle as paddle
-from tests.paddle import cases
+from tests.paddle import cases, late_cases
 
-RECORDED = np.load(Path(__file__).parents[1] / "data" / "paddle_2.6.2.npz")
+DATA = Path(__file__).parents[1] / "data"
+RECORDED = dict(np.load(DATA / "paddle_2.6.2.npz"))
 MADE: dict[str, dict[str, list[int]]] = {}  # the parameters of each case
-SHAPES = json.loads(str(RECORDED["shapes"]))
+LATER = dict(np.load(DATA / "paddle_2.6.2_late.npz"))
+SHAPES = json.loads(str(RECORDED["shapes"])) | json.loads(str(LATER["shapes"]))
+RECORDED = LATER | RECORDED
 
 
 @cache
 def results(table: str) -> dict[str, list[np.ndarray]]:
     """What every case of a table gives: one program, one run."""
-    expressions = getattr(cases, table)
+    expressions = getattr(late_cases if hasattr(late_cases, table) else cases, table)
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):
         data = cases.Data(paddle.static.data)
@@ -55,6 +58,22 @@ def test_function(name):
 @pytest.mark.parametrize("name", cases.TENSORS)
 def test_tensor_function(name):
     close(name, results("TENSORS")[name])
+
+
+@pytest.mark.parametrize("name", late_cases.LATE)
+def test_late_function(name):
+    close(name, results("LATE")[name])
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", late_cases.MORE)
+def test_late_function_of_several_ops(name):
+    close(name, results("MORE")[name])
+
+
+@pytest.mark.parametrize("name", late_cases.METHODS)
+def test_method(name):
+    close(name, results("METHODS")[name])
 
 
 @pytest.mark.parametrize("name", cases.LAYERS)

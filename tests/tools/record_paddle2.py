@@ -1,8 +1,8 @@
 """Record what Paddle 2.6.2 computes in static mode for the cases of tests/paddle/cases.py.
 
-    python3.8 tests/tools/record_paddle2.py
+    python3.8 tests/tools/record_paddle2.py [late]
 
-Writes tests/data/paddle_2.6.2.npz: "CASE" holds one array of float64, all results of the case one after the other; "shapes" a
+Writes tests/data/paddle_2.6.2.npz, and paddle_2.6.2_late.npz of tests/paddle/late_cases.py: "CASE" holds one array of float64, all results of the case one after the other; "shapes" a
 JSON text {case: [shape, ...]}, "parameters" one {case: {name: shape}} of the layers' parameters.
 """
 
@@ -17,6 +17,7 @@ import paddle
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "paddle"))
 import cases  # noqa: E402
+import late_cases  # noqa: E402
 
 
 # the vector in which a recurrent layer's weights lie for a GPU's kernel
@@ -53,20 +54,28 @@ def run(expressions):
     return results, shapes, parameters, failed
 
 
-def main():
-    paddle.enable_static()
+def record(name, tables):
+    """Write what the cases of these tables give into tests/data/NAME."""
     results, shapes, parameters, failed = {}, {}, {}, []
-    for table in (cases.FUNCTIONS, cases.TENSORS, cases.LAYERS, cases.RECURRENT):
+    for table in tables:
         found = run(table)
         results.update(found[0])
         shapes.update(found[1])
         parameters.update(found[2])
         failed += found[3]
-    path = os.path.join(HERE, "..", "data", "paddle_2.6.2.npz")
+    path = os.path.join(HERE, "..", "data", name)
     arrays = {k: v.astype("float32") for k, v in results.items()}
     np.savez_compressed(path, shapes=json.dumps(shapes), parameters=json.dumps(parameters), **arrays)
     print("\n".join(failed))
     print(len(results), "cases,", os.path.getsize(path), "bytes")
+
+
+def main():
+    paddle.enable_static()
+    only = sys.argv[1:]
+    if "late" not in only:
+        record("paddle_2.6.2.npz", (cases.FUNCTIONS, cases.TENSORS, cases.LAYERS, cases.RECURRENT))
+    record("paddle_2.6.2_late.npz", (late_cases.LATE, late_cases.MORE, late_cases.METHODS))
 
 
 if __name__ == "__main__":

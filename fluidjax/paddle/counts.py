@@ -1,0 +1,236 @@
+"""paddle.nansum, paddle.quantile, paddle.cummax, paddle.mode ...: what Paddle 2 finds out about numbers along an axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import layers
+from ..base.dtypes import enum_of
+from ..graph.variable import Variable
+from ..layer_helper import LayerHelper
+from ..layers._build import INTS, append, dtype_in, require
+
+
+def _reduced(kind: str, x: Variable, axis: Any, keepdim: bool, name: str | None) -> Variable:
+    axes = [] if axis is None else list(axis) if isinstance(axis, list | tuple) else [axis]
+    attrs = {"dim": axes or [0], "keep_dim": keepdim, "reduce_all": not axes}
+    return append(LayerHelper(kind, name=name), {"X": x}, {"Out": x.dtype}, attrs)
+
+
+def amax(x: Variable, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Variable:
+    """Maximum over `axis` (an integer or a list; None: everything, shape [1]); equal ones share the gradient evenly."""
+    return _reduced("reduce_amax", x, axis, keepdim, name)
+
+
+def amin(x: Variable, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Variable:
+    """Minimum over `axis` (an integer or a list; None: everything, shape [1]); equal ones share the gradient evenly."""
+    return _reduced("reduce_amin", x, axis, keepdim, name)
+
+
+def count_nonzero(x: Variable, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Variable:
+    """How many elements along `axis` are not 0: int64; nan is not 0."""
+    return layers.reduce_sum(layers.cast(layers.cast(x, "bool"), "int64"), axis, keepdim, name)
+
+
+def _isnan(x: Variable) -> Variable:
+    return append(LayerHelper("isnan_v2"), {"X": x}, {"Out": "bool"})
+
+
+def nansum(x: Variable, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None) -> Variable:
+    """The sum over `axis` with 0 in place of nan; dtype casts x first."""
+    x = x if dtype is None else layers.cast(x, dtype)
+    slots = {"Condition": _isnan(x), "X": layers.full_like(x, 0.0), "Y": x}
+    return layers.reduce_sum(append(LayerHelper("where"), slots, {"Out": x.dtype}), axis, keepdim, name)
+
+
+def nanmean(x: Variable, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Variable:
+    """The mean over `axis` of what is not nan; nan where nothing else is there."""
+    there = layers.reduce_sum(layers.cast(layers.logical_not(_isnan(x)), x.dtype), axis, keepdim)
+    return layers.elementwise_div(nansum(x, axis, None, keepdim), there, name=name)
+
+
+def nanmedian(x: Variable, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Variable:
+    """The median over `axis` (an integer, a list, or None: everything) of what is not nan, the mean of both in the middle."""
+    axes = [] if axis is None else list(axis) if isinstance(axis, list | tuple) else [axis]
+    outs = {"Out": x.dtype, "MedianIndex": "int64"}
+    attrs = {"axis": axes, "keepdim": keepdim, "mode": "avg"}
+    return append(LayerHelper("nanmedian", name=name), {"X": x}, outs, attrs, stop="MedianIndex")[0]
+
+
+def quantile(x: Variable, q: Any, axis: Any = None, keepdim: bool = False) -> Variable:
+    """The values below which a share q (a number in [0, 1] or a list) of x lies along `axis`, between two elements by their
+    distance: float64, a list's results along a new first dimension. nan where there is one.
+
+    Raises FluidValueError for a q outside of [0, 1] or a size that is not known.
+    """
+    return _quantile(x, q, axis, keepdim, False)
+
+
+def nanquantile(x: Variable, q: Any, axis: Any = None, keepdim: bool = False) -> Variable:
+    """quantile of what is not nan; nan where nothing else is there."""
+    return _quantile(x, q, axis, keepdim, True)
+
+
+def _quantile(x: Variable, q: Any, axis: Any, keepdim: bool, ignore_nan: bool) -> Variable:
+    shares = list(q) if isinstance(q, list | tuple) else [q]
+    require(bool(shares) and all(0 <= s <= 1 for s in shares), f"quantile's q lies between 0 and 1, unlike {q!r}")
+    rows, gone = _last(x, axis)
+    n = rows.shape[-1]
+    require(n > 0, f"quantile must know how many elements there are, but {x.name!r} has shape {list(x.shape)}")
+    lacking = layers.reduce_sum(layers.cast(_isnan(rows), "float64"), -1, True)
+    ordered = layers.cast(layers.argsort(rows, -1)[0], "float64")  # nan comes last
+    shape = [1 if d in gone else size for d, size in enumerate(x.shape) if keepdim or d not in gone] or [1]
+    outs = [layers.reshape(_between(ordered, lacking, share, n, ignore_nan), shape) for share in shares]
+    return layers.stack(outs) if len(shares) > 1 else outs[0]
+
+
+def _last(x: Variable, axis: Any) -> tuple[Variable, list[int]]:
+    """x with the dimensions of `axis` as one at its end, and which these are."""
+    if axis is None:
+        return layers.reshape(x, [-1]), list(range(x.ndim))
+    axes = [a % x.ndim for a in (axis if isinstance(axis, list | tuple) else [axis])]
+    others = [d for d in range(x.ndim) if d not in axes]
+    turned = layers.transpose(x, others + axes)
+    return layers.reshape(turned, [*(turned.shape[: len(others)]), -1]), axes
+
+
+def _between(ordered: Variable, lacking: Variable, share: float, n: int, ignore_nan: bool) -> Variable:
+    """The element at share * (count - 1) of rows in order, between its neighbours; where nan counts, the last, which is one."""
+    if ignore_nan:
+        at = layers.scale(layers.scale(lacking, -1.0, float(n - 1)), float(share))
+        at = layers.elementwise_max(at, layers.fill_constant([1], "float64", 0.0))
+    else:
+        whole = layers.cast(layers.greater_than(lacking, layers.full_like(lacking, 0.0)), "float64")
+        at = layers.scale(layers.scale(whole, -1.0, 1.0), float(share) * (n - 1))
+        at = layers.elementwise_add(at, layers.scale(whole, float(n - 1)))
+    low, high = layers.floor(at), layers.ceil(at)
+    first, second = (_taken(ordered, layers.cast(i, "int64")) for i in (low, high))
+    slots = {"X": first, "Y": second, "Weight": layers.elementwise_sub(at, low)}
+    return append(LayerHelper("lerp"), slots, {"Out": "float64"})
+
+
+def _taken(x: Variable, index: Variable) -> Variable:
+    return append(LayerHelper("take_along_axis"), {"Input": x, "Index": index}, {"Result": x.dtype}, {"Axis": x.ndim - 1})
+
+
+def kthvalue(x: Variable, k: int, axis: int | None = None, keepdim: bool = False, name: str | None = None) -> Any:
+    """The k-th smallest element along `axis` (default the last), from 1, and where it is."""
+    attrs = {"k": k, "axis": -1 if axis is None else axis, "keepdim": keepdim}
+    return append(LayerHelper("kthvalue", name=name), {"X": x}, {"Out": x.dtype, "Indices": "int64"}, attrs, stop="Indices")
+
+
+def mode(x: Variable, axis: int = -1, keepdim: bool = False, name: str | None = None) -> Any:
+    """The element that is most often there along `axis`, the smallest of several, and where it stands last."""
+    attrs = {"axis": axis, "keepdim": keepdim}
+    return append(LayerHelper("mode", name=name), {"X": x}, {"Out": x.dtype, "Indices": "int64"}, attrs, stop="Indices")
+
+
+def _extreme(kind: str, x: Variable, axis: int | None, dtype: Any, name: str | None) -> Any:
+    kept = dtype_in(dtype, "dtype", kind, INTS)
+    row, at = (layers.reshape(x, [-1]), -1) if axis is None else (x, axis)
+    attrs = {"axis": at, "dtype": int(enum_of(kept))}
+    return append(LayerHelper(kind, name=name), {"x": row}, {"out": x.dtype, "indices": kept}, attrs, stop="indices")
+
+
+def cummax(x: Variable, axis: int | None = None, dtype: Any = "int64", name: str | None = None) -> Any:
+    """The greatest element so far along `axis` (None: of x flattened), and where it stood last: int32 or int64."""
+    return _extreme("cummax", x, axis, dtype, name)
+
+
+def cummin(x: Variable, axis: int | None = None, dtype: Any = "int64", name: str | None = None) -> Any:
+    """The smallest element so far along `axis` (None: of x flattened), and where it stood last: int32 or int64."""
+    return _extreme("cummin", x, axis, dtype, name)
+
+
+def cumprod(x: Variable, dim: int | None = None, dtype: Any = None, name: str | None = None) -> Variable:
+    """Products of everything up to each element along `dim` (None: of x flattened); dtype casts x first."""
+    x = x if dtype is None else layers.cast(x, dtype)
+    row, at = (layers.reshape(x, [-1]), 0) if dim is None else (x, dim)
+    return append(LayerHelper("cumprod", name=name), {"X": row}, {"Out": x.dtype}, {"dim": at})
+
+
+def logcumsumexp(x: Variable, axis: int | None = None, dtype: Any = None, name: str | None = None) -> Variable:
+    """log of the sums of exp up to each element along `axis` (None: of x flattened); dtype casts x first."""
+    x = x if dtype is None else layers.cast(x, dtype)
+    row, at = (layers.reshape(x, [-1]), 0) if axis is None else (x, axis)
+    return append(LayerHelper("logcumsumexp", name=name), {"X": row}, {"Out": x.dtype}, {"axis": at})
+
+
+def diff(
+    x: Variable, n: int = 1, axis: int = -1, prepend: Variable | None = None, append: Variable | None = None, name: str | None = None
+) -> Variable:
+    """Each element less the one before along `axis`, n times; of bools whether they differ.
+
+    prepend, append: what is put before and after x first. Raises FluidValueError for n below 1.
+    """
+    require(n >= 1, f"diff is taken at least once, not {n} times")
+    at = axis % x.ndim
+    whole = [v for v in (prepend, x, append) if v is not None]
+    out = layers.concat(whole, at) if len(whole) > 1 else x
+    for _ in range(n):
+        out = _steps(out, at, layers.logical_xor if x.desc.dtype == "bool" else layers.elementwise_sub)
+    return out
+
+
+def _steps(x: Variable, axis: int, op: Any) -> Variable:
+    """op(the element after, each element) along an axis."""
+    return op(layers.slice(x, [axis], [1], [2**31 - 1]), layers.slice(x, [axis], [0], [-1]))
+
+
+def _areas(y: Variable, x: Variable | None, dx: float | None, axis: int) -> tuple[Variable, int]:
+    """The areas under the lines between neighbours."""
+    at = axis % y.ndim
+    require(x is None or dx is None, "trapezoid takes x or dx, not both")
+    sums = _steps(y, at, layers.elementwise_add)
+    if x is None:
+        return layers.scale(sums, 0.5 * (1.0 if dx is None else float(dx))), at
+    across = x.ndim == y.ndim
+    widths = _steps(x, at if across else 0, layers.elementwise_sub)
+    if not across:
+        widths = layers.reshape(widths, [*([1] * at), -1, *([1] * (y.ndim - at - 1))])
+    return layers.scale(layers.elementwise_mul(sums, widths), 0.5), at
+
+
+def trapezoid(
+    y: Variable, x: Variable | None = None, dx: float | None = None, axis: int = -1, name: str | None = None
+) -> Variable:
+    """The area under y along `axis` by the trapezoidal rule. x: where the points lie; dx: how far apart (default 1)."""
+    areas, at = _areas(y, x, dx, axis)
+    return layers.reduce_sum(areas, at, name=name)
+
+
+def cumulative_trapezoid(
+    y: Variable, x: Variable | None = None, dx: float | None = None, axis: int = -1, name: str | None = None
+) -> Variable:
+    """The areas under y up to each point after the first along `axis`. x, dx: as in trapezoid."""
+    areas, at = _areas(y, x, dx, axis)
+    return layers.cumsum(areas, at)
+
+
+def bincount(x: Variable, weights: Variable | None = None, minlength: int = 0, name: str | None = None) -> Variable:
+    """How often each number from 0 to the greatest is in the vector x, or the sums of their weights; at least minlength."""
+    out = "int64" if weights is None else weights.dtype
+    return append(LayerHelper("bincount", name=name), {"X": x, "Weights": weights}, {"Out": out}, {"minlength": minlength})
+
+
+def bucketize(
+    x: Variable, sorted_sequence: Variable, out_int32: bool = False, right: bool = False, name: str | None = None
+) -> Variable:
+    """searchsorted(sorted_sequence, x) for a vector of bounds. Raises FluidValueError where it is none."""
+    require(sorted_sequence.ndim == 1, f"bucketize takes a vector of bounds, not one of shape {list(sorted_sequence.shape)}")
+    return searchsorted(sorted_sequence, x, out_int32, right, name)
+
+
+def searchsorted(
+    sorted_sequence: Variable, values: Variable, out_int32: bool = False, right: bool = False, name: str | None = None
+) -> Variable:
+    """Where each value would be put into its row in order: before equal ones, or with `right` after them."""
+    slots = {"SortedSequence": sorted_sequence, "Values": values}
+    attrs = {"out_int32": out_int32, "right": right}
+    return append(LayerHelper("searchsorted", name=name), slots, {"Out": "int32" if out_int32 else "int64"}, attrs, stop="Out")
+
+
+__all__ = [
+    "amax", "amin", "bincount", "bucketize", "count_nonzero", "cummax", "cummin", "cumprod", "cumulative_trapezoid", "diff",
+    "kthvalue", "logcumsumexp", "mode", "nanmean", "nanmedian", "nanquantile", "nansum", "quantile", "searchsorted", "trapezoid",
+]  # fmt: skip
