@@ -35,7 +35,7 @@ HEAD = "\n\n".join((
     "lines, without running it.",
     "A name is exact where it takes Paddle's arguments in Paddle's order with Paddle's defaults (more may follow) and a class has "
     "Paddle's methods; beside it stands the recording of Paddle or the test that calls it. The layers, optimizers, readers and "
-    "collections of dynamic mode (`paddle.fluid.dygraph`) are not counted.",
+    "collections of dynamic mode (`paddle.fluid.dygraph`) are not counted, nor are methods of dynamic mode and of sparse tensors.",
     "",
 ))  # fmt: skip
 
