@@ -198,7 +198,7 @@ function enhance(root) {
     const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
     if (!words.length) {
       for (const row of rows) { row.hidden = false; row.classList.remove("hit"); }
-      if (folds) for (const [d, open] of folds) d.open = open;
+      if (folds) for (const [d, open] of folds) { d.hidden = false; d.open = open; }
       folds = null;
       said.textContent = "";
       return;
@@ -218,7 +218,8 @@ function enhance(root) {
       }
     });
     for (const row of rows) row.hidden = !keep.has(row);
-    for (const [d] of folds) if (!d.classList.contains("fj-vars")) d.open = open.has(d);
+    // hidden, not folded: to scroll past a large part that is folded anew takes browsers seconds
+    for (const [d] of folds) { d.hidden = !open.has(d); if (open.has(d)) d.open = true; }
     said.textContent = n.toLocaleString("en") + " of " + rows.length.toLocaleString("en") + (rows.length === 1 ? " op" : " ops");
   }
   let waits = 0;
