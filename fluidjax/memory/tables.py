@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
+from ..look.frame import fragment
 from .figures import StepMemory
 from .live import KINDS
 from .picture import COLOURS, svg
 
 LARGEST = 12  # variables of the peak that are listed
 
-_CSS = """.fjm{font-size:.9em}.fjm table{border-collapse:collapse;margin:.5em 0}.fjm svg{max-width:100%}
-.fjm td,.fjm th{padding:.1em .8em;text-align:left;background:none;color:inherit}.fjm td.n{text-align:right}
-.fjm .key{display:inline-block;width:.8em;height:.8em;margin-right:.4em}"""
+_CSS = """.fjm .key{display:inline-block;width:.8em;height:.8em;margin-right:.4em}"""
 
 
 def unit(report: StepMemory) -> tuple[str, float]:
@@ -85,16 +84,17 @@ def _aligned(rows: Sequence[Sequence[str]], right: set[int]) -> Iterable[str]:
 def html(report: StepMemory) -> str:
     """The timeline and all tables, as HTML. No scripts, no links."""
     key = " ".join(f'<span class="key" style="background:{COLOURS[k]}"></span>{k}' for k in KINDS if report.peak.by_kind[k])
-    return (
+    inner = (
         f'<div class="fjm"><style>{_CSS}</style><div>{escape(head(report))}</div>'
         f"{_table(totals(report), {1})}{svg(report.timeline)}<div>{key}</div><div>{escape(place(report))}</div>"
         f"{_table(kinds(report), {1})}{_table(largest(report), {2}, ('variable', 'kind', unit(report)[0], 'line'))}</div>"
     )
+    return fragment(inner, script=False)
 
 
 def _table(rows: Sequence[Sequence[str]], right: set[int], names: Sequence[str] = ()) -> str:
     def cell(i: int, value: str) -> str:
-        return f'<td class="n">{escape(value)}</td>' if i in right else f"<td>{escape(value)}</td>"
+        return f'<td class="num">{escape(value)}</td>' if i in right else f"<td>{escape(value)}</td>"
 
     first = "<tr>" + "".join(f"<th>{n}</th>" for n in names) + "</tr>" if names else ""
     body = "".join("<tr>" + "".join(cell(i, v) for i, v in enumerate(row)) + "</tr>" for row in rows)
