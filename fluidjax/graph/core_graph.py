@@ -213,5 +213,5 @@ def link(first: Node, then: Node) -> None:
 
 
 def _saved(var: VarValue) -> VarValue:
-    """What a graph keeps of a variable: what a file keeps."""
-    return VarValue(var.name, var.shape, var.dtype, var.kind, var.lod_level, var.persistable, need_check_feed=var.need_check_feed)
+    """What a graph keeps of a variable: what a file keeps, and that it is fed."""
+    return replace(var, stop_gradient=False, is_parameter=False, trainable=True)

@@ -42,6 +42,7 @@ HINTS: Mapping[str, str] = {
     "fuse_alpha": "FLOAT", "fuse_beta": "FLOAT", "Scale_in": "FLOAT", "Scale_out": "FLOAT",
     "Scale_in_eltwise": "FLOAT", "Scale_weights": "FLOATS", "with_quant_attr": "BOOLEAN", "name": "STRING",
     "@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@": "BOOLEAN", "place_type": "INT", "Scale_x": "FLOAT", "Scale_y": "FLOAT",
+    "quantization_type": "STRING", "skip_quant": "BOOLEAN", "activation_bits": "INT", "out_threshold": "FLOAT",
 }  # fmt: skip
 
 
