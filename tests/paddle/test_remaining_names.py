@@ -18,6 +18,9 @@ M, N = np.array([[7, 9, 4], [0, 5, 8]]), np.array([[2, 3, 5], [1, 5, 3]])
 B = np.array([[True, False], [False, False]])
 CDF = np.array([[0.5 * (1 + math.erf(v / math.sqrt(2))) for v in row] for row in X])
 S = 1 / (1 + np.exp(-X))
+XY = np.concatenate([X, Y], 1)[None]
+TURNS = np.arange(2)[:, None] / 10000 ** (np.arange(3) / 2)  # half of six, and the last of its places is 10000
+PLACES = np.concatenate([np.sin(TURNS), np.cos(TURNS)], 1)[None]
 FED = {"x": X, "y": Y, "p": P, "q": Q.astype("float64"), "i": M, "j": N, "b": B}
 # a call of fluid.layers, and what NumPy gives
 LAYERS = {
@@ -45,6 +48,15 @@ LAYERS = {
     "L.tanh_shrink(x)": X - np.tanh(X),
     "L.thresholded_relu(x, 0.6)": np.where(X > 0.6, X, 0),
     "L.reduce_any(b, 1)": B.any(1),
+    "L.reduce_all(b, 0)": B.all(0),
+    "L.elementwise_sub(x, y)": X - Y,
+    "L.elementwise_div(x, y)": X / Y,
+    "L.elementwise_max(x, y)": np.maximum(X, Y),
+    "L.elu(x, 0.5)": np.where(X > 0, X, 0.5 * (np.exp(X) - 1)),
+    "L.leaky_relu(x, 0.2)": np.where(X > 0, X, 0.2 * X),
+    "L.relu6(x, 2.0)": np.clip(X, 0, 2),
+    "L.add_position_encoding(L.reshape(L.concat([x, y], 1), [1, 2, 6]), 0.5, 2.0)": 0.5 * XY + 2 * PLACES,
+    "L.concat([L.cast(v, 'int64') for v in L.unique_with_counts(L.reshape(i, [-1]))], 0)": np.array([*M.flat, *range(6), *[1] * 6]),
 }
 pytestmark = pytest.mark.usefixtures("fresh_programs")
 

@@ -53,13 +53,15 @@ WITHOUT: dict[str, str] = {
     "1.8.5 has them for the GPU alone.": "cudnn_lstm flip sync_batch_norm",
     "Only later Paddles have them; what they share with an older op is compared there.":
         "bicubic_interp_v2 bilinear_interp_v2 linear_interp_v2 nearest_interp_v2 trilinear_interp_v2 "
-        "flatten_contiguous_range matmul_v2 "
-        "acosh asinh atan2 atanh batch_fc bernoulli bitwise_and bitwise_not bitwise_or bitwise_xor celu channel_shuffle "
-        "check_finite_and_unscale cholesky cosh cummax cummin cumprod determinant diag_v2 diagonal digamma elementwise_fmax "
-        "elementwise_fmin equal_all erfinv expand_as_v2 expand_v2 expm1 fill_any index_add isclose isfinite_v2 isinf_v2 "
-        "isnan_v2 kthvalue lerp lgamma log10 log2 log_softmax logcumsumexp logit logsumexp matrix_power memcpy multi_dot "
-        "multinomial mv pad3d pixel_unshuffle put_along_axis repeat_interleave rnn searchsorted share_data silu sinh solve swiglu "
-        "take_along_axis tan tile top_k_v2 triangular_solve tril_indices triu_indices trunc update_loss_scaling",
+        "flatten_contiguous_range matmul_v2 batch_fc bernoulli bitwise_and bitwise_not bitwise_or bitwise_xor celu "
+        "channel_shuffle check_finite_and_unscale cholesky cosh determinant diag_v2 diagonal digamma equal_all "
+        "expand_as_v2 expand_v2 fill_any index_add isfinite_v2 isinf_v2 isnan_v2 kthvalue lerp log10 log2 log_softmax "
+        "logit logsumexp matrix_power memcpy multi_dot multinomial mv pad3d pixel_unshuffle put_along_axis "
+        "repeat_interleave rnn share_data silu sinh solve swiglu take_along_axis tan tile top_k_v2 triangular_solve "
+        "tril_indices triu_indices update_loss_scaling",
+    "Only later Paddles have them; tests/paddle/late_cases.py compares them with 2.6.2 at special values, bounds and ties.":
+        "acosh asinh atan2 atanh cummax cummin cumprod elementwise_fmax elementwise_fmin erfinv expm1 isclose lgamma "
+        "logcumsumexp searchsorted trunc",
     "Only later Paddles have them; their special values, ties and kinks are among their samples.":
         "adamw angle as_complex as_real baddbmm bincount bitwise_left_shift bitwise_right_shift broadcast_tensors "
         "cholesky_solve complex conj copysign dequantize_linear eigh eigvalsh einsum elementwise_heaviside empty "
