@@ -56,6 +56,8 @@ def rows(depth: int, whole: bool = True) -> st.SearchStrategy[Expr]:
         each.append(st.tuples(st.just("static"), st.booleans(), st.lists(pick, min_size=1, max_size=3), pick, e))
         each.append(st.tuples(st.just("pool"), st.sampled_from(POOLS), sequences(depth - 1)))
         each.append(st.tuples(st.just("pool"), st.sampled_from(POOLS), sequences(depth - 1)))
+        each.append(st.tuples(st.just("pages"), st.sampled_from(POOLS), st.sampled_from(POOLS), texts(depth - 1)))
+        each.append(st.tuples(st.just("reading"), texts(depth - 1), st.sampled_from(POOLS), rows(0), inside))
     return st.one_of(*each)
 
 
@@ -79,6 +81,18 @@ def sequences(depth: int) -> st.SearchStrategy[Expr]:
     )
 
 
+def texts(depth: int) -> st.SearchStrategy[Expr]:
+    """Trees that give sequences of sequences: as many sentences in each text as the fed sequences have rows."""
+    if not depth:
+        return st.just(("text",))
+    below = texts(depth - 1)
+    return st.one_of(
+        st.tuples(st.just("unary"), st.sampled_from(UNARY), below),
+        st.tuples(st.just("fc"), below),
+        st.tuples(st.just("cond"), TESTS, below, below),
+    )
+
+
 LENGTHS = st.lists(st.integers(0, 4), min_size=1, max_size=3).filter(any)
 
 
@@ -98,10 +112,16 @@ def nets(depth: int = 3) -> st.SearchStrategy[Net]:
     return st.builds(Net, rows(depth), LENGTHS.map(tuple), st.integers(0, MOST))
 
 
+def sentences(net: Net) -> list[int]:
+    """The lengths of the sentences of all texts, empty ones among them."""
+    return [(3 * k + 1) % 4 for k in range(sum(net.lengths))]
+
+
 def values(net: Net) -> dict[str, np.ndarray]:
-    """x: a row for each sequence; q: the rows of the sequences; w, m: parameters."""
+    """x: a row for each sequence; q: the rows of the sequences; w, m: parameters; p: the rows of the sentences of the texts."""
     numbers = np.random.default_rng(len(net.lengths) + 10 * sum(net.lengths))
-    shapes = {"x": (len(net.lengths), WIDTH), "q": (sum(net.lengths), WIDTH), "w": (WIDTH,), "m": (WIDTH, WIDTH)}
+    shapes = {"x": (len(net.lengths), WIDTH), "q": (sum(net.lengths), WIDTH), "w": (WIDTH,), "m": (WIDTH, WIDTH),
+              "p": (sum(sentences(net)), WIDTH)}  # fmt: skip
     return {n: numbers.uniform(-1, 1, s).astype("float32") for n, s in shapes.items()}
 
 
@@ -114,13 +134,14 @@ def number(value: int) -> Any:
 
 @dataclass(frozen=True)
 class Program:
-    """Writes a tree with layers. values: the rows at hand; q, n: the sequences and the number that are fed."""
+    """Writes a tree with layers. values: the rows at hand; q, n, p: the sequences, the number and the texts that are fed."""
 
     values: tuple[Any, ...]
     w: Any
     m: Any
     q: Any = None
     n: Any = None
+    p: Any = None
 
     def __call__(self, e: Expr) -> Any:
         return getattr(self, e[0])(*e[1:])
@@ -236,8 +257,8 @@ class Program:
 
     def sequence(self, e: Expr) -> Any:
         kind, *rest = e
-        if kind == "fed":
-            return self.q
+        if kind in ("fed", "text"):
+            return self.q if kind == "fed" else self.p
         if kind == "rnn":
             return self.rnn(*rest)
         if kind == "unary":
@@ -252,6 +273,21 @@ class Program:
         if kind == "plus":
             return layers.elementwise_add(given, layers.sequence_expand_as(self(rest[1]), given))
         return layers.sequence_reverse(given) if kind == "reverse" else layers.tanh(layers.mul(given, self.m))
+
+    def pages(self, outer: str, inner: str, text: Expr) -> Any:
+        return layers.sequence_pool(layers.sequence_pool(self.sequence(text), inner), outer)
+
+    def reading(self, text: Expr, kind: str, start: Expr, step: Expr) -> Any:
+        """Texts sentence by sentence, each pooled within the block; what all of them left is added up."""
+        given, begin = self.sequence(text), self(start)
+        rnn = layers.DynamicRNN()
+        with rnn.block():
+            sentence = rnn.step_input(given)
+            before = rnn.memory(init=begin, need_reorder=True)
+            after = layers.tanh(self.on(layers.sequence_pool(sentence, kind), before)(step))
+            rnn.update_memory(before, after)
+            rnn.output(after)
+        return layers.sequence_pool(rnn(), "sum")
 
     def walk(self, count: Any, seq: Expr) -> Any:
         """A loop that hands sequences on."""
@@ -273,16 +309,17 @@ class Program:
 
 
 def written(net: Net) -> tuple[fluid.Program, fluid.Program, Any, list[str]]:
-    """The program of a net with its loss and, where there are any, its gradients by x, q, w and m; the startup program."""
+    """The program of a net with its loss and, where there are any, its gradients by x, q, w, m and p; the startup program."""
     main, startup = fluid.Program(), fluid.Program()
     with fluid.unique_name.guard(), fluid.program_guard(main, startup):
         x, q = fluid.data("x", [None, WIDTH]), fluid.data("q", [None, WIDTH], lod_level=1)
         n = fluid.data("n", [1], "int64")
-        x.stop_gradient = q.stop_gradient = False
+        p = fluid.data("p", [None, WIDTH], lod_level=2)
+        x.stop_gradient = q.stop_gradient = p.stop_gradient = False
         w, m = (layers.create_parameter(s, "float32", name=p) for p, s in (("w", [WIDTH]), ("m", [WIDTH, WIDTH])))
-        out = Program((x,), w, m, q, n)(net.tree)
+        out = Program((x,), w, m, q, n, p)(net.tree)
         loss = layers.reduce_sum(layers.square(out)) + layers.reduce_mean(layers.elementwise_mul(x, w))
-        grads = fluid.gradients(loss, [x, q, w, m])
+        grads = fluid.gradients(loss, [x, q, w, m, p])
     return main, startup, loss, ["" if g is None else g.name for g in grads]
 
 
@@ -317,6 +354,8 @@ class Plain:
     lengths: tuple[int, ...]
     n: int
     margin: Margin
+    p: Any = None
+    sentences: tuple[int, ...] = ()
     whole: bool = True
 
     def __call__(self, e: Expr) -> Any:
@@ -402,9 +441,11 @@ class Plain:
         return out
 
     def pool(self, kind: str, seq: Expr) -> Any:
-        found, at = [], np.cumsum([0, *self.lengths])
-        whole = self.sequence(seq)
-        for k, length in enumerate(self.lengths):
+        return self.pooled(kind, self.sequence(seq), self.lengths)
+
+    def pooled(self, kind: str, whole: Any, lengths: tuple[int, ...]) -> Any:
+        found, at = [], np.cumsum([0, *lengths])
+        for k, length in enumerate(lengths):
             v = whole[at[k] : at[k + 1]]
             one = {"sum": lambda v: v.sum(0), "average": lambda v: v.mean(0), "sqrt": lambda v: v.sum(0) / np.sqrt(len(v)),
                    "max": lambda v: v[v.argmax(0), np.arange(WIDTH)], "last": lambda v: v[-1], "first": lambda v: v[0]}[kind]  # fmt: skip
@@ -413,8 +454,8 @@ class Plain:
 
     def sequence(self, e: Expr) -> Any:
         kind, *rest = e
-        if kind == "fed":
-            return self.q
+        if kind in ("fed", "text"):
+            return self.q if kind == "fed" else self.p
         if kind == "rnn":
             return self.rnn(*rest)
         if kind == "unary":
@@ -434,8 +475,17 @@ class Plain:
         ends = np.cumsum(self.lengths)[each]
         return given[2 * ends - np.array(self.lengths)[each] - 1 - np.arange(len(each))]
 
+    def pages(self, outer: str, inner: str, text: Expr) -> Any:
+        return self.pooled(outer, self.pooled(inner, self.sequence(text), self.sentences), self.lengths)
+
+    def reading(self, text: Expr, kind: str, start: Expr, step: Expr) -> Any:
+        return self.pooled("sum", self.stepped(self.pooled(kind, self.sequence(text), self.sentences), start, False, step), self.lengths)
+
     def rnn(self, seq: Expr, start: Expr, static: bool, step: Expr) -> Any:
-        given, state, lengths = self.sequence(seq), self(start), np.array(self.lengths)
+        return self.stepped(self.sequence(seq), start, static, step)
+
+    def stepped(self, given: Any, start: Expr, static: bool, step: Expr) -> Any:
+        state, lengths = self(start), np.array(self.lengths)
         first, out = np.cumsum(lengths) - lengths, jnp.zeros_like(given)
         for t in range(max(lengths)):
             going = np.nonzero(lengths > t)[0]
@@ -446,9 +496,9 @@ class Plain:
 
 
 def by_hand(net: Net, margin: Margin) -> Callable[..., Any]:
-    """The loss of a net as a function of x, q, w and m."""
-    def loss(x: Any, q: Any, w: Any, m: Any) -> Any:
-        out = Plain((x,), w, m, q, net.lengths, net.count, margin)(net.tree)
+    """The loss of a net as a function of x, q, w, m and p."""
+    def loss(x: Any, q: Any, w: Any, m: Any, p: Any) -> Any:
+        out = Plain((x,), w, m, q, net.lengths, net.count, margin, p, tuple(sentences(net)))(net.tree)
         return (out**2).sum() + (x * w).mean()
 
     return loss

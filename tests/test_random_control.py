@@ -21,10 +21,10 @@ from fluidjax.lower.eager import OpByOp
 from fluidjax.ops.control.while_loop import Loop
 from fluidjax.ops.registry import attr_type, lookup
 
-from .random_control import CLOSE, Margin, Net, by_hand, nets, values, written
+from .random_control import CLOSE, Margin, Net, by_hand, nets, sentences, values, written
 
 CPU = fluid.CPUPlace()
-ARGUMENTS = ("x", "q", "w", "m")
+ARGUMENTS = ("x", "q", "w", "m", "p")
 SEARCH = not settings.default.derandomize  # each example compiles: a few of two levels in every run, many of three in a search
 DEPTH = 2 + SEARCH
 
@@ -38,14 +38,15 @@ def unrolled(net: Net) -> list[np.ndarray]:
     given_, margin = [jnp.asarray(values(net)[n]) for n in ARGUMENTS], Margin()
     by_hand(net, margin)(*given_)
     assume(margin.least > CLOSE)
-    loss, grads = jax.value_and_grad(by_hand(net, Margin(measured=False)), range(4))(*given_)
+    loss, grads = jax.value_and_grad(by_hand(net, Margin(measured=False)), range(len(ARGUMENTS)))(*given_)
     return [np.asarray(v) for v in (loss, *grads)]
 
 
 def fed(net: Net) -> dict[str, Any]:
     given_ = values(net)
     q = fluid.create_lod_tensor(given_["q"], [list(net.lengths)], CPU)
-    return {"x": given_["x"], "q": q, "n": np.array([net.count])}
+    p = fluid.create_lod_tensor(given_["p"], [list(net.lengths), sentences(net)], CPU)
+    return {"x": given_["x"], "q": q, "n": np.array([net.count]), "p": p}
 
 
 def state(net: Net) -> dict[str, np.ndarray]:
@@ -126,6 +127,7 @@ def agree(net: Net, run: Callable[..., list[Any]], what: str) -> None:
 @example(Net(("switch", ("rows", ("at", 0)), ("at", 0), ("at", 0), ("weigh", ("at", 0))), (1,), 1), "executor")
 @example(Net(("if_else", ("at", 0), ("at", 0), ("loop", 2, ("at", 0), ("weigh", ("at", 0))), ("at", 1)), (2, 1), 2), "padded")
 @example(Net(("static", False, [("at", 2)], ("at", 2), ("entries", "bounded", False, ("at", 1), ("at", 0))), (1, 0), 2), "executor")
+@example(Net(("reading", ("fc", ("text",)), "average", ("at", 0), ("binary", "mul", ("at", 0), ("at", 1))), (2, 0, 3), 1), "padded")
 def test_values_and_gradients(net: Net, way: str) -> None:
     agree(net, WAYS[way], way)
 
@@ -138,6 +140,7 @@ ENTRIES = ("entries", 1, True, ("at", 2), ("at", 1))
 @example(Net(("static", False, [("at", 2)], ("at", 3), ("entries", 2, True, ("at", 5), ("at", 2))), (1, 2), 3))
 @example(Net(("numbered", ENTRIES, ("switch", ("rows", ("at", 5)), ("at", 2), ("at", 0), ENTRIES), ("at", 0)), (0, 4), 0))
 @example(Net(("entries", 2, False, ("at", 1), ("pool", "last", ("fed",))), (1, 4, 0), 3))
+@example(Net(("reading", ("fc", ("text",)), "average", ("at", 0), ("binary", "mul", ("at", 0), ("at", 1))), (2, 0, 3), 1))
 def test_driven_by_python(net: Net) -> None:
     agree(net, driven, "driven by Python")
 

@@ -7,7 +7,7 @@ as Fluid's step scopes do it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -23,7 +23,7 @@ from .definition import GRAD
 from .ragged import like, rows_of
 from .selected import SelectedRows
 from .step_scopes import made_by, no_gradient, used_up
-from .tensor_array import Listed, is_array, unstacked
+from .tensor_array import Listed, Stacked, TensorArray, is_array, unstacked
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,13 +122,18 @@ def _starts(call: Call, given: dict[str, str], wanted: dict[str, str]) -> tuple[
         if is_array(value) or x + GRAD in given:
             found = call.env.get(given.get(x + GRAD, ""))
             if found is None:
-                found = Listed((None,) * unstacked(value).length) if is_array(value) else no_gradient(value)
-            handed[x + GRAD] = unstacked(found) if is_array(found) else found
+                found = Listed((None,) * _listed(value).length) if is_array(value) else no_gradient(value)
+            handed[x + GRAD] = _listed(found) if is_array(found) else found
     for inner, outer in given.items():
         value = call.env.get(outer)
         if inner not in handed and value is not None:
             (constant if is_array(value) else handed)[inner] = value
     return handed, constant
+
+
+def _listed(array: TensorArray) -> Listed:
+    """The entries as a list; here, between compiled segments, it is known which have been written."""
+    return unstacked(replace(array, written=np.asarray(array.written)) if isinstance(array, Stacked) else array)
 
 
 def _handed(call: Call, idx: int, inner: Env, name: str, before: Any, flows: bool) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -116,7 +116,20 @@ def taken_apart(x: Any, table: RankTable, gradient: bool) -> Stacked:
 
 
 def _keys(x: Ragged, table: RankTable, bare: bool) -> dict[str, Hashable]:
-    return {"key": table.active, "each": ROWS} if bare else {"key": Each(("parts", x.key, table.key)), "each": table.active}
+    if bare:
+        return {"key": table.active, "each": ROWS}
+    return {"key": Each(Parts(x.key, table.key, x.capacity, x.longest, x.padded, x.most)), "each": table.active}
+
+
+class Parts(NamedTuple):
+    """Of entries that are sequences: what they were taken from. Put together, they have its LoD again."""
+
+    whole: Hashable
+    table: Hashable
+    capacity: int
+    longest: tuple[int, ...]
+    padded: bool
+    most: tuple[int, ...] | None
 
 
 def _rows_at(x: Ragged, at: Any, goes_on: Any, counts: Any, gradient: bool) -> Any:
@@ -189,13 +202,28 @@ def put_together(array: Stacked, table: RankTable, gradient: bool, made: Hashabl
     rank = table.ranks()[sequence]
     whole = partial(Ragged, alive=table.alive, each=table.each)
     if isinstance(entries, Ragged) and not entries.bare:
-        return whole(*_joined(entries, table, step, rank), ("made", made), True)
+        rows, offsets, longest = _joined(entries, table, step, rank)
+        parts = entries.key.key if isinstance(entries.key, Each) else None
+        if isinstance(parts, Parts) and parts.table == table.key:
+            rows = _as_large(rows, parts.capacity)
+            found = whole(rows, offsets, parts.longest, parts.whole, parts.padded, most=parts.most)
+        else:
+            found = whole(rows, offsets, longest, ("made", made), True)
+        return _zero_behind(found) if gradient else found
     rows = entries.rows if isinstance(entries, Ragged) else entries
     found = whole(rows[step, rank], table.offsets, table.longest, table.key, table.padded)
-    if gradient:
-        kept = found.kept().reshape(-1, *(1,) * (found.rows.ndim - 1))
-        return found.with_rows(jnp.where(kept, found.rows, np.zeros((), found.dtype)))
-    return found.with_rows(copied(found))
+    return _zero_behind(found) if gradient else found.with_rows(copied(found))
+
+
+def _zero_behind(x: Ragged) -> Ragged:
+    """With zeros behind the true rows."""
+    return x.with_rows(jnp.where(x.kept().reshape(-1, *(1,) * (x.rows.ndim - 1)), x.rows, np.zeros((), x.dtype)))
+
+
+def _as_large(rows: Any, capacity: int) -> Any:
+    """The first rows, or copies of the last behind them; the true ones are among the first."""
+    spare = capacity - rows.shape[0]
+    return rows[:capacity] if spare <= 0 else jnp.concatenate([rows, jnp.broadcast_to(rows[-1:], (spare, *rows.shape[1:]))])
 
 
 def _joined(entries: Ragged, table: RankTable, step: Any, rank: Any) -> tuple[Any, tuple[Any, ...], tuple[int, ...]]:
