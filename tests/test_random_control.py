@@ -140,7 +140,7 @@ ENTRIES = ("entries", 1, True, ("at", 2), ("at", 1))
 @example(Net(("static", False, [("at", 2)], ("at", 3), ("entries", 2, True, ("at", 5), ("at", 2))), (1, 2), 3))
 @example(Net(("numbered", ENTRIES, ("switch", ("rows", ("at", 5)), ("at", 2), ("at", 0), ENTRIES), ("at", 0)), (0, 4), 0))
 @example(Net(("entries", 2, False, ("at", 1), ("pool", "last", ("fed",))), (1, 4, 0), 3))
-@example(Net(("reading", ("fc", ("text",)), "average", ("at", 0), ("binary", "mul", ("at", 0), ("at", 1))), (2, 0, 3), 1))
+@example(Net(("pool", "sum", ("rnn", ("fed",), ("at", 0), False, ("at", 0))), (2,), 1))
 def test_driven_by_python(net: Net) -> None:
     agree(net, driven, "driven by Python")
 
