@@ -74,7 +74,7 @@ class Reader(Variable):
 
 def _declared(block: Any, name: str, stream: Stream) -> Reader:
     var = block.create_var(name=name, type=VarType.READER, persistable=True, stop_gradient=True)
-    reader = Reader(block, var.desc)
+    reader = Reader.of(block, var.desc)
     reader.stream = stream
     block.vars[name] = reader
     return reader
