@@ -8,9 +8,11 @@ imports. This process starts no thread and no JAX backend, so a fork is what a n
 from __future__ import annotations
 
 import gc
+import importlib
 import io
 import json
 import os
+import pkgutil
 import random
 import runpy
 import select
@@ -24,6 +26,16 @@ import numpy as np
 import orbax.checkpoint  # noqa: F401
 
 import fluidjax.executor
+
+UNASKED = ("fluidjax.__main__", "fluidjax.demo")  # one runs what is asked for; the other needs what few tests do
+
+
+def load_all() -> None:
+    """Import every module of the package: by itself it imports most of them, and the ops, where they are first used."""
+    for module in pkgutil.walk_packages(fluidjax.__path__, "fluidjax."):
+        if not module.name.startswith(UNASKED):
+            importlib.import_module(module.name)
+            assert len(os.listdir("/proc/self/task")) == 1, f"importing {module.name} starts a thread, or uses a device"
 
 
 def serve(channel: socket.socket) -> dict[str, Any]:
@@ -105,6 +117,7 @@ def run(words: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    load_all()
     gc.freeze()
     request = serve(socket.socket(fileno=int(sys.argv[1])))
     become(request)

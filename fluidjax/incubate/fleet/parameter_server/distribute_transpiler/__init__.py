@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .....base.absent import reporter
@@ -28,10 +29,13 @@ class DistributedTranspiler(Fleet):
 
     def __init__(self) -> None:
         super().__init__()
-        self._executor = Executor(CPUPlace())
         self._origin: Program | None = None
         self._startup: Program | None = None
         self._main: Program | None = None
+
+    @cached_property
+    def _executor(self) -> Executor:
+        return Executor(CPUPlace())  # not before it is needed: it asks for devices, which a job may only have once it has met
 
     def init(self, role_maker: RoleMakerBase | None = None) -> None:
         """Take the role. Raises what Fleet.init raises, FluidValueError for a role in a job without servers."""
