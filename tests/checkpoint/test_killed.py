@@ -18,6 +18,7 @@ from .killed import NAMES, program
 
 ROOT = Path(__file__).parents[2]
 MOMENTS = 4
+ATTEMPTS = 24  # by which one must have met a save: how long one takes, and how long it stays unfinished, is the machine's affair
 
 
 def killed_within(folder: Path, part: float) -> None:
@@ -40,7 +41,7 @@ def killed_within(folder: Path, part: float) -> None:
 def test_kill_9_at_random_moments(tmp_path: Path) -> None:
     draw, exe, made = random.Random(11), fluid.Executor(fluid.CPUPlace()), program()
     unfinished, last = 0, -1
-    for _ in range(MOMENTS):
+    for attempt in range(1, ATTEMPTS + 1):
         killed_within(tmp_path, draw.random())
         unfinished += any("tmp" in path.name for path in tmp_path.iterdir())
         step = fluid.io.get_latest_checkpoint_serial(tmp_path)
@@ -51,6 +52,8 @@ def test_kill_9_at_random_moments(tmp_path: Path) -> None:
             told = fluid.io.load_checkpoint(exe, tmp_path, made, step=whole, scope=scope)
             assert told.step == whole
             assert all(np.array_equal(scope.get(n), np.full((300, 200), whole, "float32")) for n in NAMES)
+        if attempt >= MOMENTS and unfinished and last > 0:
+            break
     assert unfinished and last > 0  # some were cut off, and some were whole
 
 
