@@ -279,15 +279,7 @@ class Program:
 
     def reading(self, text: Expr, kind: str, start: Expr, step: Expr) -> Any:
         """Texts sentence by sentence, each pooled within the block; what all of them left is added up."""
-        given, begin = self.sequence(text), self(start)
-        rnn = layers.DynamicRNN()
-        with rnn.block():
-            sentence = rnn.step_input(given)
-            before = rnn.memory(init=begin, need_reorder=True)
-            after = layers.tanh(self.on(layers.sequence_pool(sentence, kind), before)(step))
-            rnn.update_memory(before, after)
-            rnn.output(after)
-        return layers.sequence_pool(rnn(), "sum")
+        return layers.sequence_pool(self.recurrent(text, start, step, lambda _, sentence: [layers.sequence_pool(sentence, kind)]), "sum")
 
     def walk(self, count: Any, seq: Expr) -> Any:
         """A loop that hands sequences on."""
@@ -296,13 +288,17 @@ class Program:
         return layers.while_loop(lambda i, y: layers.less_than(i, n), body, [number(0), layers.scale(given, 1.0)])[1]
 
     def rnn(self, seq: Expr, start: Expr, static: bool, step: Expr) -> Any:
+        more = lambda rnn: [rnn.static_input(self.values[-1])] if static else []  # noqa: E731
+        return self.recurrent(seq, start, step, lambda rnn, word: [word], more)
+
+    def recurrent(self, seq: Expr, start: Expr, step: Expr, entry: Any, more: Any = lambda _: []) -> Any:
+        """A DynamicRNN whose step sees what `entry` makes of each entry, its memory, and what `more` gives."""
         given, begin = self.sequence(seq), self(start)
         rnn = layers.DynamicRNN()
         with rnn.block():
-            word = rnn.step_input(given)
+            here = rnn.step_input(given)
             before = rnn.memory(init=begin, need_reorder=True)
-            more = [rnn.static_input(self.values[-1])] if static else []
-            after = layers.tanh(self.on(word, before, *more)(step))
+            after = layers.tanh(self.on(*entry(rnn, here), before, *more(rnn))(step))
             rnn.update_memory(before, after)
             rnn.output(after)
         return rnn()

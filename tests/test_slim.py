@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import fluidjax as fluid
+from fluidjax.base.dtypes import VarType
 from fluidjax.contrib.slim import quantization as slim
 from fluidjax.errors import FluidError, FluidValueError
 from fluidjax.ir.verify import verify
@@ -91,8 +92,10 @@ def test_a_graph(net, tmp_path):
     assert [n.name() for n in graph.all_persistable_nodes()] == ["conv2d_0.w_0"] and op in graph.all_nodes()
     graph.link_to(op.outputs[0], op)
     assert graph.has_circle()
+    graph.create_var_node('a"\\b', VarType.LOD_TENSOR, [1], VarType.FP32)
     graph.draw(str(tmp_path), "g", marked_nodes=op)
-    assert 'label="conv2d", shape=box, style=filled' in (tmp_path / "g.dot").read_text()
+    drawn = (tmp_path / "g.dot").read_text(encoding="utf-8")
+    assert 'label="conv2d", shape=box, style=filled' in drawn and r'label="a\"\\b"' in drawn  # no name ends its label
     graph.safe_remove_nodes(op)
     assert not graph.all_op_nodes()
     with pytest.raises(FluidValueError, match="conv2d are not in this graph"):

@@ -68,7 +68,9 @@ _ENUM = {
 _NAME = {v: k for k, v in _ENUM.items()}
 NAMES = frozenset(_ENUM)
 FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
+INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 REAL_OF = {"complex64": "float32", "complex128": "float64"}  # the dtype of real and imaginary parts
+COMPLEX_OF = {real: name for name, real in REAL_OF.items()}
 KINDS = {
     v.name: v
     for v in VarType

@@ -116,10 +116,10 @@ class OpDesc:
         self.value = replace(self.value, outputs=self.value.outputs.set(**{slot: tuple(names)}))
 
     def _rename_input(self, old: str, new: str) -> None:
-        self.value = replace(self.value, inputs=_renamed(self.value.inputs, old, new), attrs=_roles(self.value.attrs, old, new))
+        self.value = replace(self.value, inputs=_renamed(self.value.inputs, old, new), attrs=roles_renamed(self.value.attrs, old, new))
 
     def _rename_output(self, old: str, new: str) -> None:
-        self.value = replace(self.value, outputs=_renamed(self.value.outputs, old, new), attrs=_roles(self.value.attrs, old, new))
+        self.value = replace(self.value, outputs=_renamed(self.value.outputs, old, new), attrs=roles_renamed(self.value.attrs, old, new))
 
     def attr_names(self) -> list[str]:
         return sorted(self.value.attrs)
@@ -166,7 +166,7 @@ def _renamed(slots: ir.FrozenMap, old: str, new: str) -> ir.FrozenMap:
     return ir.FrozenMap({s: tuple(new if n == old else n for n in names) for s, names in slots.items()})
 
 
-def _roles(attrs: ir.FrozenMap, old: str, new: str) -> ir.FrozenMap:
+def roles_renamed(attrs: ir.FrozenMap, old: str, new: str) -> ir.FrozenMap:
     """Attributes whose pairs of parameter and gradient name the other variable, as Paddle has it."""
     pairs = attrs.get("op_role_var", ())
     return attrs.set(op_role_var=tuple(new if n == old else n for n in pairs)) if old in pairs else attrs

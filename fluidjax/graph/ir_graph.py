@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FluidTypeError, FluidValueError
+from ..ir.show import quoted
 from .core_graph import Graph, Node
 from .described import OpDesc, VarDesc
 from .ir_nodes import IrNode, IrOpNode, IrVarNode
@@ -163,11 +164,11 @@ class IrGraph:
         marked = {n.node for n in (marked_nodes if isinstance(marked_nodes, Iterable) else [marked_nodes] if marked_nodes else [])}
         lines = ["digraph G {"]
         for node in self.graph.nodes():
-            look = f'shape={"box" if node.is_op() else "ellipse"}' + (", style=filled, fillcolor=yellow" if node in marked else "")
-            lines.append(f'  n{node.id()} [label="{node.name()}", {look}];')
+            look = f"shape={'box' if node.is_op() else 'ellipse'}" + (", style=filled, fillcolor=yellow" if node in marked else "")
+            lines.append(f"  n{node.id()} [label={quoted(node.name())}, {look}];")
             lines += [f"  n{node.id()} -> n{n.id()};" for n in node.outputs]
         Path(save_path).mkdir(parents=True, exist_ok=True)
-        (Path(save_path) / f"{name}.dot").write_text("\n".join([*lines, "}", ""]))
+        (Path(save_path) / f"{name}.dot").write_text("\n".join([*lines, "}", ""]), encoding="utf-8")
 
     def to_program(self) -> Program:
         """The program that the graph stands for. Raises FluidValueError where there is a circle."""

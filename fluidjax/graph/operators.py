@@ -13,13 +13,12 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from .. import unique_name
-from ..base.dtypes import enum_of
+from ..base.dtypes import INTEGERS, enum_of
 from ..base.loc import user_line
 from ..errors import FluidTypeError, FluidValueError
 
 V = TypeVar("V")  # Variable, which this module need not know
 
-_INTS = ("uint8", "int8", "int16", "int32", "int64")
 _COMPARE = ("equal", "not_equal", "less_than", "less_equal", "greater_than", "greater_equal")
 _CONDITIONS = (*_COMPARE, "logical_and", "logical_or", "logical_xor", "logical_not", "isfinite", "is_empty", "reduce_all",
                "reduce_any", "allclose")  # fmt: skip
@@ -139,7 +138,7 @@ def _binary(var: Any, kind: str, other: Any, scaling: Scaling | None = None, rev
     """
     if not is_variable(other):
         value = _number(var, kind, other)
-        divided = kind == "elementwise_div" and (var.desc.dtype in _INTS or value == 0)
+        divided = kind == "elementwise_div" and (var.desc.dtype in INTEGERS or value == 0)
         if scaling is not None and isinstance(other, int | float) and not divided:
             return _scaled(var, *scaling(value))
         second = _constant(var, value, var.shape if reverse else (1,))
@@ -164,7 +163,7 @@ def _number(var: Any, kind: str, value: Any) -> float:
         raise FluidTypeError(told + ("None" if value is None else type(value).__name__)) from None
     except ValueError:
         raise FluidValueError(f"{told}{value!r}") from None
-    if var.desc.dtype in _INTS and math.isfinite(number) and number != int(number):
+    if var.desc.dtype in INTEGERS and math.isfinite(number) and number != int(number):
         raise FluidTypeError(f"{value} is no integer, but variable {var.name!r} is {var.desc.dtype}; cast it first")
     return number
 

@@ -153,3 +153,8 @@ def base_of(var: VarDesc) -> str:
     if var.is_data:
         return "data"
     return "persist" if var.persistable else "var"
+
+
+def printable(text: str, kept: str = "") -> str:
+    """`text` with characters that do not print, or that turn the line around, as ``\\u202e``; those in `kept` stay."""
+    return text if text.isprintable() else "".join(c if c.isprintable() or c in kept else json.dumps(c)[1:-1] for c in text)

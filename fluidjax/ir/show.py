@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import json
 
 from . import walk
 from .desc import BlockDesc, ProgramDesc
 from .edit import renumber
-from .lexis import type_text
+from .lexis import printable, type_text
 from .text import to_text, usual_hints
 
 
@@ -17,7 +16,7 @@ def to_dot(desc: ProgramDesc) -> str:
     lines = ["digraph program {", '  node [fontname="monospace", fontsize=10];', "  compound=true;"]
     for idx, block in enumerate(desc.blocks):
         title = f"block {idx}" + (f" (parent {block.parent})" if block.parent != -1 else "")
-        lines += [f"  subgraph cluster_{idx} {{", f"    label={_quoted(title)};", *_cluster(desc, idx, block), "  }"]
+        lines += [f"  subgraph cluster_{idx} {{", f"    label={quoted(title)};", *_cluster(desc, idx, block), "  }"]
     for idx, block in enumerate(desc.blocks):
         for at, op in enumerate(block.ops):
             for ref in op.blocks:
@@ -35,7 +34,7 @@ def _cluster(desc: ProgramDesc, idx: int, block: BlockDesc) -> list[str]:
 
     boxes = []
     for at, (op, names) in enumerate(zip(block.ops, walk.versions(block), strict=True)):
-        boxes.append(f"    op_{idx}_{at} [shape=box, label={_quoted(op.type)}];")
+        boxes.append(f"    op_{idx}_{at} [shape=box, label={quoted(op.type)}];")
         edges += [f"    {value(v)} -> op_{idx}_{at};" for v in dict.fromkeys(names.reads)]
         edges += [f"    op_{idx}_{at} -> {value(v)};" for v in dict.fromkeys(names.writes)]
     return boxes + [_ellipse(desc, idx, version, node) for version, node in nodes.items()] + edges
@@ -46,13 +45,12 @@ def _ellipse(desc: ProgramDesc, idx: int, version: walk.Version, node: str) -> s
     var = desc.find_var(name, idx)
     label = (f"{name} #{k}" if k > 1 else name) + (f"\n{type_text(var)}" if var else "")
     style = ", style=bold" if var and var.persistable else "" if name in desc.blocks[idx].vars else ", style=dashed"
-    return f"    {node} [shape=ellipse, label={_quoted(label)}{style}];"
+    return f"    {node} [shape=ellipse, label={quoted(label)}{style}];"
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """A graphviz string; a backslash in `text` is shown, not obeyed, and a line break is one."""
-    plain = "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
-    return '"' + plain.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    return '"' + printable(text, kept="\n").replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
 def diff(a: ProgramDesc, b: ProgramDesc, names: tuple[str, str] = ("before", "after")) -> str:

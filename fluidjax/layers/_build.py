@@ -86,11 +86,17 @@ def append(
 
 
 def unary(
-    kind: str, x: Variable, dtypes: Iterable[str] = (), name: str | None = None, attrs: Mapping[str, Any] | None = None
-) -> Variable:
-    """Append the op `kind` of one variable `x`, whose output is of its dtype."""
+    kind: str, x: Variable, dtypes: Iterable[str] = (), name: str | None = None, attrs: Mapping[str, Any] | None = None,
+    out: Any = None,
+) -> Variable:  # fmt: skip
+    """Append the op `kind` of one variable `x`, whose output is of dtype `out`, its own if none is given."""
     variable(x, "x", kind, dtypes)
-    return append(LayerHelper(kind, name=name), {"X": x}, {"Out": x.dtype}, attrs)
+    return append(LayerHelper(kind, name=name), {"X": x}, {"Out": out or x.dtype}, attrs)
+
+
+def chosen(condition: Variable, x: Variable, y: Variable, name: str | None = None) -> Variable:
+    """Append an op `where` of three variables of one shape: x where the condition holds, else y."""
+    return append(LayerHelper("where", name=name), {"Condition": condition, "X": x, "Y": y}, {"Out": x.dtype})
 
 
 def size_list(value: Any, n: int, what: str, layer: str) -> list[int]:

@@ -9,22 +9,41 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from ..ir.lexis import printable
+
 # A page may use what it holds itself and nothing else: whatever a name might say, the browser fetches nothing.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
 def esc(text: object) -> str:
     """`text` for HTML, in attributes too; characters that do not print, or that turn the line around, as ``\\u202e``."""
-    plain = str(text)
-    if not plain.isprintable():
-        plain = "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in plain)
-    return html.escape(plain)
+    return html.escape(printable(str(text), kept="\n"))
 
 
 def as_script(value: Any) -> str:
     """A value as JSON that may stand in a ``<script>``: nothing in it ends the element."""
     text = json.dumps(value, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+# The colours of both themes: look.css says where each holds.
+LIGHT = (
+    "--bg:#fff;--panel:#f5f7f9;--line:#d5dbe1;--text:#1c2329;--soft:#56616c;--op:#0b57b0;--type:#0a6b5e;"
+    "--name:#1c2329;--bad:#b3261e;--mark:#fff0b3;--focus:#0b57b0;--forward:#2f7d4f;--backward:#a8500c;"
+    "--optimize:#7a3fb0;--communication:#0b6e99;--schedule:#8a6100;--add:#dff5e3;--gone:#fde4e1;--addw:#9fdcae;"
+    "--gonew:#f3b0a9"
+)
+DARK = (
+    "--bg:#15191d;--panel:#1d2328;--line:#38424b;--text:#e4e9ed;--soft:#a3afb9;--op:#82b7ff;--type:#6fd1bf;"
+    "--name:#e4e9ed;--bad:#ff8f85;--mark:#574a14;--focus:#82b7ff;--forward:#6fcf97;--backward:#f0a45d;"
+    "--optimize:#c79bf2;--communication:#69c3ea;--schedule:#e0bd55;--add:#17321f;--gone:#3f1d1b;--addw:#2a6b3d;"
+    "--gonew:#84332c"
+)
+
+
+@cache
+def _style() -> str:
+    return _asset("look.css").replace("$light", LIGHT).replace("$dark", DARK)
 
 
 @cache
@@ -39,7 +58,7 @@ def fragment(inner: str, data: Any = None, script: bool = True) -> str:
     """
     held = "" if data is None else f'<script type="application/json" class="fj-data">{as_script(data)}</script>'
     code = f"<script>{_asset('look.js')}</script>" if script else ""
-    return f'<div class="fj"><style>{_asset("look.css")}</style>{inner}{held}{code}</div>'
+    return f'<div class="fj"><style>{_style()}</style>{inner}{held}{code}</div>'
 
 
 def page(fragment: str, title: str) -> str:

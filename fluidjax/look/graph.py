@@ -20,7 +20,7 @@ from ..ir.desc import OpDesc, ProgramDesc
 from ..ir.show import to_dot
 from .frame import count, esc, fold
 from .layered import Layout, arranged
-from .picture import Picture, drawn, words
+from .picture import Picture, drawn, wide, words
 from .roles import section_of
 
 MOST = 24  # boxes of one graph
@@ -175,11 +175,11 @@ def _at(where: Layout, widest: int, layer: int, place: int) -> tuple[float, floa
 
 
 def _box(group: Group, x: float, y: float, colour: str) -> str:
-    wide = ROOM - 20
+    room = ROOM - 20
     double = ' stroke-width="2.5"' if group.parts else ""
     label = f"{group.name} ({len(group.ops):,})" if group.parts else f"{group.ops[0]} {group.name}"
-    box = f'<rect x="{x - wide / 2:.1f}" y="{y - BOX / 2:.1f}" width="{wide:.1f}" height="{BOX:.0f}" rx="6"'
-    return f'{box} fill="var(--panel)" stroke="{colour}"{double}/>' + words(x, y + 4, label, "middle", wide - 8)
+    box = f'<rect x="{x - room / 2:.1f}" y="{y - BOX / 2:.1f}" width="{room:.1f}" height="{BOX:.0f}" rx="6"'
+    return f'{box} fill="var(--panel)" stroke="{colour}"{double}/>' + words(x, y + 4, label, "middle", room - 8)
 
 
 def _edge(where: Layout, widest: int, pair: tuple[int, int], names: list[str]) -> str:
@@ -211,7 +211,7 @@ def _folds(group: Group, edges: list[tuple[int, int, str]], sections: Sequence[s
         return ""
     members = set(group.ops)
     own = [e for e in edges if e[0] in members and e[1] in members]
-    picture = f'<div class="wide" tabindex="0" role="region" aria-label="{esc(group.name)}">{_svg(group, own, sections)}</div>'
+    picture = wide(group.name, _svg(group, own, sections))
     inner = "".join(_folds(p, own, sections) for p in group.parts)
     return fold(f"<b>{esc(group.name)}</b> <small>{count(len(group.ops), 'op')}</small>", picture + inner, attributes=' class="fj-block"')
 

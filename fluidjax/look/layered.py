@@ -24,8 +24,8 @@ def arranged(count: int, edges: Iterable[tuple[int, int]]) -> Layout:
     """As `layered`, with the nodes that have no edges below the others, some abreast."""
     pairs = list(edges)
     tied = sorted({n for a, b in pairs if a != b for n in (a, b)})
-    loose = [n for n in range(count) if n not in set(tied)]
     at = {n: i for i, n in enumerate(tied)}
+    loose = [n for n in range(count) if n not in at]
     own = layered(len(tied), [(at[a], at[b]) for a, b in pairs if a != b])
     layer, place, below = [0] * count, [0] * count, len(own.widths)
     for n, i in at.items():

@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import FluidValueError
-from .frame import esc, fold, fragment, page
+from .frame import DARK, LIGHT, esc, fold, fragment, page
 
 # What look.css says within pages, for a file of its own.
 _ALONE = (
-    "svg{--bg:#fff;--panel:#f5f7f9;--line:#d5dbe1;--text:#1c2329;--soft:#56616c;--op:#0b57b0;--forward:#2f7d4f;--backward:#a8500c;"
-    "--optimize:#7a3fb0;--communication:#0b6e99;--schedule:#8a6100;background:var(--bg)}"
-    "@media (prefers-color-scheme:dark){svg{--bg:#15191d;--panel:#1d2328;--line:#38424b;--text:#e4e9ed;--soft:#a3afb9;--op:#82b7ff;"
-    "--forward:#6fcf97;--backward:#f0a45d;--optimize:#c79bf2;--communication:#69c3ea;--schedule:#e0bd55}}"
+    f"svg{{{LIGHT};background:var(--bg)}}@media (prefers-color-scheme:dark){{svg{{{DARK}}}}}"
     "text{fill:var(--text);font:12px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace}"
 )
 WIDE = 7.25  # of a character at 12 pixels
@@ -46,9 +43,7 @@ class Picture:
     def html(self) -> str:
         """The same without the frame, as a part of something larger."""
         lines = "".join(f"<li>{esc(line)}</li>" for line in self.text.splitlines())
-        return f'<div class="wide" tabindex="0" role="region" aria-label="{esc(self.title)}">{self.svg}</div>' + fold(
-            "in words", f"<ul>{lines}</ul>"
-        )
+        return wide(self.title, self.svg) + fold("in words", f"<ul>{lines}</ul>")
 
     def save(self, path: str | Path) -> Path:
         """Write a file: the SVG alone, or a page. Returns the path.
@@ -64,6 +59,11 @@ class Picture:
             raise FluidValueError(f"a picture is saved as .svg or .html, not as {where.name!r}")
         where.write_text(made, encoding="utf-8")
         return where
+
+
+def wide(name: str, svg: str) -> str:
+    """A picture within a part that scrolls, by keys too."""
+    return f'<div class="wide" tabindex="0" role="region" aria-label="{esc(name)}">{svg}</div>'
 
 
 def drawn(width: float, height: float, title: str, parts: str) -> str:

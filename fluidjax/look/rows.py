@@ -15,7 +15,7 @@ from typing import Any
 
 from ..base.roles import OP_NAMESCOPE
 from ..ir.desc import EMPTY, OpDesc, ProgramDesc, VarDesc
-from ..ir.lexis import QUIET, attr_text, base_of, flags_text, name_text, role_text, type_text, value_text
+from ..ir.lexis import QUIET, attr_text, base_of, flags_text, name_text, printable, role_text, type_text, value_text
 from ..ir.text import usual_for, usual_hints
 from ..ops.catalog import REGISTRY
 from .frame import count, esc, fold
@@ -46,7 +46,7 @@ class Rows:
     def data(self) -> dict[str, Any]:
         """What the script reads."""
         parents = [block.parent for block in self.desc.blocks]
-        tables = {name: list(map(_plain, texts.numbers)) for name, texts in
+        tables = {name: list(map(printable, texts.numbers)) for name, texts in
                   (("files", self.files), ("scopes", self.scopes), ("notes", self.notes))}  # fmt: skip
         return {"parents": parents, "formulas": self.formulas, **tables}
 
@@ -122,10 +122,6 @@ def formula(kind: str) -> str | None:
     """What ops of a type compute, in one line; None for a type that is not there."""
     definition = REGISTRY.get(kind)
     return None if definition is None else definition.doc.strip().split("\n")[0]
-
-
-def _plain(text: str) -> str:
-    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def _type(var: VarDesc) -> str:

@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..base.dtypes import COMPLEX_OF
 from ..errors import FluidValueError, ShapeError
 from .infer import Spec
 from .registry import Array, grad_of, op
 from .traits import CHANNELS_FIRST, mixes
 
-_COMPLEX = {"float32": "complex64", "float64": "complex128"}
 DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
@@ -24,7 +24,7 @@ def _square(kind: str, x: Any) -> None:
 
 def _eig_spec(X: Spec) -> tuple[Spec, Spec]:
     _square("eig", X)
-    kind = _COMPLEX.get(X.dtype, X.dtype)
+    kind = COMPLEX_OF.get(X.dtype, X.dtype)
     return Spec(X.shape[:-1], kind), Spec(X.shape, kind)
 
 
@@ -59,7 +59,7 @@ def eig_grad(
 
 def _eigvals_spec(X: Spec) -> Spec:
     _square("eigvals", X)
-    return Spec(X.shape[:-1], _COMPLEX.get(X.dtype, X.dtype))
+    return Spec(X.shape[:-1], COMPLEX_OF.get(X.dtype, X.dtype))
 
 
 @op(outs="Out", infer=_eigvals_spec, rows=mixes(), channels=CHANNELS_FIRST)

@@ -10,7 +10,7 @@ from ..base.dtypes import VarType, enum_of
 from ..errors import FluidValueError, UnsupportedError
 from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
-from ..layers._build import INTS, append, dtype_in, one_of, require, variable
+from ..layers._build import INTS, append, chosen, dtype_in, one_of, require, variable
 from .counts import cumprod, searchsorted
 from .math import mod
 
@@ -239,7 +239,7 @@ def masked_fill(x: Variable, mask: Variable, value: Any, name: str | None = None
         value = layers.fill_constant([1], x.dtype, value)
     if any(tuple(v.shape) != tuple(x.shape) for v in (mask, value)):
         mask, value, x = broadcast_tensors([mask, value, x])
-    return append(LayerHelper("where", name=name), {"Condition": mask, "X": value, "Y": x}, {"Out": x.dtype})
+    return chosen(mask, value, x, name)
 
 
 def index_add(x: Variable, index: Variable, axis: int, value: Variable, name: str | None = None) -> Variable:

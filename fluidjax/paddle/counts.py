@@ -8,7 +8,8 @@ from .. import layers
 from ..base.dtypes import enum_of
 from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
-from ..layers._build import INTS, append, dtype_in, require
+from ..layers._build import INTS, append, chosen, dtype_in, require
+from .math import isnan
 
 
 def _reduced(kind: str, x: Variable, axis: Any, keepdim: bool, name: str | None) -> Variable:
@@ -32,20 +33,15 @@ def count_nonzero(x: Variable, axis: Any = None, keepdim: bool = False, name: st
     return layers.reduce_sum(layers.cast(layers.cast(x, "bool"), "int64"), axis, keepdim, name)
 
 
-def _isnan(x: Variable) -> Variable:
-    return append(LayerHelper("isnan_v2"), {"X": x}, {"Out": "bool"})
-
-
 def nansum(x: Variable, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None) -> Variable:
     """The sum over `axis` with 0 in place of nan; dtype casts x first."""
     x = x if dtype is None else layers.cast(x, dtype)
-    slots = {"Condition": _isnan(x), "X": layers.full_like(x, 0.0), "Y": x}
-    return layers.reduce_sum(append(LayerHelper("where"), slots, {"Out": x.dtype}), axis, keepdim, name)
+    return layers.reduce_sum(chosen(isnan(x), layers.full_like(x, 0.0), x), axis, keepdim, name)
 
 
 def nanmean(x: Variable, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Variable:
     """The mean over `axis` of what is not nan; nan where nothing else is there."""
-    there = layers.reduce_sum(layers.cast(layers.logical_not(_isnan(x)), x.dtype), axis, keepdim)
+    there = layers.reduce_sum(layers.cast(layers.logical_not(isnan(x)), x.dtype), axis, keepdim)
     return layers.elementwise_div(nansum(x, axis, None, keepdim), there, name=name)
 
 
@@ -77,7 +73,7 @@ def _quantile(x: Variable, q: Any, axis: Any, keepdim: bool, ignore_nan: bool) -
     rows, gone = _last(x, axis)
     n = rows.shape[-1]
     require(n > 0, f"quantile must know how many elements there are, but {x.name!r} has shape {list(x.shape)}")
-    lacking = layers.reduce_sum(layers.cast(_isnan(rows), "float64"), -1, True)
+    lacking = layers.reduce_sum(layers.cast(isnan(rows), "float64"), -1, True)
     ordered = layers.cast(layers.argsort(rows, -1)[0], "float64")  # nan comes last
     shape = [1 if d in gone else size for d, size in enumerate(x.shape) if keepdim or d not in gone] or [1]
     outs = [layers.reshape(_between(ordered, lacking, share, n, ignore_nan), shape) for share in shares]

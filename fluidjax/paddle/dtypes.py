@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.dtypes import VarType, name_of
+from ..base.dtypes import REAL_OF, VarType, name_of
 from ..errors import FluidTypeError
 
 dtype = VarType
@@ -44,7 +44,7 @@ class finfo:
     """
 
     def __init__(self, dtype: Any) -> None:
-        self.dtype = {"complex64": "float32", "complex128": "float64"}.get(name_of(dtype), name_of(dtype))
+        self.dtype = REAL_OF.get(name_of(dtype), name_of(dtype))
         if not self.dtype.startswith(("float", "bfloat")):
             raise FluidTypeError(f"finfo takes a dtype of floating point numbers, not {self.dtype}")
         if self.dtype == "bfloat16":

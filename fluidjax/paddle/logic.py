@@ -7,15 +7,14 @@ from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
 from ..layers import logical_and, logical_not, logical_or, logical_xor
 from ..layers._build import FLOATS, append
+from .pointwise import isclose
 
 
 def allclose(
     x: Variable, y: Variable, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, name: str | None = None
 ) -> Variable:
     """Whether |x - y| <= atol + rtol * |y| everywhere: one bool. equal_nan: NaN equals NaN."""
-    attrs = {"rtol": str(rtol), "atol": str(atol), "equal_nan": equal_nan}
-    near = append(LayerHelper("isclose"), {"Input": x, "Other": y}, {"Out": "bool"}, attrs)
-    return layers.reduce_all(near, name=name)
+    return layers.reduce_all(isclose(x, y, rtol, atol, equal_nan), name=name)
 
 
 def equal(x: Variable, y: Variable, name: str | None = None) -> Variable:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .. import layers
+from ..base.dtypes import INTEGERS
 from ..graph.variable import Variable
-from ..layer_helper import LayerHelper
 from ..layers import (
     abs,
     acos,
@@ -30,7 +30,7 @@ from ..layers import (
     stanh,
     tanh,
 )
-from ..layers._build import append
+from ..layers._build import unary
 
 
 def add(x: Variable, y: Variable, name: str | None = None) -> Variable:
@@ -93,13 +93,10 @@ def erf(x: Variable, name: str | None = None) -> Variable:
 
 def floor_divide(x: Variable, y: Variable, name: str | None = None) -> Variable:
     """x / y rounded down, element by element; y is broadcast over the first dimensions of x."""
-    if x.desc.dtype not in _INTEGERS:
+    if x.desc.dtype not in INTEGERS:
         return layers.floor(layers.elementwise_div(x, y), name)
     towards_zero = layers.elementwise_floordiv(x, y, name=name)
     return layers.elementwise_sub(towards_zero, layers.cast(_other_side(layers.elementwise_mod(x, y), y), x.dtype))
-
-
-_INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 
 
 def _other_side(rest: Variable, y: Variable) -> Variable:
@@ -184,7 +181,7 @@ def mm(input: Variable, mat2: Variable, name: str | None = None) -> Variable:
 def mod(x: Variable, y: Variable, name: str | None = None) -> Variable:
     """x mod y with the sign of y, element by element; y is broadcast over the first dimensions of x."""
     rest = layers.elementwise_mod(x, y, name=name)
-    if x.desc.dtype not in _INTEGERS:
+    if x.desc.dtype not in INTEGERS:
         return rest
     return layers.elementwise_add(rest, layers.elementwise_mul(layers.cast(_other_side(rest, y), x.dtype), y))
 
@@ -235,48 +232,44 @@ def cumsum(x: Variable, axis: int | None = None, dtype: Any = None, name: str | 
     return layers.cumsum(layers.reshape(x, [-1]), 0) if axis is None else layers.cumsum(x, axis)
 
 
-def _unary(kind: str, x: Variable, name: str | None, dtype: Any = None) -> Variable:
-    return append(LayerHelper(kind, name=name), {"X": x}, {"Out": dtype or x.dtype})
-
-
 def cosh(x: Variable, name: str | None = None) -> Variable:
     """(exp(x) + exp(-x)) / 2."""
-    return _unary("cosh", x, name)
+    return unary("cosh", x, name=name)
 
 
 def sinh(x: Variable, name: str | None = None) -> Variable:
     """(exp(x) - exp(-x)) / 2."""
-    return _unary("sinh", x, name)
+    return unary("sinh", x, name=name)
 
 
 def tan(x: Variable, name: str | None = None) -> Variable:
     """sin(x) / cos(x)."""
-    return _unary("tan", x, name)
+    return unary("tan", x, name=name)
 
 
 def log2(x: Variable, name: str | None = None) -> Variable:
     """Logarithm to base 2."""
-    return _unary("log2", x, name)
+    return unary("log2", x, name=name)
 
 
 def log10(x: Variable, name: str | None = None) -> Variable:
     """Logarithm to base 10."""
-    return _unary("log10", x, name)
+    return unary("log10", x, name=name)
 
 
 def isfinite(x: Variable, name: str | None = None) -> Variable:
     """Element by element: whether x is neither infinite nor nan; bool."""
-    return _unary("isfinite_v2", x, name, "bool")
+    return unary("isfinite_v2", x, name=name, out="bool")
 
 
 def isinf(x: Variable, name: str | None = None) -> Variable:
     """Element by element: whether x is inf or -inf; bool."""
-    return _unary("isinf_v2", x, name, "bool")
+    return unary("isinf_v2", x, name=name, out="bool")
 
 
 def isnan(x: Variable, name: str | None = None) -> Variable:
     """Element by element: whether x is nan; bool."""
-    return _unary("isnan_v2", x, name, "bool")
+    return unary("isnan_v2", x, name=name, out="bool")
 
 
 def tanh_(x: Variable, name: str | None = None) -> Variable:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from .. import layers
+from ..base.dtypes import COMPLEX_OF
 from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
-from ..layers._build import append, one_of, require, typed
+from ..layers._build import append, chosen, one_of, require, typed
 from .norms import norm
-
-_COMPLEX = {"float32": "complex64", "float64": "complex128"}
 
 
 def _complex(x: Variable) -> str:
-    return _COMPLEX.get(str(x.desc.dtype), str(x.desc.dtype))
+    return COMPLEX_OF.get(str(x.desc.dtype), str(x.desc.dtype))
 
 
 def det(x: Variable, name: str | None = None) -> Variable:
@@ -137,8 +136,8 @@ def pinv(x: Variable, rcond: Any = 1e-15, hermitian: bool = False, name: str | N
     sizes = layers.abs(values)
     cutoff = layers.elementwise_mul(layers.reduce_max(sizes, -1, True), layers.fill_constant([1], x.dtype, float(rcond)))
     counts = layers.greater_than(sizes, layers.elementwise_add(cutoff, layers.full_like(sizes, 0.0)))
-    slots = {"Condition": counts, "X": layers.reciprocal(values), "Y": layers.full_like(values, 0.0)}
-    scaled = layers.elementwise_mul(right, layers.unsqueeze(append(LayerHelper("where"), slots, {"Out": x.dtype}), [-2]))
+    inverses = chosen(counts, layers.reciprocal(values), layers.full_like(values, 0.0))
+    scaled = layers.elementwise_mul(right, layers.unsqueeze(inverses, [-2]))
     return layers.matmul(scaled, left, transpose_y=True, name=name)
 
 

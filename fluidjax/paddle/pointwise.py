@@ -6,21 +6,15 @@ import math
 from typing import Any
 
 from .. import layers
-from ..base.dtypes import REAL_OF, VarType
+from ..base.dtypes import INTEGERS, REAL_OF, VarType
 from ..errors import FluidTypeError
 from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
-from ..layers._build import append, variable
+from ..layers._build import append, chosen, unary, variable
 from ..layers.loops import while_loop
-from .math import mod
+from .math import isnan, mod
 
-_INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 _SPLIT = ("float16", "float32", "float64")
-
-
-def _unary(kind: str, x: Variable, name: str | None, **attrs: Any) -> Variable:
-    x = variable(x, "x", kind)
-    return append(LayerHelper(kind, name=name), {"X": x}, {"Out": x.dtype}, attrs)
 
 
 def _late(kind: str, x: Variable, name: str | None, **attrs: Any) -> Variable:
@@ -39,17 +33,17 @@ def _binary(kind: str, x: Variable, y: Variable, name: str | None) -> Variable:
 
 def acosh(x: Variable, name: str | None = None) -> Variable:
     """log(x + sqrt(x * x - 1)), nan below 1."""
-    return _unary("acosh", x, name)
+    return unary("acosh", x, name=name)
 
 
 def asinh(x: Variable, name: str | None = None) -> Variable:
     """log(x + sqrt(x * x + 1))."""
-    return _unary("asinh", x, name)
+    return unary("asinh", x, name=name)
 
 
 def atanh(x: Variable, name: str | None = None) -> Variable:
     """log((1 + x) / (1 - x)) / 2, nan outside of [-1, 1]."""
-    return _unary("atanh", x, name)
+    return unary("atanh", x, name=name)
 
 
 def angle(x: Variable, name: str | None = None) -> Variable:
@@ -69,32 +63,32 @@ def rad2deg(x: Variable, name: str | None = None) -> Variable:
 
 
 def _real(x: Variable) -> Variable:
-    return layers.cast(x, "float32") if x.desc.dtype in _INTEGERS else x
+    return layers.cast(x, "float32") if x.desc.dtype in INTEGERS else x
 
 
 def digamma(x: Variable, name: str | None = None) -> Variable:
     """The derivative of lgamma."""
-    return _unary("digamma", x, name)
+    return unary("digamma", x, name=name)
 
 
 def lgamma(x: Variable, name: str | None = None) -> Variable:
     """log |gamma(x)|."""
-    return _unary("lgamma", x, name)
+    return unary("lgamma", x, name=name)
 
 
 def erfinv(x: Variable, name: str | None = None) -> Variable:
     """The y with erf(y) = x: infinite at -1 and 1, nan outside."""
-    return _unary("erfinv", x, name)
+    return unary("erfinv", x, name=name)
 
 
 def expm1(x: Variable, name: str | None = None) -> Variable:
     """exp(x) - 1, accurate for small x."""
-    return _unary("expm1", x, name)
+    return unary("expm1", x, name=name)
 
 
 def trunc(input: Variable, name: str | None = None) -> Variable:
     """The elements rounded towards zero."""
-    return _unary("trunc", input, name)
+    return unary("trunc", input, name=name)
 
 
 def frac(x: Variable, name: str | None = None) -> Variable:
@@ -135,7 +129,7 @@ def multigammaln(x: Variable, p: int, name: str | None = None) -> Variable:
 
 def logit(x: Variable, eps: float | None = None, name: str | None = None) -> Variable:
     """log(x / (1 - x)), x moved into [eps, 1 - eps] first; without eps nan outside of [0, 1]."""
-    return _unary("logit", x, name, eps=float(eps or 0.0))
+    return unary("logit", x, name=name, attrs={"eps": float(eps or 0.0)})
 
 
 def neg(x: Variable, name: str | None = None) -> Variable:
@@ -163,14 +157,9 @@ def nan_to_num(
     values = (nan, greatest if posinf is None else posinf, -greatest if neginf is None else neginf)
     missing, high, low = (layers.full_like(x, float(v)) for v in values)
     bounds = [layers.full_like(x, v) for v in (greatest, -greatest)]
-    isnan = append(LayerHelper("isnan_v2"), {"X": x}, {"Out": "bool"})
-    out = _where(isnan, missing, x)
-    out = _where(layers.greater_than(x, bounds[0]), high, out)
-    return _where(layers.less_than(x, bounds[1]), low, out, name)
-
-
-def _where(condition: Variable, x: Variable, y: Variable, name: str | None = None) -> Variable:
-    return append(LayerHelper("where", name=name), {"Condition": condition, "X": x, "Y": y}, {"Out": x.dtype})
+    out = chosen(isnan(x), missing, x)
+    out = chosen(layers.greater_than(x, bounds[0]), high, out)
+    return chosen(layers.less_than(x, bounds[1]), low, out, name)
 
 
 def frexp(x: Variable, name: str | None = None) -> tuple[Variable, Variable]:
@@ -184,9 +173,9 @@ def frexp(x: Variable, name: str | None = None) -> tuple[Variable, Variable]:
     far = layers.abs(mantissa)  # log2 was rounded where it is not in [0.5, 1)
     high, low = layers.greater_equal(far, layers.full_like(x, 1.0)), layers.less_than(far, layers.full_like(x, 0.5))
     shift = layers.elementwise_sub(layers.cast(high, x.dtype), layers.cast(low, x.dtype))
-    mantissa = _where(high, layers.scale(mantissa, 0.5), _where(low, layers.scale(mantissa, 2.0), mantissa))
+    mantissa = chosen(high, layers.scale(mantissa, 0.5), chosen(low, layers.scale(mantissa, 2.0), mantissa))
     there = layers.greater_than(size, none)
-    return mantissa, _where(there, layers.elementwise_add(exponent, shift), none, name)
+    return mantissa, chosen(there, layers.elementwise_add(exponent, shift), none, name)
 
 
 def _power(base: Variable, exponent: Variable) -> Variable:
@@ -270,8 +259,8 @@ def gcd(x: Variable, y: Variable, name: str | None = None) -> Variable:
 
     def rest(one: Variable, other: Variable) -> list[Variable]:
         left = layers.not_equal(other, layers.full_like(other, 0))
-        divisor = _where(left, other, layers.full_like(other, 1))
-        return [_where(left, other, one), _where(left, layers.elementwise_mod(one, divisor), other)]
+        divisor = chosen(left, other, layers.full_like(other, 1))
+        return [chosen(left, other, one), chosen(left, layers.elementwise_mod(one, divisor), other)]
 
     return while_loop(goes_on, rest, [one, other])[0]
 
@@ -285,14 +274,14 @@ def lcm(x: Variable, y: Variable, name: str | None = None) -> Variable:
 
 
 def _whole(x: Variable, layer: str) -> Variable:
-    if x.desc.dtype not in _INTEGERS:
+    if x.desc.dtype not in INTEGERS:
         raise FluidTypeError(f"{layer} takes integers, but variable {x.name!r} is {x.desc.dtype}")
     return x
 
 
 def _bits(kind: str, x: Variable, y: Variable | None, out: Variable | None, name: str | None) -> Variable:
-    inputs = {"X": variable(x, "x", kind, ("bool", *_INTEGERS))}
-    inputs |= {} if y is None else {"Y": variable(y, "y", kind, ("bool", *_INTEGERS))}
+    inputs = {"X": variable(x, "x", kind, ("bool", *INTEGERS))}
+    inputs |= {} if y is None else {"Y": variable(y, "y", kind, ("bool", *INTEGERS))}
     return append(LayerHelper(kind, name=name), inputs, {"Out": x.dtype if out is None else out})
 
 
@@ -355,7 +344,7 @@ def is_floating_point(x: Variable) -> bool:
 
 def is_integer(x: Variable) -> bool:
     """Whether x is of an integer dtype."""
-    return variable(x, "x", "is_integer").desc.dtype in _INTEGERS
+    return variable(x, "x", "is_integer").desc.dtype in INTEGERS
 
 
 __all__ = [

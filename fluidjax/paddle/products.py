@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from typing import Any
 
 from .. import layers
@@ -46,18 +46,11 @@ def tensordot(x: Variable, y: Variable, axes: Any = 2, name: str | None = None) 
     require(fits, f"tensordot sums over equal sizes, not over {mine} of {list(x.shape)} and {others} of {list(y.shape)}")
     kept = [d for d in range(x.ndim) if d not in mine]
     free = [d for d in range(y.ndim) if d not in others]
-    size = _product([x.shape[d] for d in mine])
+    size = math.prod(x.shape[d] for d in mine)
     left = layers.reshape(layers.transpose(x, kept + mine), [-1, size])
     right = layers.reshape(layers.transpose(y, others + free), [size, -1])
     shape = [*(x.shape[d] for d in kept), *(y.shape[d] for d in free)] or [1]
     return layers.reshape(layers.matmul(left, right), shape, name=name)
-
-
-def _product(sizes: Sequence[int]) -> int:
-    result = 1
-    for n in sizes:
-        result *= n
-    return result
 
 
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from .. import layers
+from ..base.dtypes import COMPLEX_OF, REAL_OF
 from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
-from ..layers._build import append, one_of, require
+from ..layers._build import append, one_of, require, variable
 from .nn.functional import pad
-
-_COMPLEX = {"float32": "complex64", "float64": "complex128"}
-_REAL = {"complex64": "float32", "complex128": "float64"}
 
 
 def _sizes(n_fft: int, hop_length: int | None, win_length: int | None) -> tuple[int, int]:
@@ -39,12 +37,13 @@ def stft(
     n_fft // 4) numbers, each times `window` (default ones).
 
     center: n_fft // 2 numbers are added on both sides, by pad_mode "reflect" or "constant". normalized: over sqrt(n_fft).
-    onesided: the first n_fft // 2 + 1 frequencies alone. Raises FluidValueError for sizes that do not fit.
+    onesided: the first n_fft // 2 + 1 frequencies alone. Raises FluidValueError for sizes that do not fit, FluidTypeError for
+    other than float32 and float64.
     """
     one_of(pad_mode, "pad_mode", "stft", ("reflect", "constant"))
     require(x.ndim in (1, 2), f"stft takes signals [time] or [batch, time], but {x.name!r} has shape {list(x.shape)}")
     hop, width = _sizes(n_fft, hop_length, win_length)
-    real = str(x.desc.dtype)
+    real = str(variable(x, "x", "stft", COMPLEX_OF).desc.dtype)
     rows = layers.unsqueeze(x, [0]) if x.ndim == 1 else x
     if center:
         rows = layers.squeeze(pad(layers.unsqueeze(rows, [1]), [n_fft // 2, n_fft // 2], pad_mode, data_format="NCL"), [1])
@@ -52,7 +51,7 @@ def stft(
     frames = append(LayerHelper("frame"), {"X": rows}, {"Out": x.dtype}, attrs)
     frames = layers.elementwise_mul(layers.transpose(frames, [0, 2, 1]), _window(window, width, n_fft, real))
     attrs = {"axes": [2], "normalization": "ortho" if normalized else "backward", "forward": True, "onesided": onesided}
-    out = append(LayerHelper("fft_r2c"), {"X": frames}, {"Out": _COMPLEX[real]}, attrs)
+    out = append(LayerHelper("fft_r2c"), {"X": frames}, {"Out": COMPLEX_OF[real]}, attrs)
     out = _shaped("transpose2", out, axis=[0, 2, 1])
     return _shaped("squeeze2", out, axes=[0]) if x.ndim == 1 else out
 
@@ -69,15 +68,16 @@ def istft(
 ) -> Variable:  # fmt: skip
     """The signals [..., time] of which stft, with the same arguments, gave the spectra x [..., frequencies, pieces].
 
-    length: how many numbers there are. Raises FluidValueError for sizes that do not fit, and for return_complex with onesided.
+    length: how many numbers there are. Raises FluidValueError for sizes that do not fit, and for return_complex with onesided,
+    FluidTypeError for spectra that are not complex.
     """
     require(x.ndim in (2, 3), f"istft takes spectra [frequencies, pieces] or a batch of them, but {x.name!r} has shape {list(x.shape)}")
     require(not (return_complex and onesided), "istft gives complex signals of all frequencies only; give onesided=False")
     hop, width = _sizes(n_fft, hop_length, win_length)
     wanted = n_fft // 2 + 1 if onesided else n_fft
     require(x.shape[-2] == wanted, f"istft takes {wanted} frequencies for n_fft = {n_fft}, but {x.name!r} has {x.shape[-2]}")
-    kind = str(x.desc.dtype)
-    real = _REAL[kind]
+    kind = str(variable(x, "x", "istft", REAL_OF).desc.dtype)
+    real = REAL_OF[kind]
     spectra = _shaped("transpose2", _shaped("unsqueeze2", x, axes=[0]) if x.ndim == 2 else x, axis=[0, 2, 1])
     pieces = _pieces(spectra, n_fft, normalized, onesided, return_complex, real)
     shape = _window(window, width, n_fft, real)

@@ -23,8 +23,9 @@ from ..layers import (
     unbind,
     unstack,
 )
-from ..layers._build import append
+from ..layers._build import append, chosen
 from . import logic, math
+from .arrange import broadcast_tensors
 from .logic import *  # noqa: F403
 from .math import *  # noqa: F403
 
@@ -202,16 +203,8 @@ def where(condition: Variable, x: Any = None, y: Any = None, name: str | None = 
     dtype = x.dtype if numbers[0] else y.dtype if numbers[1] else None
     x, y = (v if isinstance(v, Variable) else layers.fill_constant([1], dtype or "float32", v) for v in (x, y))
     if tuple(x.shape) != tuple(condition.shape) or tuple(y.shape) != tuple(condition.shape):
-        condition, x, y = _broadcast([condition, x, y])
-    return append(LayerHelper("where", name=name), {"Condition": condition, "X": x, "Y": y}, {"Out": x.dtype})
-
-
-def _broadcast(variables: list[Variable]) -> list[Variable]:
-    """The variables in one shape, that of their sum."""
-    helper = LayerHelper("broadcast_tensors")
-    outs = [helper.create_variable_for_type_inference(v.dtype) for v in variables]
-    helper.append_op(type="broadcast_tensors", inputs={"X": variables}, outputs={"Out": outs})
-    return outs
+        condition, x, y = broadcast_tensors([condition, x, y])
+    return chosen(condition, x, y, name)
 
 
 def _arg(layer: Any, x: Variable, axis: int | None, keepdim: bool, dtype: Any) -> Variable:

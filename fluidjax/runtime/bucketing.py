@@ -75,9 +75,16 @@ def _rows(array: np.ndarray, key: Hashable) -> Ragged:
     """An array with copies of its last row behind it, up to a bucket."""
     count = array.shape[0]
     size = bucket(count)
-    last = array[-1:] if count else np.zeros((1, *array.shape[1:]), array.dtype)
-    rows = np.concatenate([array, np.broadcast_to(last, (size - count, *array.shape[1:]))])
-    return Ragged(rows, (np.array([0, count], np.int32),), (size,), key, padded=True, bare=True, each=ROWS)
+    return Ragged(extended(array, size), (np.array([0, count], np.int32),), (size,), key, padded=True, bare=True, each=ROWS)
+
+
+def extended(array: np.ndarray, size: int) -> np.ndarray:
+    """With copies of the last row behind it, so that gradients there are 0 times something finite; zeros where there is none."""
+    count = array.shape[0]
+    rows = np.empty((size, *array.shape[1:]), array.dtype)
+    rows[:count] = array
+    rows[count:] = array[count - 1 : count] if count else 0
+    return rows
 
 
 def _ragged(name: str, tensor: LoDTensor, keys: dict[Lod, int], exact: bool) -> Ragged:
@@ -91,10 +98,7 @@ def _ragged(name: str, tensor: LoDTensor, keys: dict[Lod, int], exact: bool) -> 
     if exact:
         return Ragged(np.array(array), offsets, longest, key)
     most, long = tensor.room
-    rows = np.zeros((max(bucket(array.shape[0]), most), *array.shape[1:]), array.dtype)
-    count = array.shape[0]
-    rows[:count] = array
-    rows[count:] = array[count - 1 : count] if count else 0  # copies, so that gradients there are 0 times something finite
+    rows = extended(array, max(bucket(array.shape[0]), most))
     return Ragged(rows, offsets, tuple(max(bucket(n), long) for n in longest), key, padded=True, most=_most(offsets))
 
 

@@ -39,6 +39,14 @@ def test_weighted_covariance_spectra_and_draws():
     assert integers.dtype == np.float64 and set(np.unique(integers)) <= {0.0, 1.0, 2.0}
 
 
+def test_signals_are_real_and_spectra_complex():
+    whole, real = fluid.data("n", [8], "int64"), fluid.data("r", [3, 4])
+    with pytest.raises(FluidTypeError, match="stft's x is of dtype float32, float64, but variable 'n' is int64"):
+        paddle.signal.stft(whole, 4)
+    with pytest.raises(FluidTypeError, match="istft's x is of dtype complex64, complex128, but variable 'r' is float32"):
+        paddle.signal.istft(real, 4)
+
+
 def test_a_variable_is_made_as_in_paddle():
     block = fluid.default_main_program().global_block()
     made = paddle.static.Variable(block, name="a", shape=[2, -1], dtype="float32", persistable=True)

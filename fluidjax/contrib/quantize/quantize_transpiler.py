@@ -13,13 +13,15 @@ from ...graph.program import Program, as_program, default_startup_program, progr
 from ...layers import autoincreased_step_counter
 from ...ops.quantize import steps
 from ...runtime.scope import Scope, global_scope
+from ..slim.quantization.freeze import over, quantised
+from ..slim.quantization.held import read, write
+from ..slim.quantization.tables import checked_choice, original
+from ..slim.quantization.transform import ACTIVATIONS
 from .rewriting import Quantisers, beside, rename_input
 
 __all__ = ["QuantizeTranspiler"]
 
 KINDS = ("conv2d", "depthwise_conv2d", "mul")
-_WAYS = ("abs_max", "range_abs_max", "moving_average_abs_max")
-_ENDS = (".quantized.dequantized", ".quantized", ".dequantized", ".scale")
 
 
 class QuantizeTranspiler:
@@ -41,11 +43,9 @@ class QuantizeTranspiler:
         window_size: int = 10000,
         moving_rate: float = 0.9,
     ) -> None:
-        for what, way in (("weight_quantize_type", weight_quantize_type), ("activation_quantize_type", activation_quantize_type)):
-            if way not in _WAYS:
-                raise FluidValueError(f"{what} is one of {', '.join(map(repr, _WAYS))}, not {way!r}")
         self.weight_bits, self.activation_bits = weight_bits, activation_bits
-        self.weight_quantize_type, self.activation_quantize_type = weight_quantize_type, activation_quantize_type
+        self.weight_quantize_type = checked_choice("weight_quantize_type", weight_quantize_type, ACTIVATIONS)
+        self.activation_quantize_type = checked_choice("activation_quantize_type", activation_quantize_type, ACTIVATIONS)
         self.window_size, self.moving_rate = window_size, moving_rate
 
     def training_transpile(self, program: Program | None = None, startup_program: Program | None = None) -> None:
@@ -101,7 +101,7 @@ class QuantizeTranspiler:
                     if name not in made:
                         made[name] = f"{name}.int8"
                         program.global_block().create_parameter(name=made[name], type=var.type, dtype="int8", shape=var.shape)
-                        scope.var(made[name]).get_tensor().set(_read(scope, name).astype(np.int8), place)
+                        write(scope, place, made[name], read(scope, name).astype(np.int8))
                     rename_input(op, name, made[name])
         _remove_unused(program)
 
@@ -127,7 +127,7 @@ class _Freeze:
         for op in list(self.block.ops):
             for name in [n for n in op.input_arg_names if n in self.after]:
                 rename_input(op, name, self.after[name])
-            if op.type in {f"fake_quantize_{way}" for way in _WAYS}:
+            if op.type in {f"fake_quantize_{way}" for way in ACTIVATIONS}:
                 self._quantise(op)
             elif op.type == "fake_dequantize_max_abs":
                 self._remove(op)
@@ -141,11 +141,10 @@ class _Freeze:
             return
         if self.options.weight_quantize_type != "abs_max":
             raise FluidValueError("freeze_program takes weights whose weight_quantize_type is 'abs_max'")
-        weight = _read(self.scope, name)
-        self.scales[name] = scale = np.abs(weight).max()
+        weight = read(self.scope, name)
+        self.scales[name] = np.abs(weight).max()
         self._remove(op)
-        whole = np.round(weight / (scale or np.float32(1)) * np.asarray(steps(self.options.weight_bits), weight.dtype))
-        self.scope.var(name).get_tensor().set(whole, self.place)
+        write(self.scope, self.place, name, quantised(weight, self.scales[name], self.options.weight_bits))
 
     def _remove(self, op: Operator) -> None:
         (x,), (out,) = op.input("X"), op.output("Out")
@@ -157,12 +156,12 @@ class _Freeze:
         for name in op.input_arg_names:
             if name in self.came:
                 rename_input(op, name, self.came[name])
-            first = next((name.removesuffix(end) for end in _ENDS if name.endswith(end)), name)
+            first = original(name)
             if first not in self.scales:
                 raise FluidValueError(f"op {op.type} reads {name!r}, which nothing quantises; call training_transpile first")
             if first in self.kept:
                 both = steps(options.weight_bits) * steps(options.activation_bits)
-                max_range = both / float(self.scales[first]) if self.scales[first] else float("inf")
+                max_range = over(both, self.scales[first])
             else:
                 scale = self.scales[first]
         if scale is None or max_range is None:
@@ -174,13 +173,6 @@ class _Freeze:
             outputs={"Out": restored},
         )  # fmt: skip
         self.after[out.name] = restored.name
-
-
-def _read(scope: Scope, name: str) -> np.ndarray:
-    found = scope.find_var(name)
-    if found is None:
-        raise FluidValueError(f"the scope has no variable {name!r} to quantise; run the startup program or load the model in it first")
-    return np.array(found.get_tensor())
 
 
 def _remove_unused(program: Program) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ... import unique_name
 from ...graph.block import Block
+from ...graph.described import roles_renamed
 from ...graph.operator import Operator
 from ...graph.variable import Variable
 from ...initializer import Constant
@@ -17,9 +18,7 @@ from ...param_attr import ParamAttr
 def rename_input(op: Operator, old: str, new: str) -> None:
     """Have an op read another variable, also in its attribute op_role_var, as Paddle has it."""
     op._rename_input(old, new)
-    pairs = op.desc.attrs.get("op_role_var", ())
-    if old in pairs:
-        op.change(attrs=op.desc.attrs.set(op_role_var=tuple(new if n == old else n for n in pairs)))
+    op.change(attrs=roles_renamed(op.desc.attrs, old, new))
 
 
 def beside(block: Block, var: Variable, ending: str) -> Variable:

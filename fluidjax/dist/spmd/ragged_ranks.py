@@ -12,7 +12,7 @@ from ...errors import FeedError, UnsupportedError
 from ...lod_tensor import LoDTensor
 from ...ops.fixed import Fixed
 from ...ops.ragged import ROWS, Ragged
-from ...runtime.bucketing import bucket
+from ...runtime.bucketing import bucket, extended
 from ...runtime.placement import OWN, Mesh, per_rank
 
 Column = tuple[int, ...]  # a number of every rank of the job
@@ -135,20 +135,14 @@ def _sequences(tensor: LoDTensor, sizes: Mapping[str, Column], keys: Mapping[Col
         offsets = np.pad(offsets, (0, bucket(max(number)) + 1 - len(level)), mode="edge")
         each, alive = ("batch", counts[number]), np.array([len(level) - 1], np.int32)
     rows, longest = (bucket(max(sizes[what])) for what in ("rows", "longest"))
-    return Ragged(_filled(tensor.array(), rows), (offsets,), (longest,), keys[sizes["lod"]], padded=True, each=each, alive=alive)
+    array = extended(np.asarray(tensor.array()), rows)
+    return Ragged(array, (offsets,), (longest,), keys[sizes["lod"]], padded=True, each=each, alive=alive)
 
 
 def _rows(value: Any, number: Column, counts: Mapping[Column, int]) -> Ragged:
     """An array with a row for each sequence."""
     size, offsets = bucket(max(number)), np.array([0, value.shape[0]], np.int32)
-    return Ragged(_filled(value, size), (offsets,), (size,), ("batch", counts[number]), padded=True, bare=True, each=ROWS)
-
-
-def _filled(value: Any, size: int) -> np.ndarray:
-    """With copies of the last row behind it, so that gradients there are 0 times something finite."""
-    array = np.asarray(value)
-    last = array[-1:] if len(array) else np.zeros((1, *array.shape[1:]), array.dtype)
-    return np.concatenate([array, np.broadcast_to(last, (size - len(array), *array.shape[1:]))])
+    return Ragged(extended(np.asarray(value), size), (offsets,), (size,), ("batch", counts[number]), padded=True, bare=True, each=ROWS)
 
 
 def _shown(numbers: Column) -> str:

@@ -112,7 +112,7 @@ class QuantizationFreezePass:
                 graph.update_input_link(var, self._came[var.node], op)
             if name in parameters:
                 weight = self._scales[name]
-                max_range *= _over(steps(self._weight_bits), weight) if np.ndim(weight) == 0 else 1.0
+                max_range *= over(steps(self._weight_bits), weight) if np.ndim(weight) == 0 else 1.0
             else:
                 data = self._scales[name]
                 max_range *= steps(self._activation_bits)
@@ -125,7 +125,7 @@ class QuantizationFreezePass:
         return insert.scaled(out, data, max_range)
 
 
-def _over(count: int, scale: Any) -> float:
+def over(count: int, scale: Any) -> float:
     """count / scale in float64, which may be infinite."""
     return count / float(scale) if scale else float("inf")
 

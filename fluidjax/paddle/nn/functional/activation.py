@@ -10,7 +10,7 @@ from ....layer_helper import LayerHelper
 from ....layers import elu, relu, sigmoid, softsign, tanh
 from ....layers import logsigmoid as log_sigmoid
 from ....layers import tanh_shrink as tanhshrink
-from ....layers._build import FLOATS, append, require, unary
+from ....layers._build import FLOATS, append, chosen, require, unary
 
 
 def gelu(x: Variable, approximate: bool = False, name: str | None = None) -> Variable:
@@ -137,7 +137,7 @@ def softplus(x: Variable, beta: float = 1, threshold: float = 20, name: str | No
     inner = layers.scale(x, float(beta))
     out = layers.scale(layers.softplus(inner), 1.0 / beta)
     linear = layers.greater_than(inner, layers.fill_constant([1], x.dtype, float(threshold)))
-    return append(LayerHelper("where", name=name), {"Condition": linear, "X": x, "Y": out}, {"Out": x.dtype})
+    return chosen(linear, x, out, name)
 
 
 __all__ = [
