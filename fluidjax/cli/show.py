@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ..saved.files import write_text
 from .models import add_model, open_program
 
 
@@ -20,12 +21,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print, or write. Raises what loading the program raises, OSError for a file that cannot be written; parameters are not read."""
+    """Print, or write. Raises what loading the program raises, FluidValueError for a file that cannot be written.
+
+    Parameters are not read.
+    """
     text = _text(args)
     if args.out is None:
         print(text, end="")
     else:
-        args.out.write_text(text, encoding="utf-8")
+        write_text(args.out, text)
         print(f"wrote {args.out} ({len(text.encode()):,} bytes)")
     return 0
 

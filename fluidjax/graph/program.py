@@ -273,12 +273,13 @@ class Program:
 
             main.save_page("net.html")
 
-        Raises OSError where the file cannot be written.
+        Raises FluidValueError where the file cannot be written.
         """
         from ..look.program import to_page
+        from ..saved.files import write_text
 
         where = Path(path)
-        where.write_text(to_page(self.desc, title or where.stem), encoding="utf-8")
+        write_text(where, to_page(self.desc, title or where.stem))
         return where
 
     def graph(self) -> Graph:

@@ -12,12 +12,14 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from ..base.roles import OP_NAMESCOPE
 from ..errors import UnsupportedError
 from ..ir import walk
 from ..ir.desc import OpDesc, ProgramDesc
 from ..ir.show import to_dot
+from ..saved.files import write_text
 from .frame import count, esc, fold
 from .layered import Layout, arranged
 from .picture import Picture, drawn, wide, words
@@ -42,6 +44,7 @@ class Graph(Picture):
 
     desc: ProgramDesc
     inner: str
+    endings: ClassVar[tuple[str, ...]] = (".svg", ".html", ".dot", ".pdf", ".png")
 
     def html(self) -> str:
         return super().html() + self.inner
@@ -55,7 +58,7 @@ class Graph(Picture):
         if where.suffix not in (".dot", ".pdf", ".png"):
             return super().save(where)
         if where.suffix == ".dot":
-            where.write_text(to_dot(self.desc), encoding="utf-8")
+            write_text(where, to_dot(self.desc))
             return where
         if not shutil.which("dot"):
             raise UnsupportedError(f"{where.name!r} is drawn by graphviz, which is not installed; .svg and .html need nothing")

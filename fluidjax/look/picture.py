@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from ..errors import FluidValueError
+from ..saved.files import write_text
 from .frame import DARK, LIGHT, esc, fold, fragment, page
 
 # What look.css says within pages, for a file of its own.
@@ -26,6 +28,7 @@ class Picture:
     title: str
     svg: str
     text: str
+    endings: ClassVar[tuple[str, ...]] = (".svg", ".html")
 
     def __str__(self) -> str:
         return self.text
@@ -48,7 +51,7 @@ class Picture:
     def save(self, path: str | Path) -> Path:
         """Write a file: the SVG alone, or a page. Returns the path.
 
-        Raises FluidValueError for a name that ends in neither .svg nor .html, OSError where it cannot be written.
+        Raises FluidValueError for a name that ends in none of `endings`, and where it cannot be written.
         """
         where = Path(path)
         if where.suffix == ".svg":
@@ -56,8 +59,8 @@ class Picture:
         elif where.suffix == ".html":
             made = page(self.fragment(), self.title)
         else:
-            raise FluidValueError(f"a picture is saved as .svg or .html, not as {where.name!r}")
-        where.write_text(made, encoding="utf-8")
+            raise FluidValueError(f"a picture is saved as {', '.join(self.endings[:-1])} or {self.endings[-1]}, not as {where.name!r}")
+        write_text(where, made)
         return where
 
 

@@ -66,6 +66,17 @@ def write_files(folder: str | Path, files: Mapping[str, Pieces]) -> None:
                 temporary.unlink(missing_ok=True)
 
 
+def write_text(path: str | Path, text: str) -> None:
+    """Write one file as UTF-8; an old one is whole until the new one is. Raises FluidValueError naming the path where it cannot be."""
+    where = Path(path)
+    if not where.parent.is_dir():
+        raise FluidValueError(f"cannot write {str(where)!r}: there is no folder {str(where.parent)!r}")
+    try:
+        write_files(where.parent, {where.name: lambda: [text.encode("utf-8")]})
+    except OSError as error:
+        raise FluidValueError(f"cannot write {str(where)!r}: {error.strerror or error}") from None
+
+
 def read_file(path: str | Path) -> bytes:
     """The bytes of a file. Raises FluidValueError naming the path if it cannot be read."""
     with reading(path) as file:

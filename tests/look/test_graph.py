@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import fluidjax as fluid
 from fluidjax import cli
-from fluidjax.errors import UnsupportedError
+from fluidjax.errors import FluidValueError, UnsupportedError
 from fluidjax.ir.desc import FrozenMap, OpDesc, ProgramDesc, slots
 from fluidjax.look.graph import MOST, graph
 from fluidjax.look.layered import arranged
@@ -82,6 +82,8 @@ def test_files_of_a_graph(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(shutil, "which", lambda _: None)
     with pytest.raises(UnsupportedError, match=r"'net\.pdf' is drawn by graphviz, which is not installed; \.svg and \.html need nothing"):
         made.save(tmp_path / "net.pdf")
+    with pytest.raises(FluidValueError, match=r"a picture is saved as \.svg, \.html, \.dot, \.pdf or \.png, not as 'net\.gif'"):
+        made.save(tmp_path / "net.gif")
     assert cli.main(["show", "tests/data/saved/separate", "--graph"]) == 0
     assert "<svg " in capsys.readouterr().out
 

@@ -106,3 +106,6 @@ def test_the_command_writes_a_page(tmp_path, capsys):
     assert page.startswith("<!doctype html>\n")
     harmless(parsed(page))
     assert parsed(page).one("title").text == "separate"
+    nowhere = tmp_path / "none" / "net.html"
+    assert cli.main(["show", "--html", "tests/data/saved/separate", "-o", str(nowhere)]) == 1
+    assert capsys.readouterr().err == f"fluidjax show: cannot write {str(nowhere)!r}: there is no folder {str(nowhere.parent)!r}\n"
