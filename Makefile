@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .NOTPARALLEL:
-.PHONY: help models demo test test-fast test-again search bench bench-peers lint format api errors browser notebooks clean
+.PHONY: help models demo test test-fast test-again search bench bench-peers lint format api errors browser notebooks docs clean
 
 help:
 	@echo 'make demo       train a LeNet on handwritten digits, under two minutes'
@@ -30,6 +30,7 @@ help:
 	@echo 'make api        write the public surface anew (tests/data/public_api.txt), and docs/compatibility.md'
 	@echo 'make errors     write docs/errors-by-op.md anew: how far every op lies from the recordings (some minutes)'
 	@echo 'make notebooks  run the notebooks and keep in them what their cells show'
+	@echo 'make docs       the documents as a site, in build/site; fails where a link leads nowhere or a page is not listed'
 	@echo 'make browser    pages of programs in a Chromium that is installed (SCREENSHOTS=DIR keeps pictures)'
 	@echo 'make clean      remove the virtual environment and caches'
 
@@ -90,6 +91,10 @@ errors: $(VENV)/.with-test
 
 notebooks: $(VENV)/.with-demo
 	$(VENV)/bin/python -m tests.notebooks
+
+docs: $(VENV)/.with-docs
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --quiet --strict
+	$(VENV)/bin/python -m website.check build/site
 
 browser: $(VENV)/.with-browser
 	SCREENSHOTS='$(SCREENSHOTS)' $(VENV)/bin/python -m pytest -q tests/look $(ARGS)

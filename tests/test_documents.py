@@ -11,7 +11,8 @@ pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")])
-FILES = {path.relative_to(ROOT).as_posix() for room in ("fluidjax", "tests", "benchmarks") for path in (ROOT / room).rglob("*.py")}
+ROOMS = ("fluidjax", "tests", "benchmarks", "website")
+FILES = {path.relative_to(ROOT).as_posix() for room in ROOMS for path in (ROOT / room).rglob("*.py")}
 EXAMPLES = {"train.py", "ops/curved.py", "tests/ops/samples/curved.py", "ops/control/when_positive.py", "passes/drop_casts.py",
             "tests/passes/test_drop_casts.py"}  # fmt: skip
 GONE = {"memory/test_predict.py"}  # testing.md says that it is
