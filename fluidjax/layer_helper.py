@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import unique_name
+from .base.absent import lacking
 from .base.dtypes import VarType, name_of
 from .errors import FluidTypeError, FluidValueError
 from .graph.operator import Operator
@@ -202,3 +203,6 @@ class LayerHelper:
         """Raises FluidTypeError unless that argument is a `cls`."""
         if not isinstance(self.kwargs.get(param_name), cls):
             raise FluidTypeError(f"{self.layer_type}'s {param_name} is a {cls.__name__}")
+
+    if not TYPE_CHECKING:
+        __getattr__ = lacking("LayerHelper", {"_create_parameter": "never was there; use create_parameter"})

@@ -25,7 +25,8 @@ FLUIDS = frozenset(
     "_prune _prune_with_input _block_attr _block_attr_id _blocks_attr_ids _to_attr _to_kwargs _global_learning_rate "
     "_learning_rate_map _set_error_clip _repr_html_ "
     "_set_checkpoints "
-    "_decay_step_counter _learning_rate _get_var _fetch_var _current_expected_place _clone_var_in_block_ _cuda_synchronize".split()
+    "_decay_step_counter _learning_rate _get_var _fetch_var _current_expected_place _clone_var_in_block_ _cuda_synchronize "
+    "_allreduce _broadcast _c_allreduce _c_broadcast _c_allgather _c_reducescatter _c_sync_calc_stream _c_sync_comm_stream".split()
 )
 UNDERSCORED = re.compile(r"(?<!\w)_[^\W_]")  # most files have no such name, and need not be parsed
 FILES = sorted([*PACKAGE.rglob("*.py"), *(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")])

@@ -18,7 +18,9 @@ MODULES: dict[str, str] = {
     "fluid.dygraph": "dynamic mode is not there; build static programs",
     "fluid.dygraph_utils": "dynamic mode is not there; build static programs",
     **{f"fluid.contrib.{n}": "this part of contrib is not there" for n in (
-        "slim.core", "slim.distillation", "slim.nas", "slim.prune", "slim.searcher", "utils")},
+        "slim.core", "slim.distillation", "slim.nas", "slim.prune", "slim.searcher")},
+    "fluid.contrib.utils.lookup_table_utils": 
+        "tools for tables of parameter servers are not there; fluid.io.load_persistables loads tables too",
     **{f"fluid.contrib.slim.{n}": "slim's Compressor is not there; apply the passes of fluid.contrib.slim.quantization" for n in (
         "graph.executor", "graph.graph_wrapper", "quantization.quantization_strategy")},
     **{f"fluid.contrib.slim.quantization.{n}": "MKL-DNN's integer kernels are not there; use QuantizationFreezePass" for n in (
@@ -27,7 +29,7 @@ MODULES: dict[str, str] = {
         "quantisation without training is not there; train a few steps with QuantizationTransformPass",
     "fluid.incubate.fleet.parameter_server.pslib": "pslib's servers are not there; use the fleet of parameter_server.distribute_transpiler",
     "fluid.incubate.fleet.parameter_server.version": "it is a part of Paddle's own build",
-    "fluid.incubate.fleet.utils": "tools for Hadoop and for fleets with parameter servers are not there",
+    "fluid.incubate.fleet.utils": "tools for fleets are not there; use fluid.contrib.utils.hdfs_utils, and fluid.io.load_inference_model",
     "fluid.distributed": "Downpour is not there; use fluid.DistributeTranspiler",
     "fluid.device_worker": "it is a part of Paddle's own trainers; Executor.train_from_dataset runs a program over a dataset",
     "fluid.trainer_desc": "it is a part of Paddle's own trainers; Executor.train_from_dataset runs a program over a dataset",
@@ -43,7 +45,6 @@ MODULES: dict[str, str] = {
     "fluid.annotations": "it is a tool of Paddle's own sources",
     "fluid.log_helper": "it is a tool of Paddle's own sources",
     "fluid.multiprocess_utils": "it is a tool of Paddle's own sources",
-    "fluid.layers.collective": "collective layers are not there; use fluid.transpiler.collective or data parallelism",
     "fluid.layers.layer_function_generator": "it is a tool of Paddle's own sources",
     "fluid.layers.math_op_patch": "variables have their operators from the start",
     "fluid.dataloader.dataloader_iter": "it is a part of Paddle's own DataLoader",
@@ -51,7 +52,8 @@ MODULES: dict[str, str] = {
     "common_ops_import": "it is a tool of Paddle's own sources",
     "complex": "complex numbers are not there",
     "device": "devices are places: paddle.CPUPlace, paddle.CUDAPlace",
-    "distributed": "start the processes by python -m fluidjax launch, which takes the options of paddle.distributed.launch and launch_ps",
+    "distributed": "use fluid.incubate.fleet.collective, and start the processes by python -m fluidjax launch, which takes the options of "
+        "paddle.distributed.launch and launch_ps",
     "distribution": "probability distributions are not there",
     "incubate": "the high-level API is not there; use paddle.static.Executor",
     "sysconfig": "Paddle's C++ library is not there",
@@ -113,6 +115,17 @@ def sentence(module: str, name: str, known: Iterable[str], hints: Mapping[str, s
         return f"{module}.{name} {hints.get(name) or NAMES[name]}"
     slip = near(name, [n for n in known if not n.startswith("_")], _CLOSE)
     return f"{module} has no {name!r}{slip}" if slip else None
+
+
+def lacking(owner: str, hints: Mapping[str, str]) -> Callable[[object, str], NoReturn]:
+    """A class's ``__getattr__``: raises MissingName with the hint for these names, AttributeError for others."""
+
+    def report(self: object, name: str) -> NoReturn:
+        if name in hints:
+            raise MissingName(f"{owner}.{name} {hints[name]}")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+    return report
 
 
 def reporter(module: str, known: Iterable[str], hints: Mapping[str, str] = NAMES) -> Callable[[str], NoReturn]:

@@ -13,6 +13,7 @@ from . import op_frequence as op_frequence
 from . import quantize as quantize
 from . import reader as reader
 from . import slim as slim
+from . import utils as utils
 from .decoder import *  # noqa: F403
 from .extend_optimizer import *  # noqa: F403
 from .layers import *  # noqa: F403
@@ -23,6 +24,7 @@ from .model_stat import *  # noqa: F403
 from .op_frequence import *  # noqa: F403
 from .quantize import *  # noqa: F403
 from .reader import *  # noqa: F403
+from .utils import *  # noqa: F403
 
 __all__: list[str] = []
 __all__ += decoder.__all__
@@ -34,6 +36,7 @@ __all__ += op_frequence.__all__
 __all__ += mixed_precision.__all__
 __all__ += quantize.__all__
 __all__ += reader.__all__
+__all__ += utils.__all__
 
 if not TYPE_CHECKING:
     __getattr__ = reporter("fluid.contrib", __all__, HINTS)

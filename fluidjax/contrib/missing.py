@@ -7,9 +7,8 @@ _GROUPS: tuple[tuple[str, str], ...] = (
     ("was never there; use fluid.embedding with is_sparse=True", "sparse_embedding"),
     ("was never there; use paddle.index_sample", "index_sample"),
     (
-        "is a tool for Hadoop's file system or for tables of parameter servers, which is not there",
-        "HDFSClient convert_dist_to_sparse_program load_persistables_for_increment load_persistables_for_inference multi_download "
-        "multi_upload",
+        "is a tool for tables of parameter servers; fluid.io.load_persistables loads tables too",
+        "convert_dist_to_sparse_program load_persistables_for_increment load_persistables_for_inference get_inference_model",
     ),
     ("is not there; use fluidjax.reader", "distributed_batch_reader"),
 )  # fmt: skip

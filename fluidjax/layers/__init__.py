@@ -47,6 +47,7 @@ from . import (
     tensor,
     vision,
 )
+from . import collective as collective
 from . import device as device
 from . import nn as nn
 from . import ops as ops

@@ -7,13 +7,14 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import unique_name
 from ..backward import append_backward
 from ..backward.differentiate import gradients_of
+from ..base.absent import lacking
 from ..base.dtypes import VarType
 from ..clip import GradientClipBase, append_gradient_clip_ops, error_clip_callback
 from ..errors import FluidTypeError, FluidValueError, OneTableError
@@ -342,6 +343,9 @@ class Optimizer:
             loss, startup_program=startup_program, parameter_list=chosen, no_grad_set=no_grad_set
         )
         return self.apply_optimize(loss, startup_program, params_grads), params_grads
+
+    if not TYPE_CHECKING:
+        __getattr__ = lacking("Optimizer", {"_backward": "never was there; use backward"})
 
 
 def _device_of(param: Parameter, block: Block) -> str | None:

@@ -23,6 +23,7 @@ from ..layers import (
     unbind,
     unstack,
 )
+from ..layers import clamp as clamp  # paddle.tensor's alone, as in the first Paddle 2.0
 from ..layers._build import append, chosen
 from . import logic, math
 from .arrange import broadcast_tensors

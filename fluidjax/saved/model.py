@@ -73,14 +73,22 @@ def deployed(program: Program, feeds: Sequence[str], targets: Sequence[Variable]
     with program_guard(clone):
         scaled = [layers.scale(block._var_recursive(t.name), 1.0, name=f"save_infer_model/scale_{i}") for i, t in enumerate(targets)]
     outputs = [v.name for v in scaled]
-    desc = edit.replace_ops(clone.desc, 0, (op for op in clone.desc.blocks[0].ops if op.type not in ("feed", "fetch")))
-    desc = edit.map_ops(edit.prune(desc, outputs, feeds), in_test_mode)
+    return clone.copy_with(normalized(clone.desc, feeds, outputs)), outputs
+
+
+def normalized(desc: ProgramDesc, feeds: Sequence[str], fetches: Sequence[str], prune: bool = True) -> ProgramDesc:
+    """`desc` in test mode, with feed and fetch ops for these names alone. prune: without what the fetches do not need.
+
+    Raises FluidValueError for a feed that they do not need.
+    """
+    desc = edit.replace_ops(desc, 0, (op for op in desc.blocks[0].ops if op.type not in ("feed", "fetch")))
+    desc = edit.map_ops(edit.prune(desc, fetches, feeds) if prune else desc, in_test_mode)
     known = desc.blocks[0].vars
     for feed in feeds:
         if feed not in known:
             hint = near(feed, [n for n, v in known.items() if v.is_data])
             raise FluidValueError(f"the targets do not need feed {feed!r}{hint}; leave it out")
-    return clone.copy_with(with_feed_and_fetch(desc, feeds, outputs)), outputs
+    return with_feed_and_fetch(desc, feeds, fetches)
 
 
 def with_feed_and_fetch(desc: ProgramDesc, feeds: Sequence[str], fetches: Sequence[str]) -> ProgramDesc:

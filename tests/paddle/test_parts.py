@@ -63,8 +63,19 @@ def test_programs_and_values_as_bytes(tmp_path):
         paddle.static.deserialize_persistables(loaded, values, exe)
         out = next(op for op in loaded.global_block().ops if op.type == "fetch").input("X")[0]
         np.testing.assert_array_equal(exe.run(loaded, feed=feed, fetch_list=[out])[0], wanted)
+    trained = paddle.nn.functional.dropout(y)
+    main = paddle.static.default_main_program()
+    whole, alone = (paddle.static.normalize_program(main, [x], [y], skip_prune_program=skip) for skip in (True, False))
+    kinds = ["feed", "mul", "elementwise_add", "mul", "elementwise_add"]
+    assert [op.type for op in alone.global_block().ops] == [*kinds, "fetch"]
+    assert [op.type for op in whole.global_block().ops] == [*kinds, *(op.type for op in main.global_block().ops[4:]), "fetch"]
+    assert alone.global_block().ops[-1].input("X") == [y.name] and not main.global_block().var(trained.name).persistable
+    assert all(op.attr("is_test") for op in whole.global_block().ops if op.type == "dropout")
+    np.testing.assert_array_equal(exe.run(alone, feed=feed, fetch_list=[y.name])[0], wanted)
     for call, error, told in (
         (lambda: paddle.static.serialize_program("x", [y]), FluidTypeError, "feed_vars is a variable or a list"),
+        (lambda: paddle.static.normalize_program("p", x, y), FluidTypeError, "takes a Program, not 'p'"),
+        (lambda: paddle.static.normalize_program(fluid.Program(), x, y), FluidValueError, "has no ops"),
         (lambda: paddle.static.deserialize_program(b"no"), ParseError, "the given bytes"),
         (lambda: paddle.static.deserialize_persistables(fluid.Program(), values, exe), FluidValueError, "keeps no values"),
         (lambda: paddle.static.save_to_file(str(tmp_path / "a"), "text"), FluidTypeError, "writes bytes, not str"),

@@ -89,7 +89,25 @@ def fetched(fluid):
                 isinstance(fluid.executor._fetch_var("w", return_numpy=False), fluid.LoDTensor)]
 
 
+def collectives(fluid):
+    """the layers over all trainers: their ops and variables, and what they refuse"""
+    layers, main = fluid.layers.collective, fluid.Program()
+    with fluid.program_guard(main, fluid.Program()), fluid.unique_name.guard():
+        x, kept = fluid.data("x", [4, 3]), fluid.layers.create_global_var([2], 0.0, "float32", persistable=True, name="kept")
+        made = [layers._allreduce(x), layers._allreduce(x, reduce_type="min", sync_mode=True), layers._allreduce(x, out=kept, reduce_type="prod"),
+                layers._broadcast(x, 1), layers._c_allreduce(x), layers._c_allreduce(x, reduce_type="max", ring_id=2, use_calc_stream=True),
+                layers._c_allreduce(kept, out=kept), layers._c_broadcast(x, 1, 3), layers._c_allgather(x, 2), layers._c_allgather(kept, 2),
+                layers._c_reducescatter(x, 2), layers._c_sync_calc_stream(x), layers._c_sync_comm_stream(x, 1)]
+    names = ("reduce_type", "sync_mode", "root", "ring_id", "use_calc_stream", "nranks")
+    return [[[o.type, o.input_arg_names, o.output_arg_names, [[n, o.attr(n)] for n in names if o.has_attr(n)]]
+             for o in main.global_block().ops],
+            [[v.name, list(v.shape), v.persistable, v.stop_gradient] for v in made],
+            said(lambda: layers._allreduce(x, reduce_type="mean")), said(lambda: layers._c_allreduce(x, reduce_type="mean")),
+            said(lambda: layers._c_reducescatter(x, 3)), said(lambda: layers._c_reducescatter(3, 3))]
+
+
 CASES = {
+    "collectives": lambda f, p: collectives(f),
     "usage": lambda f, p: list(f.contrib.memory_usage(net(f), 16)),
     "usage of megabytes": lambda f, p: list(f.contrib.memory_usage(fixed(f), 1)),
     "usage of nothing": lambda f, p: list(f.contrib.memory_usage(f.Program(), 1)),

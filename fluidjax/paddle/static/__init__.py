@@ -19,9 +19,12 @@ from ...graph.program import default_startup_program as default_startup_program
 from ...graph.program import program_guard as program_guard
 from ...graph.variable import Variable as Variable
 from ...input import data as _data
+from ...io import is_persistable as is_persistable
 from ...io import load as load
 from ...io import load_program_state as load_program_state
+from ...io import load_vars as load_vars
 from ...io import save as save
+from ...io import save_vars as save_vars
 from ...io import set_program_state as set_program_state
 from ...layers import accuracy as accuracy
 from ...layers import auc as auc
@@ -42,6 +45,7 @@ from .model import save_inference_model as save_inference_model
 from .serialize import deserialize_persistables as deserialize_persistables
 from .serialize import deserialize_program as deserialize_program
 from .serialize import load_from_file as load_from_file
+from .serialize import normalize_program as normalize_program
 from .serialize import save_to_file as save_to_file
 from .serialize import serialize_persistables as serialize_persistables
 from .serialize import serialize_program as serialize_program
@@ -62,7 +66,8 @@ __all__ = [
     "BuildStrategy", "CompiledProgram", "ExecutionStrategy", "Executor", "ExponentialMovingAverage", "InputSpec",
     "ParallelExecutor", "Program", "Variable", "WeightNormParamAttr", "accuracy", "append_backward", "auc", "cpu_places",
     "create_global_var", "create_parameter", "cuda_places", "data", "default_main_program", "default_startup_program",
-    "deserialize_persistables", "deserialize_program", "device_guard", "global_scope", "gradients", "load", "load_from_file",
-    "load_inference_model", "load_program_state", "name_scope", "nn", "program_guard", "py_func", "save",
-    "save_inference_model", "save_to_file", "scope_guard", "serialize_persistables", "serialize_program", "set_program_state",
+    "deserialize_persistables", "deserialize_program", "device_guard", "global_scope", "gradients", "is_persistable",
+    "load", "load_from_file", "load_inference_model", "load_program_state", "load_vars", "name_scope", "nn",
+    "normalize_program", "program_guard", "py_func", "save", "save_inference_model", "save_to_file", "save_vars",
+    "scope_guard", "serialize_persistables", "serialize_program", "set_program_state",
 ]  # fmt: skip

@@ -26,6 +26,24 @@ def _pruned(feed_vars: Any, fetch_vars: Any, program: Any) -> Program:
     return model.deployed(as_program(program), [v.name for v in feeds], fetches)[0]
 
 
+def normalize_program(
+    program: Program, feed_vars: Variable | Sequence[Variable], fetch_vars: Variable | Sequence[Variable], *,
+    skip_prune_program: bool = False,
+) -> Program:  # fmt: skip
+    """A program as serialize_program writes it, but that it fetches `fetch_vars` themselves: in test mode, and of the ops only those
+    that compute them from `feed_vars`. skip_prune_program: all ops.
+
+    Raises FluidTypeError for other than a program and variables, FluidValueError for a program without ops and a feed not needed.
+    """
+    feeds, fetches = _listed(feed_vars, "feed_vars"), _listed(fetch_vars, "fetch_vars")
+    if not isinstance(program, Program):
+        raise FluidTypeError(f"normalize_program takes a Program, not {program!r}")
+    if not program.global_block().ops:
+        raise FluidValueError("the program to normalize has no ops; build it first")
+    desc = model.normalized(program.desc, [v.name for v in feeds], [v.name for v in fetches], prune=not skip_prune_program)
+    return program.clone().copy_with(desc)
+
+
 def serialize_program(
     feed_vars: Variable | Sequence[Variable], fetch_vars: Variable | Sequence[Variable], *, program: Program | None = None, **kwargs: Any
 ) -> bytes:
@@ -77,5 +95,6 @@ def load_from_file(path: str) -> bytes:
 
 
 __all__ = [
-    "deserialize_persistables", "deserialize_program", "load_from_file", "save_to_file", "serialize_persistables", "serialize_program",
+    "deserialize_persistables", "deserialize_program", "load_from_file", "normalize_program", "save_to_file",
+    "serialize_persistables", "serialize_program",
 ]  # fmt: skip
