@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 
 from tests import forked
 from tests.look.dom import harmless, parsed
-from tests.notebooks import NOTEBOOKS, ROOT, cells, told
+from tests.notebooks import NOTEBOOKS, ROOT, cells, run, told
 
 pytestmark = pytest.mark.once
 
@@ -40,6 +41,23 @@ def test_what_notebooks_hold_fetches_nothing() -> None:
         for e in root.walk():
             e.attrs.pop("style", None)  # the key of the memory report has colours
         harmless(root)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_a_notebook_opens_with_a_title_and_what_it_is_about(path: Path) -> None:
+    first = json.loads(path.read_text(encoding="utf-8"))["cells"][0]
+    title, _, told = "".join(first["source"]).partition("\n\n")
+    assert first["cell_type"] == "markdown" and title.startswith("# ") and len(told.split(".")) > 1
+
+
+def test_figures_that_are_open_are_shown_and_closed_and_a_semicolon_keeps_a_value(tmp_path: Path) -> None:
+    code = ["import matplotlib.pyplot as plt\nplt.figure()\nplt.plot([1, 2]);", "1 + 1;", "1 + 1"]
+    book = {"cells": [{"cell_type": "code", "source": [c], "outputs": []} for c in code]}
+    (tmp_path / "plots.ipynb").write_text(json.dumps(book))
+    drawn, quiet, loud = run(tmp_path / "plots.ipynb")
+    (figure,) = drawn
+    assert base64.b64decode(figure["data"]["image/png"]).startswith(b"\x89PNG") and quiet == []
+    assert told([drawn, quiet, loud]) == [["<Figure size #x#>"], [], ["#"]]
 
 
 def test_a_number_is_not_compared_and_a_word_is() -> None:

@@ -51,7 +51,8 @@ class _Seen:
         total, spent = time.perf_counter() - self.began, sum(m.seconds for m in self.made if not m.background)
         behind = [m for m in self.made if m.background]
         beside = f", {len(behind)} of them in the background ({sum(m.seconds for m in behind):.2f} s)" if behind else ""
-        yield f"{len(self.made)} steps were compiled{beside}: {spent:.2f} s of {total:.2f} s were waited for"
+        steps = "1 step was" if len(self.made) == 1 else f"{len(self.made)} steps were"
+        yield f"{steps} compiled{beside}: {spent:.2f} s of {total:.2f} s were waited for"
         parts = [("tracing", "trace"), ("lowering", "lower"), ("XLA", "compile")]
         if self.made:
             yield "  " + ", ".join(f"{what} {sum(getattr(m, part) for m in self.made):.2f} s" for what, part in parts)
