@@ -12,7 +12,7 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax import layers, passes
-from fluidjax.errors import EnforceNotMet, FluidTypeError
+from fluidjax.errors import EnforceNotMet, FeedError, FluidTypeError
 from fluidjax.ir import text, verify
 from fluidjax.lower.eager import OpByOp
 from fluidjax.lower.step import Step
@@ -294,6 +294,11 @@ def test_reading_what_is_not_there() -> None:
     refused(EnforceNotMet, r"reads entry 2 of '.*', which has 1 entries", of_another)
     refused(EnforceNotMet, r"reads entry 0 of '.*', which nothing has written", of_none)
 
+    def far_behind(x: Any) -> Any:
+        return layers.array_length(layers.array_write(x, layers.fill_constant([1], "int64", 2**40)))
+
+    refused(EnforceNotMet, r"writes entry 1099511627776 of '.*', but an array has 16777216 entries at most", far_behind)
+
 
 def test_a_loop_that_never_ends_is_warned_of_and_refused() -> None:
     def endless(x: Any) -> Any:
@@ -304,3 +309,40 @@ def test_a_loop_that_never_ends_is_warned_of_and_refused() -> None:
         return x
 
     refused(EnforceNotMet, "tests 'less_than_.*', which its block never writes, so it would never end", endless)
+
+    def uncounted(x: Any) -> Any:
+        i, n = number(0), number(3)
+        told = r"this While \(tests/test_while.py:\d+\) changes nothing that 'less_than_\d+.tmp_0', which it tests, follows from"
+        with pytest.warns(UserWarning, match=told):
+            return layers.while_loop(lambda i, y: layers.less_than(i, n), lambda i, y: [i, y * 2.0], [i, x])[1]
+
+    refused(EnforceNotMet, r"\(tests/test_while.py:\d+\) tests '.*', and nothing that this follows from changes in its block", uncounted)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "count",
+    [
+        lambda i, one: layers.increment(i),
+        lambda i, one: layers.assign(i + 1, i),
+        lambda i, one: layers.sums([i, one], out=i),
+        lambda i, one: layers.assign(layers.cond(layers.less_than(one, i), lambda: i + 2, lambda: i + 1), i),
+        lambda i, one: layers.assign(layers.cast(layers.uniform_random([1], min=3.0, max=4.0), "int64"), i),
+    ],
+)
+def test_a_loop_that_counts_is_not_warned_of(count: Any) -> None:
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        i, n, one = number(0), number(3), number(1)
+        going = layers.less_than(i, n)
+        with layers.While(going).block():
+            count(i, one)
+            layers.less_than(i, n, cond=going)
+
+
+def test_a_feed_that_a_loop_declares_anew_is_told_so() -> None:
+    def turned(x: Any) -> Any:
+        n = number(3)
+        return layers.while_loop(lambda i, y: layers.less_than(i, n), lambda i, y: [i + 1, layers.cast(y, "int64")], [number(0), x])[1]
+
+    told = r"declares int64; .*; the program writes 'x' too, last by op 'assign' \(tests/test_while.py:\d+\)"
+    refused(FeedError, told, turned)

@@ -15,6 +15,7 @@ from ..graph.block import Block
 from ..graph.variable import Variable
 from ..ir.desc import EMPTY
 from ..layer_helper import LayerHelper
+from ..ops.endless import never_changes
 from ._build import BOOL, append, typed, variable
 from .branches import declared
 from .tensor import assign
@@ -109,12 +110,7 @@ class While:
         if gradients_of(inside) is not None:
             raise FluidValueError("minimize and append_backward within a While would train nothing; call them outside, or in a case")
         reads, writes = _captured(inside, self.cond_var.name)
-        if not _writes(inside, self.cond_var.name):
-            warnings.warn(
-                f"the block of this While ({user_line()}) does not write {self.cond_var.name!r}, which it tests, so it never ends "
-                "once it has begun; write it by layers.less_than(i, n, cond=...)",
-                stacklevel=4,
-            )
+        self._warn_if_endless(inside)
         scope = outside.create_var(type=VarType.STEP_SCOPES)
         outside.append_op(
             type="while",
@@ -122,6 +118,17 @@ class While:
             outputs={"Out": declared(writes, outside), "StepScopes": [scope]},
             attrs={"sub_block": inside, "is_test": self.is_test},
         )
+
+
+    def _warn_if_endless(self, inside: Block) -> None:
+        name = self.cond_var.name
+        if not _writes(inside, name):
+            fault, remedy = f"does not write {name!r}, which it tests", "write it by layers.less_than(i, n, cond=...)"
+        elif never_changes([op.desc for op in inside.ops], name):
+            fault, remedy = f"changes nothing that {name!r}, which it tests, follows from", "count there, by layers.increment(i)"
+        else:
+            return
+        warnings.warn(f"the block of this While ({user_line()}) {fault}, so it never ends once it has begun; {remedy}", stacklevel=4)
 
 
 def _captured(block: Block, condition: str) -> tuple[list[str], list[str]]:

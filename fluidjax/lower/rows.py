@@ -85,12 +85,8 @@ def _each_sequence(definition: OpDef, inputs: Slots, filled: Ragged) -> set[str]
 
 
 def _per_sequence(filled: Ragged, value: Any) -> Any:
-    """An output with a row for each sequence; where there is a level above, it says itself how many are true."""
-    if isinstance(value, Ragged) or not value.ndim:
-        return value
-    if len(filled.offsets) > 1:
-        raise MixesRows("what an op makes of each sequence of several levels must know how many sequences there are")
-    return by_sequence(filled, value)
+    """An output with a row for each sequence; where the op gave it the LoD above, that says itself how many are true."""
+    return value if isinstance(value, Ragged) or not value.ndim else by_sequence(filled, value)
 
 
 def _padded_gradient(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any]) -> Slots | None:

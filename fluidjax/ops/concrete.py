@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 import jax
@@ -23,9 +22,16 @@ from .registry import Array
 SMALL = 64
 
 
-@cache
+SURELY_THERE = 2**28  # bytes of an array for which nobody asks whether there is room
+
+
 def _memory() -> int:
-    """Bytes of this machine's memory; where it does not tell, more than any has."""
+    """Bytes of this machine's memory that are free now; where it does not tell, all that it has, or more than any has."""
+    try:
+        with open("/proc/meminfo") as file:
+            return next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration, ValueError, IndexError):
+        pass
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
@@ -33,11 +39,11 @@ def _memory() -> int:
 
 
 def refuse_huge(op: str, shape: Sequence[int], dtype: Any) -> None:
-    """Raises ShapeError for an array that is larger than this machine's memory."""
+    """Raises ShapeError for an array that is larger than what is free of this machine's memory."""
     size = math.prod(map(int, shape)) * np.dtype(dtype).itemsize
-    if size > _memory():
+    if size > SURELY_THERE and size > (free := _memory()):
         raise ShapeError(
-            f"op '{op}' would make an array of shape {list(shape)}, {size / 1e9:,.1f} GB, and this machine has {_memory() / 1e9:,.1f} GB"
+            f"op '{op}' would make an array of shape {list(shape)}, {size / 1e9:,.1f} GB, and this machine has {free / 1e9:,.1f} GB free"
         )
 
 

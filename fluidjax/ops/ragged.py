@@ -106,8 +106,15 @@ def some_rows(rows: Any, count: Any, key: Hashable) -> Ragged:
 
 
 def by_sequence(x: Ragged, rows: Any) -> Any:
-    """A row for each sequence of x (one level): a plain array, or one whose rows of filling sequences are padding."""
-    return rows if x.alive is None else some_rows(rows, x.alive, x.each)
+    """A row for each sequence of x's last level, without its LoD: a plain array, or one whose rows of filling sequences are padding."""
+    if x.alive is None:
+        return rows
+    return some_rows(rows, x.alive, x.each) if len(x.offsets) == 1 else replace(above(x, rows), bare=True)
+
+
+def above(x: Ragged, rows: Any) -> Ragged:
+    """A row for each sequence of the last of several levels, in the sequences of the level above."""
+    return Ragged(rows, x.offsets[:-1], x.longest[:-1], ("above", x.key), x.padded, each=x.each, alive=x.alive)
 
 
 def segments(offsets: Any, count: int) -> Any:

@@ -73,8 +73,7 @@ def table_of(x: Ragged, level: int) -> RankTable:
     last = level == len(x.offsets) - 1
     capacity = x.capacity if last else x.offsets[level + 1].shape[0] - 1
     key = x.key if last else ("levels", level + 1, x.key)
-    each = x.each if last or x.each is None else ("levels", level + 1, x.each)
-    return RankTable(order, lengths[order], x.offsets[: level + 1], x.longest[: level + 1], capacity, key, x.padded, each, x.alive)
+    return RankTable(order, lengths[order], x.offsets[: level + 1], x.longest[: level + 1], capacity, key, x.padded, x.each, x.alive)
 
 
 def _fitting(op: str, x: Any, table: RankTable) -> Ragged:

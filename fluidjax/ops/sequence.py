@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import EnforceNotMet, MixesRows, ShapeError, UnsupportedError
 from .concrete import known
 from .infer import Spec
-from .ragged import Ragged, bounded, copied, filled, mask, pack, rows_of, segments, sequences_of, view
+from .ragged import Ragged, above, bounded, copied, filled, mask, pack, rows_of, segments, sequences_of, view
 from .registry import Array, Ints, Reuse, grad_of, grad_reuses, op
 from .traits import CHANNELS_FIRST, Attrs, knows_rows, sizes_from
 
@@ -44,14 +44,7 @@ def sequence_pool(X: Ragged, *, is_test: bool = False, pad_value: float = 0.0, p
     out, index = _pooled(x, pooltype)
     empty = (x.lengths == 0).reshape(-1, *(1,) * (x.rows.ndim - 1))
     out = jnp.where(empty, np.asarray(pad_value, x.dtype), out)
-    return _above(x, out), index
-
-
-def _above(x: Ragged, out: Any) -> Any:
-    """A value for each sequence: ragged itself where there is a level above."""
-    if len(x.offsets) == 1:
-        return out
-    return Ragged(out, x.offsets[:-1], x.longest[:-1], ("above", x.key), x.padded, each=x.each, alive=x.alive)
+    return out if len(x.offsets) == 1 else above(x, out), index
 
 
 def _pooled(x: Ragged, kind: str) -> tuple[Any, Any]:

@@ -60,15 +60,20 @@ def _each(counts: Mapping[int, int], count: int) -> Hashable:
 def _filled(value: Ragged, counts: Mapping[int, int]) -> Ragged:
     """With empty sequences behind the last, up to a bucket."""
     count = value.offsets[0].shape[0] - 1
-    offsets = tuple(np.pad(level, (0, bucket(level.shape[0] - 1) - level.shape[0] + 1), mode="edge") for level in value.offsets)
+    offsets = tuple(filled_level(level, bucket(level.shape[0] - 1)) for level in value.offsets)
     return replace(value, offsets=offsets, each=_each(counts, count), alive=np.int32(count))
 
 
 def _inner(value: Ragged) -> Ragged:
     """With empty sequences behind the last of every level below the first, up to a bucket; `longest` says its sizes."""
     first, *below = value.offsets
-    filled = (np.pad(level, (0, bucket(level.shape[0] - 1) - level.shape[0] + 1), mode="edge") for level in below)
+    filled = (filled_level(level, bucket(level.shape[0] - 1)) for level in below)
     return replace(value, offsets=(first, *filled), key=("inner", value.key), most=None)
+
+
+def filled_level(level: np.ndarray, count: int) -> np.ndarray:
+    """Offsets of so many sequences, those behind the last empty."""
+    return np.pad(level, (0, count + 1 - level.shape[0]), mode="edge")
 
 
 def _rows(array: np.ndarray, key: Hashable) -> Ragged:
@@ -104,12 +109,15 @@ def _ragged(name: str, tensor: LoDTensor, keys: dict[Lod, int], exact: bool) -> 
 
 def _most(offsets: tuple[np.ndarray, ...]) -> tuple[int, ...] | None:
     """For several levels, a bucket for the rows of a sequence of each; of one, longest says it."""
-    if len(offsets) == 1:
-        return None
+    return None if len(offsets) == 1 else tuple(map(bucket, most_rows(offsets)))
+
+
+def most_rows(offsets: tuple[np.ndarray, ...]) -> tuple[int, ...]:
+    """How many rows the largest sequence of each level has."""
     ends = [offsets[-1]]
     for level in reversed(offsets[:-1]):
         ends.insert(0, ends[0][level])
-    return tuple(bucket(int(np.diff(at).max(initial=0))) for at in ends)
+    return tuple(int(np.diff(at).max(initial=0)) for at in ends)
 
 
 class StepTensor(LoDTensor):

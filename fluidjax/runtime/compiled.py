@@ -30,7 +30,7 @@ from .bucketing import limits
 from .compilations import Compilation
 from .compile_cache import CACHE, label, named
 from .effort import MEMORY_OPTIMIZED, OPTIMISED, Effort
-from .feeding import FeedRule, Range, fixed, ranges, rule_for, told_bounds, unknown_feed
+from .feeding import FeedRule, Range, fixed, overwritten, ranges, rule_for, told_bounds, unknown_feed
 from .fetching import of_rank
 from .kind import Kind
 from .nan_check import Finite
@@ -133,7 +133,10 @@ class Compiled:
         for name, value in feed.items():
             rule = rules.get(name)
             if rule is not None:
-                values[name] = rule(value) if name not in self.fixed else fixed(rule(value))
+                try:
+                    values[name] = rule(value) if name not in self.fixed else fixed(rule(value))
+                except FeedError as error:
+                    raise overwritten(error, name, self.step.desc) from None
             else:
                 var = self.step.desc.find_var(name)
                 if var is None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base.dtypes import numpy_dtype
 from ..errors import FeedError, FetchError, NanInfError, UnsupportedError, near, note
+from ..ir import walk
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
 from ..lod_tensor import LoDTensor, fault
 from ..lower.checks import bounded_feeds
@@ -234,6 +235,14 @@ def unknown_feed(name: Any, desc: ProgramDesc) -> FeedError:
     data = [v.name for v in desc.blocks[0].vars.values() if v.is_data]
     hint = near(name, data) or (f"; it takes {', '.join(map(repr, data))}" if data else "")
     return FeedError(f"feed {name!r}: var {name} not in this block: the program has no such variable{hint}")
+
+
+def overwritten(error: FeedError, name: str, desc: ProgramDesc) -> FeedError:
+    """`error` about a fed variable; where the program writes it too, as a loop writes what it hands on, this is told."""
+    writer = next((op for _, op in reversed([*walk.ops(desc)]) if name in op.writes and not op.blocks), None)
+    if writer is None:
+        return error
+    return type(error)(f"{error}; the program writes {name!r} too, last by {_where(writer)}, and what is declared is what that gives")
 
 
 def _where(op: OpDesc) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax.dist.spmd.ragged_ranks import RaggedRanks
-from fluidjax.errors import FeedError, UnsupportedError
+from fluidjax.errors import FeedError
 from fluidjax.runtime.placement import Mesh
 from fluidjax.runtime.ragged_shards import of_each
 
@@ -49,10 +49,25 @@ def test_equal_numbers_of_sequences_stay_as_they_are() -> None:
     assert found["a"].alive is None and found["a"].offsets[0].shape == (6,) and found["y"].shape == (6, 1)
 
 
+def test_of_several_levels_each_goes_up_to_a_bucket_of_its_own() -> None:
+    """Where only the lower level has other numbers, both are filled, and what has a row for each sequence of the first."""
+    one = {"a": tensor([2, 1, 9], [1, 2]), "b": tensor([1, 1]), "y": np.ones((2, 1), "f4")}
+    two = {"a": tensor([1] * 10, [0, 10]), "b": tensor([1, 3]), "y": np.zeros((2, 1), "f4")}
+    found = joined(one, two)
+    assert found["a"].longest == (12, 12) and found["a"].most == (12, 12)  # sentences of a paragraph, words of a sentence; words of each
+    assert found["y"].each == "rows" and found["y"].key == found["a"].each == found["b"].each
+    for part, given in zip(of_each(found["a"]), (one["a"], two["a"]), strict=True):
+        upper, lower = given.lod()
+        assert part.alive == 2 and part.offsets[0].tolist() == upper + upper[-1:] * 6
+        assert part.offsets[1].tolist() == lower + lower[-1:] * (13 - len(lower))
+        np.testing.assert_array_equal(part.rows[: len(np.asarray(given))], np.asarray(given))
+
+
 @pytest.mark.parametrize(
     ("one", "two", "error", "sentence"),
     [
-        ({"a": tensor([1, 1], [2])}, {"a": tensor([1])}, UnsupportedError, "'a' is fed with a LoD of 2 levels, but a job"),
+        ({"a": tensor([1, 1], [2])}, {"a": tensor([1])}, FeedError,
+         "one gets `feed 'a': float32, rows of [1] with a LoD of 2 levels` and another `feed 'a': float32, rows of [1] with a LoD`"),
         ({"a": tensor([1])}, {"a": np.ones((1, 1), "f4")}, FeedError,
          "one gets `feed 'a': float32, rows of [1] with a LoD` and another `feed 'a': float32, rows of [1]`"),
         ({"a": tensor([1, 1]), "y": np.ones(3)}, {"a": tensor([1]), "y": np.ones(4)}, FeedError, "feed 'y' has 3, 4 rows on the devices"),

@@ -56,9 +56,9 @@ def trained(found):
     return {n: v for n, v in parameters(found).items() if "batch_norm" not in n or (".w_1" not in n and ".w_2" not in n)}
 
 
-def as_in_one_process(found):
+def as_in_one_process(found, net=trainers.ragged):
     """Sentences of other lengths and numbers on every device: each trainer's losses, rows and LoDs, and the parameters."""
-    one = trainers.ragged(range(4))
+    one = net(range(4))
     seen = {n for n in one if n.startswith("seen")}
     for name in seen:
         np.testing.assert_allclose(np.concatenate([f[name] for f in found]), one[name], rtol=2e-4, atol=1e-5, err_msg=name)
@@ -79,6 +79,14 @@ def test_two_trainers_with_two_devices_each_are_four_devices(job):
         np.testing.assert_allclose(np.concatenate([one["seen"] for one in both]), four["seen"], rtol=2e-4, atol=2e-5)
     for kind in ("plain", "sync_bn", "reduce", "blocks"):
         close(found[kind][1], alone(kind, 1))
+
+
+@pytest.mark.thorough
+def test_paragraphs_of_sentences(job):
+    """A DynamicRNN in a DynamicRNN, over LoDs of two levels with other numbers on both on every device."""
+    code, err, found = job(2, 2, "nested")
+    assert code == 0, err
+    as_in_one_process(found["nested"], trainers.nested)
 
 
 def test_four_trainers(job):

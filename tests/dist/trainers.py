@@ -65,19 +65,47 @@ def word_by_word(h: Any) -> Any:
 
 
 def ragged_net() -> Net:
-    """Sentences: a table of words, a number that is learnt for each word, and a class for each sentence."""
+    """Sentences: a table of words, a number that is learnt for each word, a class for each sentence, of parts of it too (two levels)."""
     layers = fluid.layers
     main, startup = fluid.Program(), fluid.Program()
     with fluid.unique_name.guard(), fluid.program_guard(main, startup):
         words = fluid.data("words", [None, 1], "int64", lod_level=1)
         tags = fluid.data("tags", [None, 1], lod_level=1)
-        y = fluid.data("y", [None, 1], "int64")
+        y, parts = fluid.data("y", [None, 1], "int64"), fluid.data("parts", [None, 2], lod_level=2)
         x = layers.embedding(words, [9, 4], is_sparse=True, param_attr="table")
         h = layers.square_error_cost(layers.fc(x, 1), tags)
-        classes = layers.fc(layers.sequence_pool(x, "average"), 3, act="softmax")
+        learnt = layers.fc(parts, 3, act="tanh")
+        read = [layers.sequence_pool(x, "average"), layers.sequence_pool(layers.sequence_pool(learnt, "max"), "sum")]
+        classes = layers.fc(layers.concat(read, 1), 3, act="softmax")
         loss = layers.mean(h) + layers.mean(layers.cross_entropy(classes, y))
         fluid.optimizer.Adam(0.05, lazy_mode=True).minimize(loss)
-    return main, startup, loss, h
+    return main, startup, loss, [h, learnt]
+
+
+def nested_net() -> Net:
+    """Paragraphs: a class for each, of its sentences' means and of a DynamicRNN that has one over the words of each sentence."""
+    layers = fluid.layers
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.unique_name.guard(), fluid.program_guard(main, startup):
+        words, y = fluid.data("words", [None, 1], "int64", lod_level=2), fluid.data("y", [None, 1], "int64")
+        x = layers.embedding(words, [9, 3], is_sparse=True, param_attr="table")
+        means = layers.sequence_pool(x, "average")
+        outer = layers.DynamicRNN()
+        with outer.block():
+            sentence, before = outer.step_input(x), outer.memory(shape=[3], value=0.1)
+            inner = layers.DynamicRNN()
+            with inner.block():
+                word, state = inner.step_input(sentence), inner.memory(shape=[3], value=0.0)
+                after = layers.fc([word, state], 3, act="tanh", param_attr="inner", bias_attr=False)
+                inner.update_memory(state, after)
+                inner.output(after)
+            now = layers.fc([layers.sequence_last_step(inner()), before], 3, act="tanh", param_attr="outer", bias_attr=False)
+            outer.update_memory(before, now)
+            outer.output(now)
+        read = layers.concat([layers.sequence_pool(means, "sum"), layers.sequence_last_step(outer())], 1)
+        loss = layers.mean(layers.cross_entropy(layers.fc(read, 3, act="softmax"), y))
+        fluid.optimizer.Adam(0.05, lazy_mode=True).minimize(loss)
+    return main, startup, loss, [means, x]
 
 
 SENTENCES = ([[3, 1], [2, 4], [1, 2, 2], [5]], [[2, 2], [1, 1], [9, 1], [3, 1]])  # lengths on each of four devices, for two steps
@@ -88,12 +116,32 @@ def sentences(step: int, device: int) -> dict[str, Any]:
     lengths = SENTENCES[step][device]
     count = np.arange(sum(lengths))[:, None]
     words, tags = (fluid.create_lod_tensor(v, [lengths], fluid.CPUPlace()) for v in ((count * 2 + device) % 9, (count % 3).astype("f4")))
-    return {"words": words, "tags": tags, "y": np.array([[n % 3] for n in lengths])}
+    inner = [[n % 3 + 1] * (1 + (step + device) % 2) for n in lengths]  # of each sentence the lengths of its parts
+    flat = [n for one in inner for n in one]
+    rows = np.sin(np.arange(sum(flat) * 2).reshape(-1, 2) + device).astype("f4")
+    parts = fluid.create_lod_tensor(rows, [[len(one) for one in inner], flat], fluid.CPUPlace())
+    return {"words": words, "tags": tags, "parts": parts, "y": np.array([[n % 3] for n in lengths])}
 
 
-def ragged(devices: range) -> dict[str, np.ndarray]:
+PARAGRAPHS = (  # lengths of sentences in paragraphs, as SENTENCES
+    [[[3, 1]], [[2], [4, 1]], [[1, 2, 2]], [[5], [1]]],
+    [[[2, 2], [1]], [[1, 1], [3]], [[9, 1], [2]], [[3, 1], [4]]],
+    [[[1]], [[2]], [[3]], [[2]]],
+)
+
+
+def paragraphs(step: int, device: int) -> dict[str, Any]:
+    """What one of four devices is fed: at first other numbers of paragraphs, then of the same kind, at last of sentences too."""
+    nested = PARAGRAPHS[step][device]
+    lengths = [n for one in nested for n in one]
+    words = (np.arange(sum(lengths))[:, None] * 2 + device) % 9
+    y = np.array([[len(one) % 3] for one in nested])
+    return {"words": fluid.create_lod_tensor(words, [[len(one) for one in nested], lengths], fluid.CPUPlace()), "y": y}
+
+
+def ragged(devices: range, net: Any = ragged_net, fed: Any = sentences, steps: int = len(SENTENCES)) -> dict[str, np.ndarray]:
     """Training on sentences, as the trainer of these devices of four."""
-    made, scope, exe = ragged_net(), fluid.Scope(), fluid.Executor(fluid.CPUPlace())
+    made, scope, exe = net(), fluid.Scope(), fluid.Executor(fluid.CPUPlace())
     exe.run(made[1], scope=scope)
     for name, value in first_values(made[0]).items():
         scope.var(name).set(value)
@@ -102,9 +150,11 @@ def ragged(devices: range) -> dict[str, np.ndarray]:
     places = [fluid.CPUPlace()] * 4 if count == 1 else fluid.cpu_places()
     compiled = fluid.CompiledProgram(made[0]).with_data_parallel(made[2].name, build, places=places)
     fetched = []
-    for step in range(len(SENTENCES)):
-        loss, hidden = exe.run(compiled, [sentences(step, d) for d in devices], [made[2], made[3]], scope=scope, return_numpy=False)
-        fetched += [np.asarray(loss), np.asarray(hidden), np.array(hidden.recursive_sequence_lengths()[0])]
+    for step in range(steps):
+        loss, *seen = exe.run(compiled, [fed(step, d) for d in devices], [made[2], *made[3]], scope=scope, return_numpy=False)
+        fetched.append(np.asarray(loss))
+        for tensor in seen:
+            fetched += [np.asarray(tensor), *map(np.array, tensor.recursive_sequence_lengths())]
     return {**{f"seen {i}": v for i, v in enumerate(fetched)}, **values(made[0], scope)}
 
 
@@ -258,8 +308,18 @@ def stored(everyone: bool = True) -> dict[str, np.ndarray]:
     return values(made[0], scope)
 
 
+def nested(devices: range) -> dict[str, np.ndarray]:
+    """Training on paragraphs of sentences."""
+    return ragged(devices, nested_net, paragraphs, len(PARAGRAPHS))
+
+
+def mine() -> range:
+    """This process's devices of four."""
+    return range(jax.process_index() * 4 // jax.process_count(), (jax.process_index() + 1) * 4 // jax.process_count())
+
+
 CASES = {
-    "ragged": lambda: ragged(range(jax.process_index() * 4 // jax.process_count(), (jax.process_index() + 1) * 4 // jax.process_count())),
+    "ragged": lambda: ragged(mine()), "nested": lambda: nested(mine()),
     "drawn": drawn, "mistakes": mistakes, "late": late, "stored": stored, "lone": lambda: stored(False),
     "grad_allreduce": lambda: collective("grad_allreduce"), "local_sgd": lambda: collective("local_sgd"),
 }  # fmt: skip

@@ -8,11 +8,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from ...errors import FeedError, UnsupportedError
+from ...errors import FeedError
 from ...lod_tensor import LoDTensor
 from ...ops.fixed import Fixed
 from ...ops.ragged import ROWS, Ragged
-from ...runtime.bucketing import bucket, extended
+from ...runtime.bucketing import bucket, extended, filled_level, most_rows
 from ...runtime.placement import OWN, Mesh, per_rank
 
 Column = tuple[int, ...]  # a number of every rank of the job
@@ -21,8 +21,9 @@ Column = tuple[int, ...]  # a number of every rank of the job
 class RaggedRanks:
     """Pads the feeds of one program.
 
-    Rows, and the longest sequence, go up to a bucket for the rank that has most. Where ranks have other numbers of sequences, empty
-    ones stand behind the last, up to a bucket, and so do copies behind arrays that have a row for each.
+    Rows, and the longest sequence of each level, go up to a bucket for the rank that has most. Where ranks have other numbers of
+    sequences, on whichever level, empty ones stand behind the last of every level, up to a bucket, and so do copies behind arrays
+    that have a row for each of the first.
     """
 
     def __init__(self, where: Mesh) -> None:
@@ -32,8 +33,7 @@ class RaggedRanks:
     def joined(self, ranks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """What this process's ranks are fed, as the step of all takes it: leaves of all ranks one after another.
 
-        Raises FeedError where sizes differ that nothing pads, UnsupportedError for a LoD of several levels, and JobError where
-        processes feed other kinds of values.
+        Raises FeedError where sizes differ that nothing pads, and JobError where processes feed other kinds of values.
         """
         kinds = [_kinds(one) for one in ranks]
         if any(kind != kinds[0] for kind in kinds):
@@ -63,12 +63,6 @@ class RaggedRanks:
 
 def _kinds(feed: Mapping[str, Any]) -> str:
     """What must be fed alike on all ranks, a line each."""
-    for name, value in feed.items():
-        if isinstance(value, LoDTensor) and len(value.offsets) > 1:
-            raise UnsupportedError(
-                f"{name!r} is fed with a LoD of {len(value.offsets)} levels, but a job of several processes takes those of one; feed the "
-                "lower level, or pad"
-            )
     return "\n".join(f"feed {n!r}: {_kind(v)}" for n, v in sorted(feed.items()))
 
 
@@ -76,7 +70,8 @@ def _kind(value: Any) -> str:
     if isinstance(value, Fixed):
         return f"{value.dtype}{list(value.shape)} {value.array.tolist()}, which decides sizes"
     if isinstance(value, LoDTensor):
-        return f"{value.array().dtype}, rows of {list(value.array().shape[1:])} with a LoD"
+        levels = f" of {len(value.offsets)} levels" * (len(value.offsets) > 1)
+        return f"{value.array().dtype}, rows of {list(value.array().shape[1:])} with a LoD{levels}"
     return f"{value.dtype}, rows of {list(value.shape[1:])}" if value.ndim else "one number"
 
 
@@ -92,10 +87,11 @@ def _numbers(feed: Mapping[str, Any]) -> dict[Any, int]:
     lods: dict[Any, int] = {}
     for name, value in feed.items():
         if isinstance(value, LoDTensor):
-            (level,) = value.offsets
-            found[name, "rows"], found[name, "count"] = level[-1], len(level) - 1
-            found[name, "longest"] = int(np.diff(level).max(initial=0))
-            found[name, "lod"] = lods.setdefault(level, len(lods))
+            offsets = _offsets(value)
+            found[name, "rows"], found[name, "lod"] = int(offsets[-1][-1]), lods.setdefault(value.offsets, len(lods))
+            for i, (level, most) in enumerate(zip(offsets, most_rows(offsets), strict=True)):
+                found[name, "count", i], found[name, "longest", i] = len(level) - 1, int(np.diff(level).max(initial=0))
+                found[name, "most", i] = most
         elif not isinstance(value, Fixed):
             if not value.ndim:
                 raise FeedError(f"feed {name!r} is one number, which devices cannot share out; give it a first dimension")
@@ -103,23 +99,27 @@ def _numbers(feed: Mapping[str, Any]) -> dict[Any, int]:
     return found
 
 
+def _offsets(tensor: LoDTensor) -> tuple[np.ndarray, ...]:
+    return tuple(np.array(level, np.int32) for level in tensor.offsets)
+
+
 def _padded(feed: Mapping[str, Any], columns: Mapping[Any, Column]) -> dict[str, Any]:
     """One rank's feed at the sizes of all."""
     keys: dict[Column, int] = {}  # LoDs are equal where they are on every rank
-    counts: dict[Column, int] = {}  # numbers of sequences that are not the same on all ranks
+    counts: dict[Column, int] = {}  # numbers of sequences of which some level has other ones on other ranks
     for name, value in feed.items():
         if isinstance(value, LoDTensor):
             keys.setdefault(columns[name, "lod"], len(keys))
-            if len(set(columns[name, "count"])) > 1:
-                counts.setdefault(columns[name, "count"], len(counts))
+            if any(len(set(columns[name, "count", i])) > 1 for i in range(len(value.offsets))):
+                counts.setdefault(columns[name, "count", 0], len(counts))
     found = {}
     for name, value in feed.items():
         if isinstance(value, LoDTensor):
-            found[name] = _sequences(value, {what: columns[name, what] for what in ("rows", "count", "longest", "lod")}, keys, counts)
+            found[name] = _sequences(name, value, columns, keys, counts)
+        elif not isinstance(value, Fixed) and columns[name, "rows"] in counts:
+            found[name] = _rows(value, columns[name, "rows"], counts)
         elif isinstance(value, Fixed) or len(set(columns[name, "rows"])) == 1:
             found[name] = value
-        elif columns[name, "rows"] in counts:
-            found[name] = _rows(value, columns[name, "rows"], counts)
         else:
             raise FeedError(
                 f"feed {name!r} has {_shown(columns[name, 'rows'])} rows on the devices of the job: neither equally many nor one for each "
@@ -128,15 +128,18 @@ def _padded(feed: Mapping[str, Any], columns: Mapping[Any, Column]) -> dict[str,
     return found
 
 
-def _sequences(tensor: LoDTensor, sizes: Mapping[str, Column], keys: Mapping[Column, int], counts: Mapping[Column, int]) -> Ragged:
-    (level,), number = tensor.offsets, sizes["count"]
-    offsets, each, alive = np.array(level, np.int32), None, None
+def _sequences(
+    name: str, tensor: LoDTensor, columns: Mapping[Any, Column], keys: Mapping[Column, int], counts: Mapping[Column, int]
+) -> Ragged:
+    offsets, each, alive = _offsets(tensor), None, None
+    most_of = lambda what: tuple(bucket(max(columns[name, what, i])) for i in range(len(offsets)))  # noqa: E731
+    number = columns[name, "count", 0]
     if number in counts:
-        offsets = np.pad(offsets, (0, bucket(max(number)) + 1 - len(level)), mode="edge")
-        each, alive = ("batch", counts[number]), np.array([len(level) - 1], np.int32)
-    rows, longest = (bucket(max(sizes[what])) for what in ("rows", "longest"))
-    array = extended(np.asarray(tensor.array()), rows)
-    return Ragged(array, (offsets,), (longest,), keys[sizes["lod"]], padded=True, each=each, alive=alive)
+        each, alive = ("batch", counts[number]), np.array([len(offsets[0]) - 1], np.int32)
+        offsets = tuple(map(filled_level, offsets, most_of("count")))
+    array = extended(np.asarray(tensor.array()), bucket(max(columns[name, "rows"])))
+    most = most_of("most") if len(offsets) > 1 else None
+    return Ragged(array, offsets, most_of("longest"), keys[columns[name, "lod"]], padded=True, most=most, each=each, alive=alive)
 
 
 def _rows(value: Any, number: Column, counts: Mapping[Column, int]) -> Ragged:

@@ -36,6 +36,8 @@ from ..tensor_array import (
 )
 from ..traits import Runs
 
+MOST = 2**24  # entries: those that nobody has written take room too
+
 
 def index_of(call: Call) -> Any:
     """The position: an int where it is known while tracing, else a scalar."""
@@ -73,6 +75,8 @@ def write(call: Call) -> None:
         array = _with_room(call, array)
     if on_gradients(call.op) and x not in call.env:
         return
+    if isinstance(index, int) and index >= MOST:
+        raise EnforceNotMet(f"op '{call.op.type}' writes entry {index} of {out!r}, but an array has {MOST} entries at most")
     value = call.read(x)
     if on_gradients(call.op):
         value = as_gradient(value)

@@ -23,6 +23,7 @@ from ..checking import WORD
 from ..concrete import known
 from ..control_interface import Call, ControlOp, Env
 from ..definition import GradNames, GradOp
+from ..endless import never_changes
 from ..forms import form_of
 from ..host_loop import drive, refuse_no_boolean
 from ..loop_course import entries, foresee
@@ -187,10 +188,17 @@ def kept(call: Call, written: Iterable[str], arrays: Iterable[str] = ()) -> tupl
 
 def _refuse_endless(call: Call, name: str, written: Iterable[str]) -> None:
     value = known(call.read(name))
-    if name not in written and not (value is not None and not value.reshape(-1)[0]):
+    if value is not None and not value.reshape(-1)[0]:
+        return
+    if name not in written:
         raise EnforceNotMet(
             f"op 'while' ({call.op.loc}) tests {name!r}, which its block never writes, so it would never end; write it there, for "
             "instance by layers.less_than(i, n, cond=condition)"
+        )
+    if value is not None and never_changes(call.desc.blocks[call.op.blocks[0]].ops, name):
+        raise EnforceNotMet(
+            f"op 'while' ({call.op.loc}) tests {name!r}, and nothing that this follows from changes in its block, so it would never end; "
+            "count there, for instance by layers.increment(i)"
         )
 
 

@@ -1,0 +1,36 @@
+"""Loops that never end once they have begun: nothing that their condition follows from changes in their block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..ir.desc import OpDesc
+from .registry import lookup
+from .traits import Runs
+
+
+def never_changes(ops: Sequence[OpDesc], condition: str) -> bool:
+    """Whether a block of these ops, run again and again, gives its condition one value: surely so, not perhaps.
+
+    The condition follows from ops that compute, of what the block reads and does not write; a variable assigned to itself is
+    not written.
+    """
+    moving = [op for op in ops if not (op.type == "assign" and list(op.reads) == list(op.writes))]
+    wanted, behind = {condition}, list[OpDesc]()
+    while len(found := [op for op in moving if not wanted.isdisjoint(op.writes)]) > len(behind):
+        behind = found
+        wanted.update(n for op in behind for n in op.reads)
+    if not all(map(_computes, behind)):
+        return False
+    written: set[str] = set()
+    before: set[str] = set()  # read before they are written
+    for op in behind:
+        before.update(n for n in op.reads if n not in written)
+        written.update(op.writes)
+    return before.isdisjoint(written)
+
+
+def _computes(op: OpDesc) -> bool:
+    """Whether an op gives the same for the same inputs."""
+    found = lookup(op.type)
+    return found.control.lower is None and not found.random and found.traits.runs is Runs.STEP
