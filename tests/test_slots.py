@@ -8,8 +8,11 @@ import io
 import json
 import os
 import random
+import signal
+import subprocess
 import sys
 import threading
+import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -25,6 +28,7 @@ from fluidjax.loaders.slots.lines import Slot, parse
 from fluidjax.loaders.slots.records import in_batches
 from fluidjax.runtime.bucketing import bucketed
 from tests import slot_cases as cases
+from tests.forked import Popen
 
 RECORDED = json.loads((Path(__file__).parent / "data" / "slots_1.8.5.json").read_text())
 SLOTS = (Slot("ids", "uint64"), Slot("x", "float", (-1, 1)), Slot("y", "uint64", (-1, 1)))
@@ -286,6 +290,33 @@ def test_pipe_commands(folder, capfd):
         os.kill(int(Path("pid").read_text()), 0)
 
 
+def test_ctrl_c_ends_the_pipe_command(folder):
+    script = (
+        "import signal, fluidjax as fluid\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # what a shell starts in the background ignores it
+        "x = fluid.data('x', [None, 1])\n"
+        "y = fluid.layers.relu(x)\n"
+        "made = fluid.DatasetFactory().create_dataset()\n"
+        "made.set_use_var([x])\n"
+        "made.set_filelist(['a.txt'])\n"
+        "made.set_pipe_command('sleep 600 & echo $$ $! > pids; wait')\n"
+        "try: fluid.Executor().train_from_dataset(fluid.default_main_program(), made)\n"
+        "except KeyboardInterrupt: print('interrupted')\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(Path(fluid.__file__).parents[1])}
+    process = Popen([sys.executable, "-c", script], env=env, stdout=subprocess.PIPE, text=True)
+    limit = time.monotonic() + 60
+    while not (Path("pids").exists() and Path("pids").read_text()) and time.monotonic() < limit:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60)[0] == "interrupted\n"
+    left = [Path(f"/proc/{pid}/stat") for pid in Path("pids").read_text().split()]
+    assert len(left) == 2
+    while any(stat.exists() and stat.read_text().split()[2] != "Z" for stat in left):  # the kernel takes a moment
+        assert time.monotonic() < limit
+        time.sleep(0.01)
+
+
 def test_a_generator_as_pipe_command(folder):
     Path("made.py").write_text(
         "import paddle.fluid.incubate.data_generator as dg\n"
@@ -327,8 +358,18 @@ def test_bad_datasets(folder):
     ):
         with pytest.raises((FluidValueError, FluidTypeError, UnsupportedError), match=told):
             wrong()
-    Path("cut.gz").write_bytes(gzip.compress(b"1 1 1 0.5 1 1\n")[:-9])
-    files = {"none.txt": "'none.txt' cannot be read", "hdfs://x": "copy it to a local file", "cut.gz": "cannot be read to its end"}
+    line = "1 1 1 0.5 1 1\n"
+    written = {
+        "cut.gz": gzip.compress(line.encode())[:-9], "plain.gz": line.encode(), "packed": gzip.compress(line.encode()),
+        "wide": line.encode("utf-16"), "marked": line.encode("utf-8-sig"), "binary": bytes(100),
+    }  # fmt: skip
+    for name, data in written.items():
+        Path(name).write_bytes(data)
+    files = {
+        "none.txt": "'none.txt' cannot be read", "hdfs://x": "copy it to a local file", "cut.gz": "cannot be read to its end",
+        "plain.gz": "Not a gzipped file", "packed": "packed:1: .* compressed by gzip; let its name end in .gz", ".": "Is a directory",
+        "wide": "wide:1: .* text in UTF-16", "marked": "marked:1: .* byte order mark", "binary": "binary:1: slot 'ids' begins with",
+    }  # fmt: skip
     for name, told in files.items():
         made.set_filelist([name])
         with pytest.raises(FluidValueError, match=told):

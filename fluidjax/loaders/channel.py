@@ -68,11 +68,13 @@ class Background:
     """Iterates over ``source()`` in a thread, ahead of the consumer by at most `capacity` items.
 
     Iterating yields the items; an exception of the source is raised after them, with its traceback. close, or the end
-    of the iteration, stops the thread and closes the source.
+    of the iteration, stops the thread and closes the source. interrupt: called then, to end what the source may be waiting for.
     """
 
-    def __init__(self, source: Callable[[], Iterable[Any]], capacity: int, name: str) -> None:
-        self._channel = Channel(capacity)
+    def __init__(
+        self, source: Callable[[], Iterable[Any]], capacity: int, name: str, interrupt: Callable[[], None] | None = None
+    ) -> None:
+        self._channel, self._interrupt = Channel(capacity), interrupt
         self._closed = False
         # the thread reads as part of whatever its consumer is doing
         context = contextvars.copy_context()
@@ -100,6 +102,8 @@ class Background:
             return  # also when the interpreter goes down and a loop is left open
         self._closed = True
         self._channel.close()
+        if self._interrupt is not None:
+            self._interrupt()
         if self._thread is not threading.current_thread():
             self._thread.join(_PATIENCE)
 

@@ -17,11 +17,12 @@ from ...graph.variable import Variable
 from ..channel import Background
 from . import proto
 from .feeds import Feed, Rooms, feed_of
-from .files import AS_IT_IS, blocks, show
+from .files import AS_IT_IS, Commands, blocks, show
 from .lines import Slot, parse
 from .records import Records, in_batches, joined
 
 _AHEAD = 4  # blocks of a file that are parsed before they are asked for
+_BATCHES = 8  # that are made before they are asked for
 _KINDS = {VarType.FP32: "float", VarType.INT64: "uint64"}
 
 
@@ -96,16 +97,21 @@ class DatasetBase:
 
     # -- for those who run programs over it ------------------------------------------------------------------------
 
-    def feeds(self) -> Iterator[Feed]:
-        """A pass: for each batch what Executor.run takes as feed. Raises FluidValueError for what is wrong in the files."""
+    def feeds(self, commands: Commands | None = None) -> Iterator[Feed]:
+        """A pass: for each batch what Executor.run takes as feed. Raises FluidValueError for what is wrong in the files.
+
+        commands: knows the pipe commands that run.
+        """
         slots = self._slots()
-        for batch in self._batches():
+        for batch in in_batches(self._parts(commands or Commands()), self.proto_desc.batch_size):
             yield feed_of(batch, slots, self._rooms)
 
-    def _batches(self) -> Iterator[Records]:
-        return in_batches(self._parts(), self.proto_desc.batch_size)
+    def ahead(self) -> Background:
+        """A pass whose batches a thread makes ahead. When it is closed, pipe commands end too, also those that write nothing."""
+        commands = Commands()
+        return Background(lambda: self.feeds(commands), _BATCHES, "fluidjax-dataset", commands.end)
 
-    def _parts(self) -> Iterator[Records]:
+    def _parts(self, commands: Commands) -> Iterator[Records]:
         raise NotImplementedError
 
     def _slots(self, used: bool = True) -> list[Slot]:
@@ -118,7 +124,7 @@ class DatasetBase:
             if s.is_used or not used
         ]
 
-    def _read(self) -> Iterator[Records]:
+    def _read(self, commands: Commands) -> Iterator[Records]:
         """What the files hold, file after file; as many as there are threads are read ahead."""
         if not self.filelist:
             raise FluidValueError("the dataset has no files; call set_filelist first")
@@ -126,12 +132,13 @@ class DatasetBase:
         show(command, len(self.filelist))
 
         def file(path: str) -> Background:
-            return Background(lambda: _parsed(path, command, slots), _AHEAD, "fluidjax-dataset-file")
+            return Background(lambda: _parsed(path, command, slots, commands), _AHEAD, "fluidjax-dataset-file")
 
         with ExitStack() as stack:
             names = iter(self.filelist)
             running = [file(name) for name in islice(names, max(1, self.thread_num))]
             stack.callback(_close, running)
+            stack.callback(commands.end)
             while running:
                 yield from running[0]
                 running.pop(0)
@@ -143,8 +150,8 @@ def _close(running: Sequence[Background]) -> None:
         one.close()
 
 
-def _parsed(path: str, command: str, slots: Sequence[Slot]) -> Iterator[Records]:
-    for content, number in blocks(path, command):
+def _parsed(path: str, command: str, slots: Sequence[Slot], commands: Commands) -> Iterator[Records]:
+    for content, number in blocks(path, command, commands):
         yield parse(content, slots, path if command.strip() == AS_IT_IS else f"{path} | {command}", number)
 
 
@@ -154,8 +161,8 @@ class QueueDataset(DatasetBase):
     def __init__(self) -> None:
         super().__init__("MultiSlotDataFeed")
 
-    def _parts(self) -> Iterator[Records]:
-        return self._read()
+    def _parts(self, commands: Commands) -> Iterator[Records]:
+        return self._read(commands)
 
     def local_shuffle(self) -> NoReturn:
         """Not for what is not in memory. Raises NotImplementedError."""
@@ -197,25 +204,28 @@ class InMemoryDataset(DatasetBase):
 
     def load_into_memory(self) -> None:
         """Read the files. Raises FluidValueError for what is wrong in them; then what was in memory before stays."""
-        self._keep(self._loaded())
+        self._keep(self._loaded(Commands()))
 
     def preload_into_memory(self, thread_num: int | None = None) -> None:
         """Begin to read the files in the background, until wait_preload_done. thread_num: files at the same time."""
         if thread_num is not None:
             self.set_thread(thread_num)
-        pool = ThreadPoolExecutor(1, "fluidjax-preload")
-        self._loading = pool.submit(self._loaded)
+        pool, commands = ThreadPoolExecutor(1, "fluidjax-preload"), Commands()
+        self._loading = pool.submit(self._loaded, commands), commands
         pool.shutdown(wait=False)
 
     def wait_preload_done(self) -> None:
         """Wait until preload_into_memory is done. Raises what it raised."""
         if self._loading is None:
             raise FluidValueError("nothing is being loaded; call preload_into_memory first")
-        loading, self._loading = self._loading, None
-        self._keep(loading.result())
+        (loading, commands), self._loading = self._loading, None
+        try:
+            self._keep(loading.result())
+        finally:
+            commands.end()  # Ctrl-C may have ended the waiting
 
-    def _loaded(self) -> Records | None:
-        parts = list(self._read())
+    def _loaded(self, commands: Commands) -> Records | None:
+        parts = list(self._read(commands))
         if not parts:
             return None
         ragged = [slot.shape is None for slot in self._slots()]
@@ -230,7 +240,7 @@ class InMemoryDataset(DatasetBase):
             raise FluidValueError(f"{what} needs data in memory; call load_into_memory first")
         return self._records
 
-    def _parts(self) -> Iterator[Records]:
+    def _parts(self, commands: Commands) -> Iterator[Records]:
         records = self._ready("an InMemoryDataset")
         if not records.columns:
             return

@@ -9,12 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import FluidTypeError, FluidValueError
-from ..channel import Background
 from ..own_iteration import OwnIteration
 from .datasets import DatasetBase
 from .feeds import Feed
-
-_AHEAD = 8  # batches
 
 
 class DatasetLoader(OwnIteration):
@@ -36,7 +33,7 @@ class DatasetLoader(OwnIteration):
 
     def __iter__(self) -> Iterator[list[Feed]]:
         group: list[Feed] = []
-        with contextlib.closing(Background(self._dataset.feeds, _AHEAD, "fluidjax-dataset")) as feeds:
+        with contextlib.closing(self._dataset.ahead()) as feeds:
             for feed in feeds:
                 if self._drop_last and _samples(feed) < self._dataset.proto_desc.batch_size:
                     break

@@ -15,11 +15,9 @@ from ...errors import FluidTypeError, FluidValueError
 from ...graph.fetches import fetch_names
 from ...graph.variable import Variable
 from ...lod_tensor import LoDTensor
-from ..channel import Background
 from .datasets import DatasetBase
 from .handler import FetchHandler
 
-_AHEAD = 8  # batches
 _CALLED = {"float32": "float", "float64": "double", "int32": "int", "int64": "int64_t", "uint8": "uint8_t", "int8": "int8_t"}
 
 
@@ -38,7 +36,7 @@ def run_over(
     names = list(dict.fromkeys([*fetched, *watched]))
     spent, count, began = 0.0, 0, time.perf_counter()
     with contextlib.ExitStack() as stack:
-        batches = stack.enter_context(contextlib.closing(Background(dataset.feeds, _AHEAD, "fluidjax-dataset")))
+        batches = stack.enter_context(contextlib.closing(dataset.ahead()))
         monitor = stack.enter_context(_monitor(fetch_handler))
         for count, feed in enumerate(_timed(batches), 1):
             values = dict(zip(names, run(feed[0], names), strict=True))
