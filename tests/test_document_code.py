@@ -1,0 +1,53 @@
+"""Pages whose Python blocks run, one after another, and print what stands below them; and tables that follow the code."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from fluidjax.base.flags import DEFAULTS
+
+from .document_code import carry_out
+
+pytestmark = pytest.mark.once
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_tutorial_takes_ten_minutes() -> None:
+    """As long as its steps take, and as one reads it: 150 words a minute, code too."""
+    begin = time.process_time()
+    carry_out("docs/tutorial.md")
+    seconds = time.process_time() - begin
+    words = len((ROOT / "docs/tutorial.md").read_text().split())
+    assert words / 150 + seconds / 60 < 10, f"{words} words to read and {seconds:.0f} s to run are more than ten minutes"
+
+
+def test_every_error_that_is_explained_reads_so() -> None:
+    carry_out("docs/errors.md")
+    explained = re.findall(r"^### ", (ROOT / "docs/errors.md").read_text(), re.M)
+    assert len(explained) >= 20
+
+
+@pytest.mark.parametrize("page", ["porting", "inference-transpiler", "memory-optimize"])
+def test_the_examples_of_a_page(page: str) -> None:
+    carry_out(f"docs/{page}.md")
+
+
+def test_every_flag_is_on_the_page_with_its_default() -> None:
+    rows = re.findall(r"^\| `(FLAGS_\w+)` \| `(.*?)` \| .{20,}\|$", (ROOT / "docs/flags.md").read_text(), re.M)
+    assert dict(rows) == {name: repr(value) for name, value in DEFAULTS.items()}
+    carry_out("docs/flags.md")
+
+
+def test_every_logger_is_on_the_page() -> None:
+    loggers = {
+        path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
+        for path in (ROOT / "fluidjax").rglob("*.py")
+        if "getLogger(__name__)" in path.read_text()
+    }
+    page = set(re.findall(r"^\| `(fluidjax[\w.]*)` \|", (ROOT / "docs/flags.md").read_text(), re.M))
+    assert page == loggers, "the table under `## Messages` of docs/flags.md has another set of loggers than the code"
