@@ -39,7 +39,7 @@ def test_the_examples_of_a_page(page: str) -> None:
 
 def test_every_flag_is_on_the_page_with_its_default() -> None:
     rows = re.findall(r"^\| `(FLAGS_\w+)` \| `(.*?)` \| .{20,}\|$", (ROOT / "docs/flags.md").read_text(), re.M)
-    assert dict(rows) == {name: repr(value) for name, value in DEFAULTS.items()}
+    assert dict(rows) == {name: repr(value) for name, value in DEFAULTS.items()}, "docs/flags.md: | `FLAGS_x` | `default` | what it does |"
     carry_out("docs/flags.md")
 
 
@@ -50,4 +50,5 @@ def test_every_logger_is_on_the_page() -> None:
         if "getLogger(__name__)" in path.read_text()
     }
     page = set(re.findall(r"^\| `(fluidjax[\w.]*)` \|", (ROOT / "docs/flags.md").read_text(), re.M))
-    assert page == loggers, "the table under `## Messages` of docs/flags.md has another set of loggers than the code"
+    assert sorted(loggers - page) == [], "write a row for each into the table of loggers in docs/flags.md"
+    assert sorted(page - loggers) == [], "docs/flags.md lists loggers that no module has"
