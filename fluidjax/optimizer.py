@@ -16,6 +16,7 @@ from .optimizers.adaptive import (
 from .optimizers.averages import ExponentialMovingAverage, ModelAverage
 from .optimizers.base import Optimizer
 from .optimizers.descent import DpsgdOptimizer, LarsMomentumOptimizer, MomentumOptimizer, SGDOptimizer
+from .optimizers.merged import GradientMergeOptimizer
 from .optimizers.optax_bridge import Optax
 from .optimizers.wrapped import LookaheadOptimizer, PipelineOptimizer, RecomputeOptimizer
 
@@ -35,7 +36,7 @@ Lamb = LambOptimizer
 __all__ = [
     "SGD", "Adadelta", "AdadeltaOptimizer", "Adagrad", "AdagradOptimizer", "Adam", "AdamOptimizer", "Adamax",
     "AdamaxOptimizer", "DecayedAdagrad", "DecayedAdagradOptimizer", "Dpsgd", "DpsgdOptimizer",
-    "ExponentialMovingAverage", "Ftrl", "FtrlOptimizer", "Lamb", "LambOptimizer", "LarsMomentum",
+    "ExponentialMovingAverage", "Ftrl", "FtrlOptimizer", "GradientMergeOptimizer", "Lamb", "LambOptimizer", "LarsMomentum",
     "LarsMomentumOptimizer", "LookaheadOptimizer", "ModelAverage", "Momentum", "MomentumOptimizer", "Optax", "Optimizer",
     "PipelineOptimizer", "RMSProp", "RMSPropOptimizer", "RecomputeOptimizer", "SGDOptimizer",
 ]  # fmt: skip

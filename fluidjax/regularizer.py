@@ -81,7 +81,7 @@ class L1DecayRegularizer(_Decay):
 
 def _regularized(param: Parameter, grad: Variable, penalty: Callable[..., Variable]) -> Variable:
     """Append ``grad + penalty``; the sum keeps the gradient's variable, except that a sparse one becomes dense."""
-    block = grad.block
+    block = grad.block.program.current_block()  # within a case where the updates stand there
     term = penalty(param, grad, block)
     total = grad
     if grad.desc.kind == "SELECTED_ROWS":

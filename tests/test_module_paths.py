@@ -46,7 +46,7 @@ ROOT = (
     "paddle.dataset.voc2012 paddle.dataset.wmt14 paddle.dataset.wmt16"
 ).split()
 OTHER = ["paddle.fluid", "paddle.fluid.dataset", "paddle.reader", "paddle.reader.decorator", "paddle.regularizer", "paddle.fluid.core_avx",
-         "paddle.fluid.dataloader.batch_sampler", "paddle.fluid.dataloader.dataset"]
+         "paddle.fluid.dataloader.batch_sampler", "paddle.fluid.dataloader.dataset", "paddle.distributed"]
 
 
 @pytest.fixture(scope="module")

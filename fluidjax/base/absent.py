@@ -52,8 +52,9 @@ MODULES: dict[str, str] = {
     "common_ops_import": "it is a tool of Paddle's own sources",
     "complex": "complex numbers are not there",
     "device": "devices are places: paddle.CPUPlace, paddle.CUDAPlace",
-    "distributed": "use fluid.incubate.fleet.collective, and start the processes by python -m fluidjax launch, which takes the options of "
-        "paddle.distributed.launch and launch_ps",
+    **{f"distributed.{n}": "start the processes by python -m fluidjax launch, which takes the options of Paddle's launchers" for n in (
+        "cloud_utils", "launch", "launch_ps", "utils")},
+    "distributed.fs_wrapper": "tools for Hadoop are not there",
     "distribution": "probability distributions are not there",
     "incubate": "the high-level API is not there; use paddle.static.Executor",
     "sysconfig": "Paddle's C++ library is not there",

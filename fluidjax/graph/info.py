@@ -19,7 +19,8 @@ class ProgramInfo:
     iterable=False). schedules: what sets learning rates before
     every run (paddle.optimizer.lr). reused: variables that share a name since memory_optimize, and that name. memory_optimized: XLA
     orders the step for the least memory. pserver_plan: of a job's program, the dist.pserver_plan.PserverPlan that it
-    belongs to. trainers_endpoints and what follows: what nccl2 mode says of the trainers, in the order of their numbers.
+    belongs to. shards_optimizer: the processes of a job train it together, each with a
+    shard of the optimizer's state. trainers_endpoints and what follows: what nccl2 mode says of the trainers, in their order.
     """
 
     grad_calls: int = 0
@@ -29,6 +30,7 @@ class ProgramInfo:
     reused: FrozenMap = FrozenMap()
     memory_optimized: bool = False
     pserver_plan: Any = None
+    shards_optimizer: bool = False
     trainers_endpoints: tuple[str, ...] = ()
     nccl_comm_num: int = 1
     use_hierarchical_allreduce: bool = False

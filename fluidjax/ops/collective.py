@@ -53,13 +53,32 @@ def _declare_reduction(name: str, reduce: Callable[[Any, str], Any], formula: st
 
 for _row in REDUCTIONS:
     _declare_reduction(*_row)
+
+
+def _declare_reduction_to_one(name: str, reduce: Callable[[Any, str], Any], formula: str) -> None:
+    def run(X: Array, *, ring_id: int = 0, root_id: int = 0, use_calc_stream: bool = False) -> Any:
+        found = rooted(root_id)
+        return X if found.axis is None else jnp.where(found.rank == root_id, reduce(X, found.axis), X)
+
+    run.__doc__ = f"{formula[:-1]} on rank root_id; on the others Out = X."
+    op(f"c_reduce_{name}", outs="Out", infer=_same, rows=mixes("X"), ranks=collective())(run)
+
+
+def rooted(root: int) -> ring.Ring:
+    """The ring in force, for an op that names one of its ranks. Raises EnforceNotMet where there is no such rank."""
+    found = ring.ring()
+    if not 0 <= root < found.size:
+        raise EnforceNotMet(f"the root of a collective is rank {root}, but there are {found.size} ranks")
+    return found
+
+
+for _row in [("sum", jax.lax.psum, "Out = sum of X over the ranks."), *REDUCTIONS]:
+    _declare_reduction_to_one(*_row)
 grad_reuses("c_allreduce_sum", Reuse("c_allreduce_sum", {"X": "Out@GRAD"}, {"Out": "X@GRAD"}))
 
 
 def _from_root(x: Array, root: int) -> Any:
-    found = ring.ring()
-    if not 0 <= root < found.size:
-        raise EnforceNotMet(f"the root of a broadcast is rank {root}, but there are {found.size} ranks")
+    found = rooted(root)
     if found.axis is None:
         return x
     mine = jnp.where(found.rank == root, x, jnp.zeros_like(x))
@@ -88,6 +107,24 @@ def allreduce(X: Array, *, reduce_type: int = 0, sync_mode: bool = False):
 def broadcast(X: Array, *, root: int = 0, sync_mode: bool = False):
     """Out = X of rank `root`."""
     return _from_root(X, root)
+
+
+def _one_of_many(X: Spec, *, nranks: int = 1, ring_id: int = 0, root: int = 0, use_calc_stream: bool = False) -> Spec:
+    first, *rest = X.shape
+    if first >= 0 and first % nranks:
+        raise EnforceNotMet(f"op 'c_scatter' splits dimension 0 of size {first} over {nranks} ranks, which do not divide it")
+    return Spec((first if first < 0 else first // nranks, *rest), X.dtype)
+
+
+@op(outs="Out", infer=_one_of_many, rows=mixes("X"), ranks=collective())
+def c_scatter(X: Array, *, nranks: int = 1, ring_id: int = 0, root: int = 0, use_calc_stream: bool = False):
+    """Out = part r of nranks along dimension 0, on rank r, of the X of rank `root`."""
+    found = ring_of("c_scatter", nranks)
+    if found.axis is None:
+        return X
+    whole = _from_root(X, root)
+    size = X.shape[0] // nranks
+    return jax.lax.dynamic_slice_in_dim(whole, found.rank * size, size)
 
 
 def _many(X: Spec, *, nranks: int, ring_id: int = 0, use_calc_stream: bool = False) -> Spec:

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -353,11 +354,24 @@ def _device_of(param: Parameter, block: Block) -> str | None:
     return next((device_of(op) for op in block.ops if param.name in op.desc.reads), None)
 
 
+_UPDATED: ContextVar[Block | None] = ContextVar("block of updates", default=None)
+
+
+@contextlib.contextmanager
+def updates_within(block: Block) -> Iterator[None]:
+    """Meanwhile apply_gradients in this block of a case appends to it, not to a gradient block."""
+    token = _UPDATED.set(block)
+    try:
+        yield
+    finally:
+        _UPDATED.reset(token)
+
+
 @contextlib.contextmanager
 def _in_gradient_block(program: Program) -> Iterator[None]:
     """Within a case, ops go to its gradient block. Raises FluidValueError where there is none."""
     current = program.current_block()
-    if not current.idx:
+    if not current.idx or current is _UPDATED.get():
         yield
         return
     block = gradients_of(current)

@@ -1,6 +1,7 @@
 """Collective mode: ops that average gradients, or parameters, over the trainers, put into the programs.
 
-grad_allreduce: the loss gradient is scaled by 1/n, every gradient summed over the ranks as soon as it is there. local_sgd:
+grad_allreduce: the loss gradient is scaled by 1/n, every gradient summed over the ranks as soon as it is there; gradients that
+GradientMergeOptimizer adds up are summed in its block, once for all runs that it merges. local_sgd:
 after its update a parameter's change is averaged over the ranks. Rings are taken in turn.
 """
 
@@ -17,6 +18,7 @@ from ..graph.program import Program
 from ..ir import edit
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
 from ..ops.kinds import is_lookup
+from ..optimizers.merged import CONDITION, MERGED
 from .config import COLLECTIVE_MODES, DistributeTranspilerConfig
 from .making import Maker
 from .request import checked_endpoints, current_of, rank_of
@@ -136,7 +138,7 @@ def average_gradients(main: ProgramDesc, ring: Trainers) -> ProgramDesc:
     backwards: list[OpDesc] = []  # from the last op to the first: so the rings alternate as in Fluid
     turn, last = 0, None
     for op in reversed(main.blocks[0].ops):
-        grads = [g for p, g in _pairs(op) if p not in away] if edit.role(op) & edit.BACKWARD else []
+        grads = [g for p, g in _pairs(op) if p not in away and not g.endswith(MERGED)] if edit.role(op) & edit.BACKWARD else []
         for grad in grads:
             call = make.op("c_allreduce_sum", {"X": grad}, {"Out": grad}, edit.BACKWARD, ring_id=turn % ring.rings)
             backwards.append(call)
@@ -149,10 +151,25 @@ def average_gradients(main: ProgramDesc, ring: Trainers) -> ProgramDesc:
         backwards.append(op)
     ops = backwards[::-1]
     if last is None:
-        return edit.replace_ops(main, 0, ops)
+        return _average_merged(edit.replace_ops(main, 0, ops), ring, make)
     syncs = [make.op("c_sync_comm_stream", {"X": last}, {"Out": last}, edit.BACKWARD, ring_id=i) for i in range(ring.rings)]
     first = next((at for at, op in enumerate(ops) if edit.role(op) & edit.OPTIMIZE), len(ops))
     return edit.replace_ops(main, 0, [*ops[:first], *syncs, *ops[first:]])
+
+
+def _average_merged(main: ProgramDesc, ring: Trainers, make: Maker) -> ProgramDesc:
+    """`main` that sums merged gradients over the ranks where they are about to update, after they were divided by their number."""
+    grads = [g for op in main.blocks[0].ops for _, g in _pairs(op) if g.endswith(MERGED)]
+    found = next((op for op in main.blocks[0].ops if op.type == "conditional_block" and op.input("Cond") == (CONDITION,)), None)
+    if not grads or found is None:
+        return main
+    (at,) = found.blocks
+    ops = main.blocks[at].ops
+    begin = 1 + max((i for i, op in enumerate(ops) if edit.role(op) & edit.BACKWARD), default=-1)
+    calls = [
+        make.op("c_allreduce_sum", {"X": g}, {"Out": g}, edit.BACKWARD, ring_id=i % ring.rings) for i, g in enumerate(dict.fromkeys(grads))
+    ]
+    return edit.replace_ops(main, at, [*ops[:begin], *calls, *ops[begin:]])
 
 
 def _pairs(op: OpDesc) -> Iterable[tuple[str, str]]:

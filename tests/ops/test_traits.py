@@ -118,7 +118,7 @@ def test_a_new_op_without_a_decision_is_found() -> None:
 
 def test_ops_that_talk_are_collectives(monkeypatch: pytest.MonkeyPatch) -> None:
     """No op asks for the ring that does not say so; found by the names that its code refers to."""
-    asks = {"ring", "ring_of", "mean_over", "gathered", "_from_root", "_split"}
+    asks = {"ring", "ring_of", "rooted", "mean_over", "gathered", "_from_root", "_split"}
     talking = {k for k, d in FORWARD.items() if d.fn is not None and asks & set(d.fn.__code__.co_names)}
     assert ring.__name__ == "fluidjax.ops.ring" and len(talking) > 12
     assert talking == {k for k, d in FORWARD.items() if d.traits.ranks.together}

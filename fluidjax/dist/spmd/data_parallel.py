@@ -41,8 +41,8 @@ class DataParallel(Pass):
         notes: list[Note] = []
         ops: list[OpDesc] = []
         for op in desc.blocks[0].ops:
-            if self.sync_batch_norm and op.type in ("batch_norm", "batch_norm_grad"):
-                op = _synchronised(op)
+            if self.sync_batch_norm:
+                op = synchronised(op)
             if op.type == "optax_update" and op.input("Loss"):
                 desc, mean = _mean_loss(desc, op, self.ranks, made)
                 ops += mean
@@ -87,5 +87,8 @@ def _fed(desc: ProgramDesc, starts: Sequence[OpDesc]) -> ProgramDesc:
     return edit.add_vars(desc, 0, [replace(v, is_data=True, shape=(-1, *(v.shape or ())[1:])) for v in found])
 
 
-def _synchronised(op: OpDesc) -> OpDesc:
+def synchronised(op: OpDesc) -> OpDesc:
+    """A batch_norm, or its gradient, that takes its statistics from all ranks where it takes its batch's."""
+    if op.type not in ("batch_norm", "batch_norm_grad"):
+        return op
     return op if fixed_statistics(op.attrs) else replace(op, type=f"sync_{op.type}")

@@ -23,9 +23,11 @@ from ...runtime.shard_layout import ShardedValue
 from ...runtime.storage import Held
 from ..jobs import compare_programs, process
 from ..jobs.seed import agree_on, job_seed
+from .data_parallel import DataParallel
 from .parallel import Parallel
 from .places import devices_of
 from .pserver import PserverJob, startup_on_mesh, trains
+from .shard_optimizer import ShardOptimizer
 
 if TYPE_CHECKING:
     from ...runtime.compiled import Compiled
@@ -91,7 +93,10 @@ def whole_job(program: Program, device: Any) -> Parallel | None:
         starting = startup_on_mesh(program, ranks_across([device]))
         if starting is not None:
             return starting
-    ops = program.desc.blocks[0].ops
+    ops = [op for block in program.desc.blocks for op in block.ops]
+    if program.info.shards_optimizer and jax.process_count() > 1 and any(edit.role(op) & edit.BACKWARD for op in ops):
+        where = ranks_across([device])
+        return Parallel(where, [ShardOptimizer(where.count), DataParallel(where.count)])
     if jax.process_count() == 1 or not any(traits(op.type).ranks.together or op.type in JOINING - {"gen_nccl_id"} for op in ops):
         return None
     where = ranks_across([device])

@@ -49,6 +49,15 @@ class Scheduled:
             held.set(np.full([1], self.scheduler(), np.asarray(held.value).dtype))
 
 
+def register_schedule(optimizer: Any, updates: Any, program: Program) -> None:
+    """Have runs of a program take the rate of an optimizer's scheduler, if it has one; updates: the optimizer whose rate it is."""
+    scheduler = optimizer._scheduler if isinstance(optimizer, Static) else None
+    rate = updates._global_learning_rate(program) if scheduler is not None else None
+    if scheduler is None or rate is None or any(s.name == rate.name for s in program.info.schedules):
+        return
+    program.update_info(schedules=(*program.info.schedules, Scheduled(rate.name, scheduler)))
+
+
 class Static:
     """What the 2.0 optimizers have on top of Fluid's."""
 
@@ -73,10 +82,7 @@ class Static:
         parameters: Parameters or names to update; default the optimizer's, else all trainable ones.
         """
         made = super().minimize(loss, startup_program, parameters, no_grad_set)  # type: ignore[misc]
-        program = loss.block.program
-        rate = self._global_learning_rate(program)  # type: ignore[attr-defined]
-        if self._scheduler is not None and rate is not None:
-            program.update_info(schedules=(*program.info.schedules, Scheduled(rate.name, self._scheduler)))
+        register_schedule(self, self, loss.block.program)
         return made
 
     def get_lr(self) -> float:

@@ -107,15 +107,16 @@ class DistributedTranspiler(Fleet):
     ) -> None:  # fmt: skip
         """io.save_inference_model of the program that was minimized: parameters whole, by their names."""
         self._executor_of(executor)
-        program = self._local(main_program)
+        program = self.program_to_save(main_program)
         save_inference_model(dirname, list(feeded_var_names), target_vars, executor, program, export_for_deployment=export_for_deployment)
 
     def save_persistables(self, executor: Executor, dirname: str, main_program: Program | None = None) -> None:
         """io.save_persistables of the program that was minimized: parameters and the optimizer's state whole, by their names."""
         self._executor_of(executor)
-        save_persistables(executor, dirname, self._local(main_program))
+        save_persistables(executor, dirname, self.program_to_save(main_program))
 
-    def _local(self, given: Program | None) -> Program:
+    def program_to_save(self, given: Program | None) -> Program:
+        """A program as it was before it was transpiled, where it, or none, is given. Raises FluidTypeError, FluidValueError."""
         if given is not None and not isinstance(given, Program):
             raise FluidTypeError(f"fleet saves a Program, not {type(given).__name__}")
         return self._made(self._origin, "saving") if given is None or given is self._main else given

@@ -1,0 +1,20 @@
+"""settings: what an optimizer was made with, for whoever makes another of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .base import Optimizer
+
+_OF_ALL = ("learning_rate", "parameter_list", "grad_clip", "name")
+_OF_SOME = ("momentum", "use_nesterov", "beta1", "beta2", "epsilon")
+
+
+def settings(optimizer: Optimizer) -> dict[str, Any]:
+    """learning_rate, parameter_list, regularization, grad_clip, name, and of momentum, use_nesterov, beta1, beta2, epsilon what it has."""
+    found = {name: getattr(optimizer, f"_{name}") for name in _OF_ALL}
+    some = {name: getattr(optimizer, f"_{name}") for name in _OF_SOME if hasattr(optimizer, f"_{name}")}
+    return {**found, "regularization": optimizer.regularization, **some}
+
+
+__all__ = ["settings"]

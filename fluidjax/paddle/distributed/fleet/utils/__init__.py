@@ -1,0 +1,5 @@
+"""paddle.distributed.fleet.utils."""
+
+from __future__ import annotations
+
+__all__: list[str] = []
