@@ -102,6 +102,7 @@ if _TYPE_CHECKING:  # else imported by the first who uses them
     from . import io as io
     from . import memory as memory
     from . import passes as passes
+    from . import planning as planning
     from . import predictors as predictors
     from . import profiler as profiler
     from . import proto as proto
@@ -117,6 +118,7 @@ if _TYPE_CHECKING:  # else imported by the first who uses them
     from .loaders.slots.datasets import DatasetFactory as DatasetFactory
     from .loaders.slots.datasets import InMemoryDataset as InMemoryDataset
     from .loaders.slots.datasets import QueueDataset as QueueDataset
+    from .planning import plan as plan
     from .transpiler import DistributeTranspiler as DistributeTranspiler
     from .transpiler import DistributeTranspilerConfig as DistributeTranspilerConfig
     from .transpiler import InferenceTranspiler as InferenceTranspiler
@@ -170,6 +172,7 @@ if not _TYPE_CHECKING:
         "loaders.slots.datasets": "DatasetFactory InMemoryDataset QueueDataset",
         "memory": "",
         "passes": "",
+        "planning": "plan",
         "predictors": "",
         "profiler": "",
         "proto": "",
@@ -190,7 +193,7 @@ __all__ = [
     "gradients", "in_dygraph_mode", "incubate", "init_fn", "initializer", "input", "install_check", "io", "is_compiled_with_cuda",
     "is_compiled_with_xpu", "layer_helper", "layers", "load", "load_op_library", "load_program_state", "lod_tensor",
     "memory_optimize", "metrics", "name_scope", "nets", "one_hot", "ops", "optimizer", "parallel_executor", "param_attr", "passes",
-    "place", "predictors", "profiler", "program", "program_guard", "proto", "read_state", "reader", "regularizer", "release_memory",
-    "require_version", "save", "scope", "scope_guard", "set_flags", "set_program_state", "step_fn", "transpiler", "unique_name",
-    "wrapped_decorator", "write_state",
+    "place", "plan", "planning", "predictors", "profiler", "program", "program_guard", "proto", "read_state", "reader", "regularizer",
+    "release_memory", "require_version", "save", "scope", "scope_guard", "set_flags", "set_program_state", "step_fn", "transpiler",
+    "unique_name", "wrapped_decorator", "write_state",
 ]  # fmt: skip

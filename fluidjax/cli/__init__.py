@@ -32,6 +32,7 @@ COMMANDS: dict[str, Command] = {
     "show": Command("show", "print a saved model's program"),
     "optimize": Command("optimize", "rewrite a saved model by passes, and say what was done"),
     "memory": Command("memory", "show what a saved model holds in memory, op by op"),
+    "plan": Command("plan", "tell what a saved model needs on many devices: bytes, work, what travels, time"),
     "infer": Command("infer", "run a saved model on arrays, and time it"),
     "passes": Command("passes", "list the passes and their options"),
     "demo": Command("demo", "train a LeNet on handwritten digits and draw how it went"),

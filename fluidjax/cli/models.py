@@ -72,12 +72,23 @@ def add_sizes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shape", action="append", default=[], metavar="NAME=2,3,32,32", help="the whole shape of an input")
 
 
-def shapes(args: argparse.Namespace, program: Program, feeds: list[str]) -> dict[str, tuple[int, ...]]:
-    """The shape of every input. Raises FluidValueError naming an input whose dimensions are not all known."""
-    given = dict(_parsed(text) for text in args.shape)
+def _given(texts: list[str], feeds: list[str]) -> dict[str, tuple[int, ...]]:
+    given = dict(_parsed(text) for text in texts)
     for name in given:
         if name not in feeds:
             raise FluidValueError(f"--shape {name}: the model has no such input; it has {', '.join(feeds) or 'none'}")
+    return given
+
+
+def given_shapes(texts: list[str], program: Program, feeds: list[str]) -> dict[str, tuple[int, ...]]:
+    """The shapes of inputs that --shape gives, with -1 for a first dimension that the program leaves open."""
+    block = program.global_block()
+    return {n: (-1, *s[1:]) if block.var(n).shape[:1] == (-1,) else s for n, s in _given(texts, feeds).items()}
+
+
+def shapes(args: argparse.Namespace, program: Program, feeds: list[str]) -> dict[str, tuple[int, ...]]:
+    """The shape of every input. Raises FluidValueError naming an input whose dimensions are not all known."""
+    given = _given(args.shape, feeds)
     if args.batch < 1:
         raise FluidValueError(f"--batch is a positive number, not {args.batch}")
     found = {}

@@ -74,7 +74,7 @@ def timeline(step: Step, sizes: Sizes) -> tuple[tuple[Point, ...], Peak]:
     """The live bytes at every op of a step that has ops, in program order, and the peak. Linear in the program."""
     block = replace(step.desc.blocks[0], ops=step.ops)
     keep = {*step.reads, *step.writes, *step.feeds, *step.fetches}
-    kind, inside = _kinds(step), _inner_peaks(step, sizes)
+    kind, inside = kinds(step), _inner_peaks(step, sizes)
     points = []
     for at, (op, held) in enumerate(_run(block, step.desc, sizes, _holding(sizes, kind), keep)):
         own = max((inside.get(idx, 0) for idx in op.blocks), default=0)
@@ -124,7 +124,7 @@ def _inner_peaks(step: Step, sizes: Sizes) -> dict[int, int]:
     return found
 
 
-def _kinds(step: Step) -> Callable[[str], str]:
+def kinds(step: Step) -> Callable[[str], str]:
     """Variable of block 0 -> one of KINDS."""
     vars = step.desc.blocks[0].vars
     updated: set[str] = set()

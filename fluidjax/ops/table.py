@@ -125,8 +125,10 @@ class Split:
 
 
 def _chosen(values: Any, index: Any) -> Any:
-    """values[index]; in range for every row that is there."""
-    known = np.asarray(values, index.dtype)
+    """values[index]; in range for every row that is there. Of the index's dtype, unless a row number is too large for it."""
+    known = np.asarray(values, np.int64)
+    if known.max(initial=0) <= np.iinfo(index.dtype).max:
+        known = known.astype(index.dtype)
     return jnp.asarray(known).at[index].get(mode="clip") if isinstance(index, jax.Array) else known[np.minimum(index, len(known) - 1)]
 
 

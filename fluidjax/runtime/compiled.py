@@ -204,10 +204,17 @@ class Compiled:
         return made
 
     def lower(self, state: Mapping[str, jax.ShapeDtypeStruct], feed: Mapping[str, jax.ShapeDtypeStruct]) -> jax.stages.Lowered:
-        """The step on one device, traced for values of these types: nothing is bound, compiled or run."""
-        groups = [layout.types(state) for layout in self._plan(state)]
+        """The step, traced for values of these types: nothing is bound, compiled or run. On a mesh the state's are those of one rank."""
+        if self.where.count > 1:
+            self.own = divergent(self.step, [*self._holders, *self.made])
+        groups = [self._of_ranks(layout, layout.types(state)) for layout in self._plan(state)]
         with jax.enable_x64(True), jax.default_device(self.where.device):
             return self.function().lower(*groups, dict(feed), 0, 0)
+
+    def _of_ranks(self, layout: StateLayout, types: Sequence[jax.ShapeDtypeStruct]) -> list[jax.ShapeDtypeStruct]:
+        """Types of one rank's arrays as all ranks' together have them."""
+        each = zip(types, layout.own, strict=True)
+        return [jax.ShapeDtypeStruct((self.where.count, *t.shape), t.dtype) if own else t for t, own in each]
 
     def collect(self, scope: Scope, keep: bool = False) -> tuple[dict[str, Any], Any]:
         """Values of what the step reads, out of other buffers (keep: these go on); and their types, which the layout depends on."""

@@ -177,3 +177,13 @@ def test_splits_that_do_not_fit_are_refused(mesh):
         make(Split(10, 3), mesh, AXIS, WIDTH, "float32", lambda rows: np.zeros((len(rows), WIDTH)))
     with pytest.raises(FluidValueError, match="rows of width 3 are wanted"):
         make(Split(10, 4), mesh, AXIS, WIDTH, "float32", lambda rows: np.zeros((len(rows), 2)))
+
+
+def test_rows_beyond_32_bits_have_a_place():
+    """A hundred billion rows in runs, looked up where XLA looks: on NumPy's and on JAX's integers."""
+    split = Split(10**11, 3, owners=(2, 0, 1, 2), starts=(0, 10**10, 4 * 10**10, 7 * 10**10))
+    rows = np.array([5, 10**10 + 7, 7 * 10**10 - 1, 7 * 10**10 + 9])
+    with jax.enable_x64(True):
+        for given in (rows, jnp.asarray(rows)):
+            assert np.asarray(split.owner(given)).tolist() == [2, 0, 1, 2]
+            assert np.asarray(split.place(given)).tolist() == [5, 7, 3 * 10**10 - 1, 10**10 + 9]

@@ -1,0 +1,72 @@
+"""A plan as tables: text, and HTML for notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..look.frame import esc, fragment
+from .figures import Figures, Row
+from .links import KINDS
+
+_HEADS = (
+    "devices", "batch each", "parameters", "state", "activations", "in all", "flops", "collectives", "sent", "step", "samples/s", "bound",
+)  # fmt: skip
+
+
+def _scaled(number: float | None, unit: str = "", base: str = " kMGTPE") -> str:
+    if number is None:
+        return "?"
+    step = 0
+    while abs(number) >= 999.5 and step < len(base) - 1:
+        number, step = number / 1000, step + 1
+    digits = f"{number:.3g}" if number else "0"
+    return f"{digits} {base[step].strip()}{unit}".rstrip()
+
+
+def size(number: float | None) -> str:
+    """Bytes, shortened: 1.23 GB is 1,230,000,000."""
+    return _scaled(number, "B")
+
+
+def time(seconds: float | None) -> str:
+    """Seconds, shortened."""
+    if seconds is None:
+        return "?"
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} us"
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    room = row.activations if row.temporaries is None else row.temporaries
+    moved = ", ".join(f"{kind} {size(row.payload[kind])}" for kind in KINDS if row.payload.get(kind)) or "none"
+    return (
+        f"{row.devices:,}", f"{row.each:,}", size(row.parameters), size(row.state), size(room), size(row.bytes),
+        _scaled(row.flops), moved, size(row.sent), time(row.seconds), _scaled(row.samples_a_second), row.bound or "?",
+    )  # fmt: skip
+
+
+def _groups(plan: Figures) -> Iterator[tuple[str, list[Row]]]:
+    for strategy in dict.fromkeys(r.strategy for r in plan.rows):
+        yield strategy, [r for r in plan.rows if r.strategy == strategy]
+
+
+def text(plan: Figures) -> str:
+    """All tables, as text. Sizes and flops are those of one device."""
+    lines = [f"{what}: {told}" for what, told in plan.given.items()]
+    for strategy, rows in _groups(plan):
+        cells = [_HEADS, *(_cells(r) for r in rows)]
+        wide = [max(len(row[i]) for row in cells) for i in range(len(_HEADS))]
+        left = {_HEADS.index("collectives"), _HEADS.index("bound")}
+        lines += ["", strategy]
+        lines += ["  " + "  ".join(c.ljust(w) if i in left else c.rjust(w) for i, (c, w) in enumerate(zip(row, wide, strict=True))).rstrip()
+                  for row in cells]  # fmt: skip
+    return "\n".join(lines)
+
+
+def html(plan: Figures) -> str:
+    """All tables, as HTML. No scripts, no links."""
+    parts = [f"<div>{esc(what)}: {esc(told)}</div>" for what, told in plan.given.items()]
+    for strategy, rows in _groups(plan):
+        head = "".join(f"<th>{name}</th>" for name in _HEADS)
+        body = "".join("<tr>" + "".join(f'<td class="num">{esc(c)}</td>' for c in _cells(r)) + "</tr>" for r in rows)
+        parts.append(f"<div><b>{esc(strategy)}</b></div><table><tr>{head}</tr>{body}</table>")
+    return fragment(f"<div>{''.join(parts)}</div>", script=False)
