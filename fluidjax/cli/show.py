@@ -13,10 +13,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """MODEL, and the form."""
     add_model(parser)
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--html", action="store_true", help="a page for a browser, in one file that fetches nothing")
+    form.add_argument("--html", action="store_true", help="a page for a browser, graph and list, in one file that fetches nothing")
     form.add_argument("--graph", action="store_true", help="a page with the graph in layers, folded by role, name scope and line")
     form.add_argument("--dot", action="store_true", help="a graph for graphviz")
     form.add_argument("--counts", action="store_true", help="how many ops of each type there are, and which cannot run here")
+    told = "who arranges the graph: graphviz, fluidjax's own layers, or (the default) graphviz where it is installed"
+    parser.add_argument("--engine", choices=("auto", "own", "graphviz"), default="auto", help=told)
     parser.add_argument("-o", "--out", type=Path, metavar="FILE", help="write into FILE instead of printing")
 
 
@@ -45,9 +47,9 @@ def _text(args: argparse.Namespace) -> str:
 
     desc = open_program(args).desc
     if args.html:
-        return to_page(desc, args.model.resolve().name)
+        return to_page(desc, args.model.resolve().name, engine=args.engine)
     if args.graph:
-        return page(graph(desc).fragment(), args.model.resolve().name)
+        return page(graph(desc, engine=args.engine).fragment(), args.model.resolve().name)
     if args.dot:
         return show.to_dot(desc)
     if args.counts:

@@ -268,28 +268,33 @@ class Program:
 
         return program.to_html(self.desc)
 
-    def save_page(self, path: str | Path, title: str = "") -> Path:
-        """Write the program as a page for a browser, which holds all it needs, and return the path. title: default the file's name.
+    def save_page(self, path: str | Path, title: str = "", engine: str = "own") -> Path:
+        """Write the program as a page for a browser, which holds all it needs, and return the path.
 
             main.save_page("net.html")
 
-        Raises FluidValueError where the file cannot be written.
+        title: default the file's name. engine: who arranges the page's graph, as in `graph`.
+        Raises FluidValueError where the file cannot be written, and what `graph` raises.
         """
         from ..look.program import to_page
         from ..saved.files import write_text
 
         where = Path(path)
-        write_text(where, to_page(self.desc, title or where.stem))
+        write_text(where, to_page(self.desc, title or where.stem, engine=engine))
         return where
 
-    def graph(self) -> Graph:
+    def graph(self, engine: str = "own") -> Graph:
         """The ops as a graph in layers, folded by role, name scope and the user's line; its `save` writes .svg, .html, .pdf, ...
 
             main.graph()
+
+        engine: who arranges the boxes: "own" needs nothing and gives the same everywhere, "graphviz" is its ``dot``, "auto"
+        that where it is installed and else our own; the graph's `engine` says which it was.
+        Raises FluidValueError for another engine, UnsupportedError where graphviz is asked for and is not there or fails.
         """
         from ..look.graph import graph
 
-        return graph(self.desc)
+        return graph(self.desc, engine=engine)
 
     def diff(self, other: Program | ProgramDesc, names: tuple[str, str] = ("before", "after")) -> ProgramDiff:
         """What differs between this program and `other`, a later one: printed as a unified diff, in notebooks side by side.

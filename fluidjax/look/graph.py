@@ -2,14 +2,16 @@
 
 A graph has at most MOST boxes. Where a group has more, it is told apart by the next of these; where none is left,
 consecutive ops go together. So a program of any size begins with a picture that can be read, and every op is in one.
+
+    <g class="fj-node" data-op="17">  the box of an op, which the script leads from and to the list of ops
+    <g class="fj-node" data-group="4"> that of a group, and <details data-group="4"> its own graph below
 """
 
 from __future__ import annotations
 
-import itertools
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -17,16 +19,16 @@ from typing import ClassVar
 from ..base.roles import OP_NAMESCOPE
 from ..errors import UnsupportedError
 from ..ir import walk
-from ..ir.desc import OpDesc, ProgramDesc
+from ..ir.desc import BlockDesc, OpDesc, ProgramDesc
 from ..ir.show import to_dot
 from ..saved.files import write_text
 from .frame import count, esc, fold
-from .layered import Layout, arranged
+from .geometry import BOX, WIDE, Point, arrange
 from .picture import Picture, drawn, wide, words
 from .roles import section_of
 
 MOST = 24  # boxes of one graph
-ROOM, ROW, BOX = 190.0, 64.0, 34.0
+ENGINES = {"own": "fluidjax", "graphviz": "graphviz"}
 
 
 @dataclass(frozen=True)
@@ -40,14 +42,18 @@ class Group:
 
 @dataclass(frozen=True, repr=False)
 class Graph(Picture):
-    """The picture of a program; notebooks show the whole of it, with a fold for each group of ops that has a graph of its own."""
+    """The picture of a program; notebooks show the whole of it, with a fold for each group of ops that has a graph of its own.
+
+    engine: what has arranged it, "own" or "graphviz".
+    """
 
     desc: ProgramDesc
     inner: str
+    engine: str = "own"
     endings: ClassVar[tuple[str, ...]] = (".svg", ".html", ".dot", ".pdf", ".png")
 
     def html(self) -> str:
-        return super().html() + self.inner
+        return f"{super().html()}<p><small>arranged by {ENGINES[self.engine]}</small></p>{self.inner}"
 
     def save(self, path: str | Path) -> Path:
         """Write the outermost graph (.svg), all of them as a page (.html), or every op and variable by graphviz (.dot, .pdf, .png).
@@ -69,15 +75,18 @@ class Graph(Picture):
         return where
 
 
-def graph(desc: ProgramDesc, title: str = "graph") -> Graph:
-    """Block 0 as a picture. The SVG, which save() writes, is that of the outermost groups; the HTML has all of them."""
-    block = desc.blocks[0]
+def graph(desc: ProgramDesc, title: str = "graph", engine: str = "own") -> Graph:
+    """Block 0 as a picture. The SVG, which save() writes, is that of the outermost groups; the HTML has all of them.
+
+    engine: who arranges the boxes, as in `arrange`. Raises what that raises.
+    """
+    block = desc.blocks[0] if desc.blocks else BlockDesc()
     every = tuple(range(len(block.ops)))
     top = Group(title, every, tuple(_grouped(block.ops, every, _KEYS)))
-    edges = _edges(desc)
-    sections = [section_of(op) for op in block.ops]
-    inner = "".join(_folds(p, edges, sections) for p in top.parts)
-    return Graph(title, _svg(top, edges, sections), "\n".join(_text(top, edges)), desc, inner)
+    drawing = _Drawing(top, _edges(desc) if desc.blocks else [], [section_of(op) for op in block.ops], engine)
+    inner = "".join(drawing.folds(p) for p in top.parts)
+    text = "\n".join(_text(top, drawing.between[0]))
+    return Graph(title, drawing.svg(top), text, desc, inner, drawing.geometry[0].engine)
 
 
 def _edges(desc: ProgramDesc) -> list[tuple[int, int, str]]:
@@ -160,47 +169,69 @@ def _between(group: Group, edges: list[tuple[int, int, str]]) -> dict[tuple[int,
     return found
 
 
-def _svg(group: Group, edges: list[tuple[int, int, str]], sections: Sequence[str]) -> str:
-    between = _between(group, edges)
-    where = arranged(len(group.parts), between)
-    widest = max([1, *where.widths])
-    parts = [_edge(where, widest, pair, names) for pair, names in between.items()]
-    for i, one in enumerate(group.parts):
-        inside = {sections[op] for op in one.ops}
+class _Drawing:
+    """The graphs of a group and of all groups within it; each has a number, that of the outermost is 0."""
+
+    def __init__(self, top: Group, edges: list[tuple[int, int, str]], sections: Sequence[str], engine: str) -> None:
+        self.sections = sections
+        self.numbers: dict[tuple[int, ...], int] = {}
+        self.between: list[dict[tuple[int, int], list[str]]] = []
+        self._number(top, edges)
+        graphs = [(len(parts), list(between)) for parts, between in zip(self._parts(top), self.between, strict=True)]
+        self.geometry = arrange(graphs, engine)
+
+    def _number(self, group: Group, edges: list[tuple[int, int, str]]) -> None:
+        self.numbers[group.ops] = len(self.numbers)
+        self.between.append(_between(group, edges))
+        for part in group.parts:
+            if part.parts:
+                members = set(part.ops)
+                self._number(part, [e for e in edges if e[0] in members and e[1] in members])
+
+    def _parts(self, group: Group) -> Iterator[tuple[Group, ...]]:
+        """The parts of every graph, in the order of their numbers."""
+        yield group.parts
+        for part in group.parts:
+            if part.parts:
+                yield from self._parts(part)
+
+    def svg(self, group: Group) -> str:
+        number = self.numbers[group.ops]
+        geometry = self.geometry[number]
+        parts = [_arrow(geometry.paths[pair], names, pair[0] > pair[1]) for pair, names in self.between[number].items()]
+        parts += [self._box(part, at) for part, at in zip(group.parts, geometry.boxes, strict=True)]
+        title = f"{group.name}: {count(len(group.ops), 'op')}"
+        return drawn(geometry.width, geometry.height, title, "".join(parts))
+
+    def _box(self, group: Group, at: Point) -> str:
+        (x, y), inside = at, {self.sections[op] for op in group.ops}
         colour = f"var(--{inside.pop()})" if len(inside) == 1 else "var(--soft)"
-        parts.append(_box(one, *_at(where, widest, where.layer[i], where.place[i]), colour))
-    return drawn(ROOM * widest, ROW * max(1, len(where.widths)) + 8, f"{group.name}: {count(len(group.ops), 'op')}", "".join(parts))
+        double = ' stroke-width="2.5"' if group.parts else ""
+        label = f"{group.name} ({len(group.ops):,})" if group.parts else f"{group.ops[0]} {group.name}"
+        place = f'x="{x - WIDE / 2:.1f}" y="{y - BOX / 2:.1f}" width="{WIDE:.1f}" height="{BOX:.0f}" rx="6"'
+        leads = f'data-group="{self.numbers[group.ops]}"' if group.parts else f'data-op="{group.ops[0]}"'
+        box = f'<rect {place} fill="var(--panel)" stroke="{colour}"{double}/>' + words(x, y + 4, label, "middle", WIDE - 8)
+        return f'<g class="fj-node" {leads}>{box}</g>'
+
+    def folds(self, group: Group) -> str:
+        """The graphs of a group and of those within it, which fold."""
+        if not group.parts:
+            return ""
+        inner = "".join(map(self.folds, group.parts))
+        head = f"<b>{esc(group.name)}</b> <small>{count(len(group.ops), 'op')}</small>"
+        known = f' class="fj-block" data-group="{self.numbers[group.ops]}"'
+        return fold(head, wide(group.name, self.svg(group)) + inner, attributes=known)
 
 
-def _at(where: Layout, widest: int, layer: int, place: int) -> tuple[float, float]:
-    """The middle of a place; layers stand in the middle of the widest."""
-    return ROOM * (place + 0.5 + (widest - where.widths[layer]) / 2), ROW * layer + 8 + BOX / 2
-
-
-def _box(group: Group, x: float, y: float, colour: str) -> str:
-    room = ROOM - 20
-    double = ' stroke-width="2.5"' if group.parts else ""
-    label = f"{group.name} ({len(group.ops):,})" if group.parts else f"{group.ops[0]} {group.name}"
-    box = f'<rect x="{x - room / 2:.1f}" y="{y - BOX / 2:.1f}" width="{room:.1f}" height="{BOX:.0f}" rx="6"'
-    return f'{box} fill="var(--panel)" stroke="{colour}"{double}/>' + words(x, y + 4, label, "middle", room - 8)
-
-
-def _edge(where: Layout, widest: int, pair: tuple[int, int], names: list[str]) -> str:
-    a, b = pair
-    back = a > b
-    top, end = min(pair), max(pair)
-    bends = where.bends[top, end]
-    points = [_at(where, widest, where.layer[top], where.place[top])]
-    points += [_at(where, widest, where.layer[top] + 1 + k, place) for k, place in enumerate(bends)]
-    points.append(_at(where, widest, where.layer[end], where.place[end]))
-    (x, y), (u, v) = points[0], points[-1]
-    line = f"M{x:.1f} {y + BOX / 2:.1f}"
-    for (x0, y0), (x1, y1) in itertools.pairwise(points):
-        middle, foot = (y0 + y1) / 2, y1 - (BOX / 2 if (x1, y1) == (u, v) else 0)
-        line += f"C{x0:.1f} {middle:.1f} {x1:.1f} {middle:.1f} {x1:.1f} {foot:.1f}"
+def _arrow(path: Sequence[Point], names: list[str], back: bool) -> str:
+    (x, y), *bends = path
+    line = f"M{x:.1f} {y:.1f}" + "".join(
+        "C" + " ".join(f"{u:.1f} {v:.1f}" for u, v in bends[i : i + 3]) for i in range(0, len(bends), 3)
+    )
     told = ", ".join(dict.fromkeys(names))
     told = told if len(told) < 300 else f"{told[:300]} ... ({count(len(set(names)), 'variable')})"
-    tip = f"M{x:.1f} {y + BOX / 2:.1f}l-4 7h8z" if back else f"M{u:.1f} {v - BOX / 2:.1f}l-4 -7h8z"
+    end, before = path[-1], path[-2]
+    tip = f"M{end[0]:.1f} {end[1]:.1f}l-4 {7 if before[1] > end[1] else -7}h8z"
     dashes = ' stroke-dasharray="5 4"' if back else ""
     return (
         f'<g><title>{esc(told)}</title><path d="{line}" fill="none" stroke="var(--soft)" stroke-width="1.3"{dashes}/>'
@@ -208,21 +239,10 @@ def _edge(where: Layout, widest: int, pair: tuple[int, int], names: list[str]) -
     )
 
 
-def _folds(group: Group, edges: list[tuple[int, int, str]], sections: Sequence[str]) -> str:
-    """The graphs of a group and of those within it, which fold."""
-    if not group.parts:
-        return ""
-    members = set(group.ops)
-    own = [e for e in edges if e[0] in members and e[1] in members]
-    picture = wide(group.name, _svg(group, own, sections))
-    inner = "".join(_folds(p, own, sections) for p in group.parts)
-    return fold(f"<b>{esc(group.name)}</b> <small>{count(len(group.ops), 'op')}</small>", picture + inner, attributes=' class="fj-block"')
-
-
-def _text(group: Group, edges: list[tuple[int, int, str]]) -> Iterator[str]:
+def _text(group: Group, between: Mapping[tuple[int, int], list[str]]) -> Iterator[str]:
     for part in group.parts:
         yield f"{part.name}: {count(len(part.ops), 'op')}" if part.parts else f"op {part.ops[0]} {part.name}"
-    for (i, j), names in _between(group, edges).items():
+    for (i, j), names in between.items():
         shown = list(dict.fromkeys(names))
         more = f" and {len(shown) - 8:,} more" if len(shown) > 8 else ""
         yield f"{group.parts[i].name} -> {group.parts[j].name}: {', '.join(shown[:8])}{more}"

@@ -147,6 +147,12 @@ function enhance(root) {
       parts.push(ul);
     }
     if (row.dataset.q !== undefined) parts.push(make("h4", "besides"), make("code", data.notes[row.dataset.q]));
+    if (picture && blockOf(row) === 0) {
+      const b = make("button", "in the graph");
+      b.type = "button";
+      b.box = row;
+      parts.push(make("h4", "graph"), b);
+    }
     panel.replaceChildren(...parts);
   }
   function show(what) {
@@ -181,6 +187,47 @@ function enhance(root) {
     current = row;
     row.tabIndex = 0;
     row.classList.add("at");
+  }
+
+  // -- the graph: its boxes lead to ops, or to the graph of a group, and ops lead to their boxes
+  const picture = root.querySelector(".fj-graph");
+  let boxes = null;
+  const boxOf = (row) => {
+    if (!boxes) boxes = new Map([...picture.querySelectorAll(".fj-node[data-op]")].map((e) => [+e.dataset.op, e]));
+    return boxes.get(numberOf(row));
+  };
+  function showBox(e) {
+    for (let d = e.closest("details"); d; d = d.parentElement.closest("details")) d.open = true;
+    for (const other of picture.querySelectorAll(".fj-node.at")) other.classList.remove("at");
+    e.classList.add("at");
+    e.scrollIntoView({block: "center", inline: "center"});
+    e.focus({preventScroll: true});
+  }
+  function follow(e) {
+    if (e.dataset.op !== undefined) {
+      const row = list.querySelector("ol[data-b='0']>li[data-n='" + e.dataset.op + "']");
+      reveal(row, true);
+      pin(row);
+      return;
+    }
+    const own = picture.querySelector("details[data-group='" + e.dataset.group + "']");
+    for (let d = own; d; d = d.parentElement.closest("details")) d.open = true;
+    const head = own.querySelector("summary");
+    head.scrollIntoView({block: "start"});
+    head.focus({preventScroll: true});
+  }
+  if (picture) {
+    for (const svg of picture.querySelectorAll("svg")) svg.setAttribute("role", "group");
+    for (const e of picture.querySelectorAll(".fj-node")) {
+      e.setAttribute("tabindex", "0");
+      e.setAttribute("role", "link");
+      e.setAttribute("aria-label", e.querySelector("title") ? e.querySelector("title").textContent : e.textContent);
+    }
+    picture.addEventListener("click", (e) => { const box = e.target.closest(".fj-node"); if (box) follow(box); });
+    picture.addEventListener("keydown", (e) => {
+      const box = e.target.closest(".fj-node");
+      if (box && e.key === "Enter") { e.preventDefault(); e.stopPropagation(); follow(box); }
+    });
   }
   const visible = () => rows.filter((r) => !r.hidden && r.getClientRects().length);
 
@@ -251,6 +298,7 @@ function enhance(root) {
     const b = e.target.closest("button");
     if (!b) return;
     if (b.go) { reveal(b.go, true); return; }
+    if (b.box) { showBox(boxOf(b.box)); return; }
     if (b.use) {
       pin(b.use);
       const first = panel.querySelector("button");

@@ -9,6 +9,7 @@ from ..ir.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 from ..ir.lexis import base_of
 from ..ir.text import summary
 from .frame import count, esc, fold, fragment, page
+from .graph import graph
 from .roles import SECTIONS, section_of
 from .rows import Rows
 
@@ -17,19 +18,25 @@ DEEPEST = 8  # blocks within blocks; browsers give up nesting at some depth, and
 _DECLARED = (("param", "parameters"), ("data", "data"), ("persist", "state"), ("var", "other variables"))
 
 
-def to_html(desc: ProgramDesc, script: bool = True) -> str:
+def to_html(desc: ProgramDesc, script: bool = True, above: str = "") -> str:
     """The program as an element for notebooks: sections by role that fold, a search, and details of what is pointed at.
 
-    Without scripts (script=False, or where they do not run) it can be read and folded. It holds no links and fetches nothing.
+    Without scripts (script=False, or where they do not run) it can be read and folded. It fetches nothing.
+    above: HTML that stands over the list; from the boxes of a graph there (`Graph.html`) the script leads to the ops and back.
     """
     view = _View(desc)
-    inner = view.whole()
+    inner = view.whole(above)
     return fragment(inner, view.rows.data(), script)
 
 
-def to_page(desc: ProgramDesc, title: str, more: str = "") -> str:
-    """The program as a document of its own. more: HTML of further parts, which follow it."""
-    return page(to_html(desc) + more, title)
+def to_page(desc: ProgramDesc, title: str, more: str = "", engine: str = "own") -> str:
+    """The program as a document of its own: its graph, folded, and its ops, each of which leads to the other.
+
+    more: HTML of further parts, which follow it. engine: who arranges the graph, as in `graph`; raises what that raises.
+    """
+    head = "<h2>graph</h2> <small>a click on a box leads to the op, or into the group; the details of an op lead back</small>"
+    picture = fold(head, graph(desc, engine=engine).html(), attributes=' class="fj-graph"')
+    return page(to_html(desc, above=picture) + more, title)
 
 
 class _View:
@@ -39,12 +46,12 @@ class _View:
         self.left = dict.fromkeys(range(1, len(desc.blocks)))  # blocks that no op has shown yet
         self.unfolded = 0
 
-    def whole(self) -> str:
+    def whole(self, above: str) -> str:
         first, *kinds = summary(self.desc).split("\n")
         parts = [f'<div class="fj-head"><p>{esc(first)}</p>']
         if kinds:
             parts.append(fold("ops by type", f"<p>{esc(kinds[0])}</p>"))
-        parts.append('</div><div class="fj-body"><div class="fj-list">')
+        parts.append('</div>' + above + '<div class="fj-body"><div class="fj-list">')
         if self.desc.blocks:
             parts += self.block0(self.desc.blocks[0])
         while self.left:  # deeper than DEEPEST, or such as no op runs

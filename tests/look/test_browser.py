@@ -134,6 +134,29 @@ def test_a_click_leads_from_a_variable_to_its_writer_and_readers(page: Any) -> N
     assert page.locator("ol[data-b='1']>li").evaluate("e => e === document.activeElement && e.checkVisibility()")
 
 
+def test_boxes_of_the_graph_lead_to_ops_and_back(page: Any) -> None:
+    picture = page.locator(".fj-graph")
+    assert not picture.locator("svg").first.is_visible()
+    picture.locator(":scope>summary").click()
+    outer = picture.locator("svg").first
+    assert outer.locator(".fj-node").all_text_contents() == ["forward (1,667)", "backward (1,666)", "optimize (1,666)"]
+    outer.locator(".fj-node").nth(1).click()  # a group: into its own graph
+    own = "document.activeElement.parentElement.querySelector(':scope>.wide .fj-node')"  # the first box of the graph that is led to
+    leaf = None
+    assert page.evaluate("document.activeElement.textContent").startswith("backward 1,666 ops")
+    while leaf is None:  # by keys, down to an op
+        assert page.evaluate(f"document.activeElement.parentElement.open && {own}.checkVisibility()")
+        leaf = page.evaluate(f"{own}.dataset.op ?? null")
+        page.evaluate(f"{own}.focus()")
+        page.keyboard.press("Enter")
+    assert op(page, int(leaf)).evaluate("e => e === document.activeElement && e.checkVisibility()")
+    assert f"op {leaf} relu_grad" in panel(page).inner_text()
+    panel(page).get_by_role("button", name="in the graph").click()
+    assert page.evaluate("document.activeElement.dataset.op") == leaf
+    shown = picture.locator(".fj-node.at")
+    assert shown.count() == 1 and shown.get_attribute("data-op") == leaf and shown.is_visible()
+
+
 def test_keys_alone_do(page: Any) -> None:
     page.get_by_role("searchbox").focus()
     page.keyboard.type("sgd")
@@ -154,7 +177,9 @@ def test_nothing_is_wide_and_nobody_is_left_out(page: Any) -> None:
     """No horizontal scrolling at 320 pixels, and axe has nothing to say."""
     page.locator(".fj-forward>summary").click()
     page.evaluate("document.querySelectorAll('ol>li:nth-child(n+60):not(:last-child)').forEach(e => e.remove())")  # axe reads each
-    page.locator(".fj-block>summary").click()
+    page.locator(".fj-list .fj-block>summary").click()
+    page.locator(".fj-graph>summary").click()
+    page.locator(".fj-graph details[data-group]>summary").first.click()
     op(page, 3).get_by_text("v4").click()
     found = axe.Axe().run(page)
     assert found.violations_count == 0, found.generate_report()

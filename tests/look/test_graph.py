@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
+import subprocess
 from dataclasses import replace
 
 import pytest
@@ -13,6 +15,7 @@ import fluidjax as fluid
 from fluidjax import cli
 from fluidjax.errors import FluidValueError, UnsupportedError
 from fluidjax.ir.desc import FrozenMap, OpDesc, ProgramDesc, slots
+from fluidjax.look.geometry import BOX, WIDE, arrange
 from fluidjax.look.graph import MOST, graph
 from fluidjax.look.layered import arranged
 from tests.examples import examples
@@ -86,6 +89,59 @@ def test_files_of_a_graph(tmp_path, monkeypatch, capsys):
         made.save(tmp_path / "net.gif")
     assert cli.main(["show", "tests/data/saved/separate", "--graph"]) == 0
     assert "<svg " in capsys.readouterr().out
+
+
+def test_a_group_leads_to_its_graph():
+    root = parsed(graph(chain(100))._repr_html_())
+    groups = [e.attrs["data-group"] for e in root.all("g", "fj-node") if "data-group" in e.attrs]
+    folds = [e.attrs["data-group"] for e in root.all("details", "fj-block")]
+    assert groups and sorted(groups) == sorted(folds) and len(set(folds)) == len(folds)
+    assert sorted(int(str(e.attrs["data-op"])) for e in root.all("g", "fj-node") if "data-op" in e.attrs) == list(range(100))
+
+
+def test_who_arranges_a_graph(monkeypatch):
+    program = fluid.Program.from_desc(small())
+    assert program.graph().engine == "own" and "arranged by fluidjax" in program.graph()._repr_html_()
+    with pytest.raises(FluidValueError, match=r"a graph is arranged by 'own', 'graphviz' or 'auto', not by 'elk'"):
+        program.graph("elk")
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    assert program.graph("auto").engine == "own"
+    with pytest.raises(UnsupportedError, match='arranged by graphviz, which is not installed; engine="own" needs nothing'):
+        program.graph("graphviz")
+
+
+def test_a_graphviz_that_fails_is_told_or_done_without(monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda _: "dot")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 1, "", "out of paper\n"))
+    assert graph(small(), engine="auto").engine == "own"
+    with pytest.raises(UnsupportedError, match=r"graphviz could not arrange a graph \(out of paper\)"):
+        graph(small(), engine="graphviz")
+
+
+@examples(10)
+@given(st.integers(1, 8).flatmap(lambda n: st.tuples(st.just(n), st.sets(st.tuples(*[st.integers(0, n - 1)] * 2), max_size=12))))
+def test_arrows_go_from_box_to_box(case):
+    """With either engine: boxes apart from each other and within the picture, arrows from one edge of a box to another's."""
+    n, edges = case
+    pairs = sorted((a, b) for a, b in edges if a != b)
+    for engine in ("own", *(["graphviz"] if shutil.which("dot") else [])):
+        (made,) = arrange([(n, pairs)], engine)
+        assert made.engine == engine and set(made.paths) == set(pairs)
+        assert all(WIDE / 2 <= x <= made.width - WIDE / 2 and BOX / 2 <= y <= made.height - BOX / 2 for x, y in made.boxes)
+        assert all(abs(x - u) >= WIDE - 0.5 or abs(y - v) >= BOX - 0.5 for (x, y), (u, v) in itertools.combinations(made.boxes, 2))
+        for (a, b), path in made.paths.items():
+            assert len(path) % 3 == 1
+            for box, point in ((a, path[0]), (b, path[-1])):
+                assert abs(made.boxes[box][0] - point[0]) <= WIDE / 2 and abs(abs(made.boxes[box][1] - point[1]) - BOX / 2) < 0.5  # graphviz rounds
+
+
+@pytest.mark.skipif(not shutil.which("dot"), reason="graphviz is not installed")
+def test_graphviz_arranges_what_is_folded_too():
+    own, other = graph(chain(60)), graph(chain(60), engine="graphviz")
+    assert other.engine == "graphviz" and str(own) == str(other)
+    root = parsed(other._repr_html_())
+    harmless(root)
+    assert boxes(root) == boxes(parsed(own._repr_html_()))
 
 
 @pytest.mark.skipif(not shutil.which("dot"), reason="graphviz is not installed")

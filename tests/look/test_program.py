@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -13,6 +14,8 @@ from fluidjax.ir.lexis import name_text
 from fluidjax.ir.text import parse
 from fluidjax.look.program import to_html, to_page
 from fluidjax.look.roles import section_of
+from fluidjax.look.rows import formula
+from fluidjax.ops.catalog import REGISTRY
 from tests.ir.test_text import small
 
 from .dom import Element, harmless, parsed
@@ -82,6 +85,21 @@ def test_hostile_names_dangling_variables_and_unknown_ops():
     assert "default-src 'none'" in str(root.all("meta")[1].attrs["content"])
 
 
+def test_every_op_type_has_a_formula_to_tell():
+    assert [kind for kind in REGISTRY if not formula(kind)] == []
+
+
+def test_nothing_of_it_wants_ipython(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "IPython", None)  # an import of it fails
+    main = fluid.Program.from_desc(small())
+    assert main._repr_html_() and main.graph()._repr_html_() and main.save_page(tmp_path / "net.html").is_file()
+
+
+def test_a_page_of_nothing():
+    root = parsed(to_page(ProgramDesc(), "nothing"))
+    assert root.one("details", "fj-graph").one("svg").text == "graph: 0 ops"
+
+
 def test_long_values_fold_and_blocks_that_circle_end():
     ops = (OpDesc(0, "assign_value", outputs=slots({"Out": "v"}), attrs=FrozenMap(fp32_values=tuple(range(500)), b=BlockRef(1))),)
     inner = (OpDesc(1, "while", attrs=FrozenMap(sub_block=BlockRef(0), other=BlockRef(9))),)
@@ -105,7 +123,10 @@ def test_the_command_writes_a_page(tmp_path, capsys):
     page = made.read_text()
     assert page.startswith("<!doctype html>\n")
     harmless(parsed(page))
-    assert parsed(page).one("title").text == "separate"
+    root = parsed(page)
+    assert root.one("head").one("title").text == "separate"
+    boxes = [e.attrs["data-op"] for e in root.one("details", "fj-graph").all("g", "fj-node") if "data-op" in e.attrs]
+    assert sorted(map(int, boxes)) == list(range(10))  # every op has a box, from which the script leads to its line
     nowhere = tmp_path / "none" / "net.html"
     assert cli.main(["show", "--html", "tests/data/saved/separate", "-o", str(nowhere)]) == 1
     assert capsys.readouterr().err == f"fluidjax show: cannot write {str(nowhere)!r}: there is no folder {str(nowhere.parent)!r}\n"
