@@ -132,7 +132,8 @@ def test_arrows_go_from_box_to_box(case):
         for (a, b), path in made.paths.items():
             assert len(path) % 3 == 1
             for box, point in ((a, path[0]), (b, path[-1])):
-                assert abs(made.boxes[box][0] - point[0]) <= WIDE / 2 and abs(abs(made.boxes[box][1] - point[1]) - BOX / 2) < 0.5  # graphviz rounds
+                x, y = made.boxes[box]
+                assert abs(x - point[0]) <= WIDE / 2 and abs(abs(y - point[1]) - BOX / 2) < 0.5  # graphviz rounds
 
 
 @pytest.mark.skipif(not shutil.which("dot"), reason="graphviz is not installed")
