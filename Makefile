@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .NOTPARALLEL:
-.PHONY: help models demo test test-fast test-again search bench bench-peers lint format api errors browser notebooks docs clean
+.PHONY: help models demo test test-fast test-again search bench bench-short bench-peers lint format api errors browser notebooks docs clean
 
 help:
 	@echo 'make demo       train a LeNet on handwritten digits, under two minutes'
@@ -22,7 +22,8 @@ help:
 	@echo 'make test-fast  the test suite without the slow tests'
 	@echo 'make test-again the part of test-fast that another Python, jax or effort of XLA may change, with few random examples'
 	@echo 'make search     property tests on fresh random examples, six times as many, and every numeric derivative (ARGS=--hypothesis-seed=N: the same again)'
-	@echo 'make bench      compare with hand-written JAX, and with what make bench-peers installed'
+	@echo 'make bench      compare with hand-written JAX, and with what make bench-peers installed; docs/benchmarks.md gets the figures'
+	@echo 'make bench-short  whether the benchmarks run, in less than a minute'
 	@echo 'make bench-peers  install Paddle 1.8.5, torch and onnxruntime into $(PEERS), each where it can be'
 	@echo 'make models     fetch the OCR models that some tests run (make test does it)'
 	@echo 'make lint       ruff and the type checker'
@@ -54,7 +55,10 @@ models: $(VENV)/.with-test
 	$(VENV)/bin/python tests/tools/fetch_models.py
 
 bench: $(VENV)/.with-demo models
-	$(VENV)/bin/python -m benchmarks $(ARGS)
+	$(VENV)/bin/python -m benchmarks --page $(ARGS)
+
+bench-short: $(VENV)/.with-test
+	$(VENV)/bin/python -m benchmarks --short
 
 # Each peer is installed where it can be, into an environment of its own; one that cannot is left out of the tables.
 # Paddle 1.8.5 needs Python 3.8 or older: PADDLE_PYTHON=... names one. TORCH=... is what pip installs for torch.

@@ -1,5 +1,9 @@
 """``python -m benchmarks [steady] [overhead] [building] [startup] [first] [fusing] [passes] [memory] [parallel]
-[embedding] [transpile] [beside] [convolutions] [kernels] [decoding] [loops] [ragged] [ops]``: print the table of figures."""
+[embedding] [transpile] [beside] [convolutions] [kernels] [decoding] [loops] [ragged] [ops] [searched]``: print these figures, or all.
+
+With ``--page`` they are put into docs/benchmarks.json and docs/benchmarks.md too (`make bench` does so). ``--short``: in less than a
+minute, whether the benchmarks run, without figures to keep.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 
 import jax
@@ -31,40 +35,49 @@ from . import (
     parallel,
     passes,
     ragged,
+    searched,
+    short,
     startup,
     transpile,
 )
-from .cases import CASES, Ours, Theirs
+from .cases import CASES, Case, Ours, Theirs
+from .page import Table, keep, measured, shown
 from .timing import interleaved
 
 
-def steady() -> None:
+def steady() -> list[Table]:
     """Training step through Executor.run against the hand-written one; compiled flops and bytes."""
-    print("\nTraining step: Executor.run(return_numpy=False) / hand-written flax + optax (medians of interleaved turns)")
-    print(f"{'model':<44}{'ours ms':>10}{'theirs ms':>11}{'ratio':>8}{'flops':>8}{'bytes':>8}")
-    for case in CASES:
+
+    def row(case: Case) -> list[str]:
         ours, theirs = Ours(case), Theirs(case)
         t = interleaved(ours.run, theirs.run, jax.block_until_ready, budget=20.0)
         a, b = ours.cost(), theirs.cost()
-        flops, moved = (a[k] / b[k] for k in ("flops", "bytes accessed"))
-        print(f"{case.name:<44}{t.ours * 1e3:>10.3f}{t.theirs * 1e3:>11.3f}{t.ratio:>8.3f}{flops:>8.3f}{moved:>8.3f}", flush=True)
+        cells = [t.ours * 1e3, t.theirs * 1e3, t.ratio, *(a[k] / b[k] for k in ("flops", "bytes accessed"))]
         del ours, theirs
         gc.collect()
+        return [case.name, *(f"{cell:.3f}" for cell in cells)]
+
+    title = "Training step: Executor.run(return_numpy=False) / hand-written flax + optax (medians of interleaved turns)"
+    heads = ["model", "ours, ms", "hand-written, ms", "ratio", "flops", "bytes accessed"]
+    return [shown("a step", title, heads, map(row, CASES), widths=[46, 10, 18, 8, 8, 16])]
 
 
-def first() -> None:
+def first() -> list[Table]:
     """Trace + compile + first run, each in a fresh process, alternating."""
-    print("\nFirst step (trace + compile + run), fresh processes in turn")
-    print(f"{'model':<44}{'ours s':>10}{'theirs s':>11}{'ratio':>8}")
-    for i, case in enumerate(CASES):
+
+    def row(numbered: tuple[int, Case]) -> list[str]:
         times: dict[str, list[float]] = {"ours": [], "theirs": []}
         for _ in range(3):
             for side in times:
-                command = [sys.executable, "-m", "benchmarks", "_first", side, str(i)]
+                command = [sys.executable, "-m", "benchmarks", "_first", side, str(numbered[0])]
                 out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
                 times[side].append(float(out.split()[-1]))
         a, b = (sorted(v)[1] for v in times.values())
-        print(f"{case.name:<44}{a:>10.2f}{b:>11.2f}{a / b:>8.3f}", flush=True)
+        return [numbered[1].name, f"{a:.2f}", f"{b:.2f}", f"{a / b:.3f}"]
+
+    title = "First step (trace + compile + run), fresh processes in turn"
+    heads = ["model", "ours, s", "hand-written, s", "ratio"]
+    return [shown("first steps", title, heads, map(row, enumerate(CASES)), widths=[46, 10, 18, 8])]
 
 
 def one_first(side: str, index: int) -> None:
@@ -94,12 +107,12 @@ def programs() -> None:
         print(f"{count:>7,} ops: {figures['build_per_op']:.1f} us an op  {shown}", flush=True)
 
 
-PARTS = {
+PARTS: dict[str, Callable[[], list[Table] | None]] = {
     "steady": steady, "overhead": calls, "building": programs, "startup": startup.table, "first": first,
     "fusing": fusing.table, "passes": passes.table, "memory": memory.table,
     "parallel": parallel.table, "embedding": embedding.table, "transpile": transpile.table,
     "beside": beside.table, "convolutions": convolutions.table, "kernels": kernels.table, "decoding": decoding.table,
-    "loops": loops.table, "ragged": ragged.table, "ops": ops.table,
+    "loops": loops.table, "ragged": ragged.table, "ops": ops.table, "searched": searched.table,
 }  # fmt: skip
 TIERED = {"first", "startup", "beside", "loops"}  # what is timed here includes first steps
 
@@ -110,13 +123,19 @@ def main(arguments: list[str]) -> None:
         return one_first(arguments[1], int(arguments[2]))
     if arguments[:1] == ["_parallel"]:
         return parallel.measure(int(arguments[1]))
-    unknown = [a for a in arguments if a not in PARTS]
+    to_page, brief = "--page" in arguments, "--short" in arguments
+    wanted = [a for a in arguments if a not in ("--page", "--short")]
+    unknown = [a for a in wanted if a not in PARTS]
     if unknown:
-        sys.exit(f"unknown part {unknown[0]!r}; there are {', '.join(PARTS)}")
+        sys.exit(f"unknown part {unknown[0]!r}; there are {', '.join(PARTS)}, and --page and --short")
     print(f"Python {platform.python_version()}, jax {jax.__version__}, {jax.devices()[0].device_kind} x{jax.device_count()}")
-    for name in arguments or PARTS:
+    if brief:
+        return short.table()
+    for name in wanted or PARTS:
         with later_steps() if name not in TIERED else nullcontext():
-            PARTS[name]()
+            found = measured(name, PARTS[name])
+        if to_page:
+            keep(found)
     return None
 
 

@@ -18,6 +18,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from .page import Table, shown
+
 ROOT = Path(__file__).parents[1]
 SERVE = Path(__file__).parent / "peers" / "serve.py"
 PEERS = Path(os.environ.get("FLUIDJAX_PEERS") or ROOT / ".peers")
@@ -78,31 +80,31 @@ def running(side: str, case: str, cores: set[int] | None = None, **environ: str)
         found.close()
 
 
-def there(sides: Sequence[str]) -> list[str]:
-    """Those of these sides that this machine has; which, and what is missing, is printed."""
-    found = []
+def there(sides: Sequence[str]) -> dict[str, str]:
+    """Those of these sides that this machine has, with their versions; which, and what is missing, is printed."""
+    found = {}
     for side in sides:
         try:
             with running(side, "-") as process:
                 print(f"  {process.version}")
-            found.append(side)
+                found[side] = process.version
         except (OSError, RuntimeError):
             print(f"  {side} is not there; make bench-peers installs it")
     return found
 
 
-def first_second() -> None:
+def first_second() -> Table:
     """Startup, and the first step: seconds of wall time, of all cores, in fresh processes; and again with what was compiled kept."""
-    print("\nThe first second: startup + first step, wall s (CPU s), fresh processes; warm: fluidjax again with its compilation cache")
     sides = there(TRAINING)
     heads = ["fluidjax", "fluidjax warm", *(s for s in sides if s != "fluidjax")]
-    print(f"{'net':<12}" + "".join(f"{h:>26}" for h in heads))
-    for case in FIRST:
+
+    def row(case: str) -> list[str]:
         with tempfile.TemporaryDirectory() as folder:
             kept = {"FLAGS_compilation_cache": "1", "FLAGS_compilation_cache_dir": folder}
-            figures = [_first("fluidjax", case, **kept), _first("fluidjax", case, **kept)]
-        figures += [_first(side, case) for side in heads[2:]]
-        print(f"{case:<12}" + "".join(f"{text:>26}" for text in figures), flush=True)
+            return [case, _first("fluidjax", case, **kept), _first("fluidjax", case, **kept), *(_first(side, case) for side in heads[2:])]
+
+    title = "The first second: startup + first step, wall s (CPU s), fresh processes; warm: fluidjax again with its compilation cache"
+    return shown("first second", title, ["net", *heads], map(row, FIRST), sides.values(), [12] + [26] * len(heads))
 
 
 def _first(side: str, case: str, **environ: str) -> str:
@@ -111,35 +113,38 @@ def _first(side: str, case: str, **environ: str) -> str:
     return f"{made['wall']:.2f} + {step['wall']:.2f} ({made['cpu'] + step['cpu']:.2f})"
 
 
-def steady() -> None:
+def steady() -> Table:
     """Later steps, one core each, in turns: milliseconds of CPU time, and how many times the other's ours takes."""
-    print("\nLater steps: CPU ms a step, one core, medians of turns; in brackets fluidjax over it")
-    _table(STEADY, there(TRAINING))
+    title = "Later steps: CPU ms a step, one core, medians of turns; in brackets fluidjax over it"
+    return _table("later steps", title, STEADY, there(TRAINING))
 
 
-def predicting() -> None:
+def predicting() -> Table:
     """Prediction beside onnxruntime, as steady()."""
-    print("\nPrediction: CPU ms a call, one core, medians of turns; in brackets fluidjax over it")
+    title = "Prediction: CPU ms a call, one core, medians of turns; in brackets fluidjax over it"
     with tempfile.TemporaryDirectory() as folder:
-        _table(PREDICTING, there(("fluidjax", "onnxruntime")), PEER_MODEL=str(Path(folder) / "net.npz"))
+        return _table("prediction", title, PREDICTING, there(("fluidjax", "onnxruntime")), PEER_MODEL=str(Path(folder) / "net.npz"))
 
 
-def searching() -> None:
+def searching() -> Table:
     """Beam searches beside Paddle's, as steady(): 4 beams, 50 steps, 10,000 words."""
-    print("\nBeam search, 4 beams, 50 steps, 10,000 words: CPU ms a search, one core, medians of turns; in brackets fluidjax over it")
-    _table(SEARCHES, there(("fluidjax", "paddle")))
+    title = "Beam search, 4 beams, 50 steps, 10,000 words: CPU ms a search, one core, medians of turns; in brackets fluidjax over it"
+    return _table("beam search", title, SEARCHES, there(("fluidjax", "paddle")))
 
 
-def _table(cases: Sequence[str], sides: Sequence[str], **environ: str) -> None:
-    print(f"{'net':<18}" + "".join(f"{s:>20}" for s in sides))
-    for case in cases:
+def _table(name: str, title: str, cases: Sequence[str], versions: Mapping[str, str], **environ: str) -> Table:
+    sides = list(versions)
+
+    def row(case: str) -> list[str]:
         times = measured(case, sides, **environ)
         ours = times[sides[0]]
-        shown = [f"{statistics.median(ours) * 1e3:.3f}"]
+        cells = [case, f"{statistics.median(ours) * 1e3:.3f}"]
         for side in sides[1:]:
             ratio = statistics.median(a / b for a, b in zip(ours, times[side], strict=True))
-            shown.append(f"{statistics.median(times[side]) * 1e3:.3f} ({ratio:.2f})")
-        print(f"{case:<18}" + "".join(f"{text:>20}" for text in shown), flush=True)
+            cells.append(f"{statistics.median(times[side]) * 1e3:.3f} ({ratio:.2f})")
+        return cells
+
+    return shown(name, title, ["net", *sides], map(row, cases), versions.values())
 
 
 def measured(case: str, sides: Sequence[str], **environ: str) -> dict[str, list[float]]:
@@ -163,8 +168,6 @@ def measured(case: str, sides: Sequence[str], **environ: str) -> dict[str, list[
     return times
 
 
-def table() -> None:
+def table() -> list[Table]:
     """All three."""
-    first_second()
-    steady()
-    predicting()
+    return [first_second(), steady(), predicting()]

@@ -14,12 +14,12 @@ from . import fluid_models
 from .timing import Paired, interleaved
 
 
-def fit_a_line() -> Paired:
+def fit_a_line(budget: float = 4.0) -> Paired:
     """Executor.run against the very function that it calls, on fit-a-line (batch 20)."""
     rng = np.random.default_rng(0)
     feed = {"x": rng.standard_normal((20, 13), dtype=np.float32), "y": rng.standard_normal((20, 1), dtype=np.float32)}
     main, startup, loss = fluid_models.build(fluid_models.fit_a_line, fluid.optimizer.SGD(0.01))
-    return _against_bare(main, startup, loss, feed)
+    return _against_bare(main, startup, loss, feed, budget)
 
 
 def small_arrays(count: int = 1000, size: int = 8) -> Paired:
@@ -46,7 +46,7 @@ def _runner(main: Any, startup: Any, loss: Any, feed: Any) -> Any:
     return lambda: exe.run(main, feed=feed, fetch_list=[loss], scope=scope, return_numpy=False)[0]
 
 
-def _against_bare(main: Any, startup: Any, loss: Any, feed: Any) -> Paired:
+def _against_bare(main: Any, startup: Any, loss: Any, feed: Any, budget: float) -> Paired:
     exe, scope = fluid.Executor(), fluid.Scope()
     exe.run(startup, scope=scope)
 
@@ -64,4 +64,4 @@ def _against_bare(main: Any, startup: Any, loss: Any, feed: Any) -> Paired:
         return result[2][0]
 
     with jax.enable_x64(True):
-        return interleaved(ours, bare, jax.block_until_ready, turns=31, budget=4.0)
+        return interleaved(ours, bare, jax.block_until_ready, turns=31, budget=budget)

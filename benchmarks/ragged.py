@@ -11,6 +11,7 @@ import statistics
 import fluidjax as fluid
 
 from . import beside
+from .page import Table, shown
 from .peers.ragged_nets import RAGGED, fed
 
 BATCHES, SMALL, VARIED = 4, 32, 60
@@ -32,18 +33,21 @@ def compilations(name: str, width: int, count: int) -> int:
     return len(exe.compilations(main))
 
 
-def table() -> None:
+def table() -> list[Table]:
     """Programs, then steps."""
     print(f"\nPrograms for {VARIED} batches of 10 to 20 sentences of 5 to 60 words: semantic role labelling, width {SMALL}")
     print(f"  {compilations('roles', SMALL, VARIED)}", flush=True)
-    print("\nLater steps on sentences: CPU ms a step, one core, medians of turns; in brackets fluidjax over it")
-    sides = beside.there(("fluidjax", "paddle", "scan"))
-    print(f"{'net':<40}" + "".join(f"{s:>20}" for s in sides))
-    for name, title in NETS.items():
+    versions = beside.there(("fluidjax", "paddle", "scan"))
+    sides = list(versions)
+
+    def row(name: str) -> list[str]:
         times = beside.measured(f"{name} {BATCHES}", sides)
         ours = times[sides[0]]
-        shown = [f"{statistics.median(ours) * 1e3:.1f}"]
+        cells = [NETS[name], f"{statistics.median(ours) * 1e3:.1f}"]
         for side in sides[1:]:
             ratio = statistics.median(a / b for a, b in zip(ours, times[side], strict=True))
-            shown.append(f"{statistics.median(times[side]) * 1e3:.1f} ({ratio:.2f})")
-        print(f"{title:<40}" + "".join(f"{text:>20}" for text in shown), flush=True)
+            cells.append(f"{statistics.median(times[side]) * 1e3:.1f} ({ratio:.2f})")
+        return cells
+
+    title = "Later steps on sentences: CPU ms a step, one core, medians of turns; in brackets fluidjax over it"
+    return [shown("sentences", title, ["net", *sides], map(row, NETS), versions.values(), [40] + [20] * len(sides))]

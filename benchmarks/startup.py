@@ -17,6 +17,7 @@ import fluidjax as fluid
 
 from . import flax_models, fluid_models
 from .cases import adam
+from .page import Table, shown
 
 CASES = {
     "MLP 784-512-512-10": (fluid_models.mlp, flax_models.MLP, (1, 784)),
@@ -71,15 +72,17 @@ def _measured(side: str, name: str) -> tuple[float, float]:
     return clock, cpu
 
 
-def table() -> None:
+def table() -> list[Table]:
     """Cold startups: medians of three fresh processes in turn."""
-    print("\nStartup program, cold (seconds on the clock / of the processor)")
-    print(f"{'model':<26}{'Executor.run':>18}{'as one step':>18}{'jitted flax init':>18}")
-    for name in CASES:
+
+    def row(name: str) -> list[str]:
         times: dict[str, list[tuple[float, float]]] = {side: [] for side in SIDES}
         for _ in range(3):
             for side, found in times.items():
                 if not found or found[0][0] < SLOW:
                     found.append(_measured(side, name))
         medians = [[statistics.median(kind) for kind in zip(*found, strict=True)] for found in times.values()]
-        print(f"{name:<26}" + "".join(f"{f'{clock:.2f} / {cpu:.2f}':>18}" for clock, cpu in medians), flush=True)
+        return [name, *(f"{clock:.2f} / {cpu:.2f}" for clock, cpu in medians)]
+
+    title = "Startup program, cold (seconds on the clock / of the processor)"
+    return [shown("startup", title, ["model", "Executor.run", "as one step", "jitted flax init"], map(row, CASES))]

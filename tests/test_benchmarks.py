@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import jax
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import fluidjax as fluid
-from benchmarks import cases, data, flax_models, fluid_models, kernels, parallel
+from benchmarks import cases, data, flax_models, fluid_models, kernels, page, parallel
 from benchmarks.peers import ragged_nets
 from benchmarks.peers.nets import CASES
 from benchmarks.peers.ragged_nets import RAGGED
@@ -88,3 +89,35 @@ def test_bare_kernels_compute_what_they_are_named_for(monkeypatch, capsys):
     assert shown.count("is not there; make bench-peers installs it") == 2
     names = ["3x3, 2 to 2, 4x4", "3x3, depthwise, 3 to 3, 5x5, stride 2", "product, 1x4 with 4x6"]
     assert [line.split("  ")[0] for line in shown.splitlines()[-3:]] == names
+
+
+TABLE = page.Table("t", "Steps", ("net", "ms"), (("LeNet", "1.5"),), ("torch 9",))
+FOUND = {"t": page.Measured("today", "here", ("jax 1",), TABLE), "loops": page.Measured("now", "there", (), lines=("a  1", "b  2"))}
+PLACES = "Head\n<!-- figures: t -->\nold\n<!-- end of figures -->\nand\n<!-- figures: others -->\n<!-- end of figures -->\n"
+
+
+def test_figures_go_to_the_file_and_from_there_into_the_page(tmp_path):
+    figures, text = tmp_path / "f.json", tmp_path / "p.md"
+    text.write_text(PLACES)
+    page.keep(FOUND, figures, text)
+    assert page.read(figures) == FOUND
+    made = text.read_text()
+    assert "Steps. Measured today on here; jax 1.\n\n| net | ms |\n| --- | --- |\n| LeNet | 1.5 |\n<!-- end" in made and "old" not in made
+    assert "`make bench ARGS=loops` printed this. Measured now on there" in made and "```text\na  1\nb  2\n```" in made
+    page.keep({"t": replace(FOUND["t"], when="tomorrow")}, figures, text)
+    assert "Measured tomorrow" in text.read_text() and "a  1" in text.read_text()
+    with pytest.raises(KeyError, match=r"places for .'u'."):
+        page.rendered(PLACES.replace("figures: t", "figures: u"), FOUND)
+
+
+def test_a_part_is_kept_as_its_tables_or_as_what_it_prints(capsys):
+    rows = iter([["relu", "1"]])
+    tables = page.measured("ops", lambda: [page.shown("ops", "Ops", ["op", "ms"], rows, ["torch 9"], [8, 4])])
+    assert tables["ops"].table == page.Table("ops", "Ops", ("op", "ms"), (("relu", "1"),), ("torch 9",)) and not tables["ops"].lines
+    assert tables["ops"].versions[-1] == "torch 9" and "cores" in tables["ops"].where
+    assert page.measured("passes", lambda: print("\nname  3"))["passes"].lines == ("name  3",)
+    assert capsys.readouterr().out == "\nOps\nop        ms\nrelu       1\n\nname  3\n"
+
+
+def test_the_page_shows_the_figures_that_are_kept():
+    assert page.rendered(page.PAGE.read_text(), page.read()) == page.PAGE.read_text()

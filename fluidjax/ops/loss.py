@@ -91,7 +91,8 @@ def cross_entropy_grad(X: Array, Label: Array, d_Y: Array, *, soft_label: bool, 
         return -upstream * Label / X
     label = _hard(X, Label)
     hit = (jnp.arange(X.shape[-1]) == label) & (label != ignore_index)
-    return jnp.where(hit, -upstream / X, 0).astype(X.dtype)
+    slope = -upstream / _pick(X, label, -1, ignore_index)  # one division a row, not one a class
+    return jnp.where(hit, slope, 0).astype(X.dtype)
 
 
 def _hard(x: Any, label: Any) -> Any:
@@ -209,7 +210,8 @@ def sigmoid_cross_entropy_with_logits_grad(
 ) -> Any:
     """X@GRAD = Out@GRAD * (sigmoid(X) - Label); 0 where Label is ignore_index, over the count of others if normalize."""
     kept, count = _kept(Label, ignore_index, normalize)
-    slope = jax.nn.sigmoid(X) - Label
+    power = jnp.exp(-jnp.abs(X))  # the loss has it too, so a step computes it once
+    slope = jnp.where(X >= 0, 1, power) / (1 + power) - Label
     if pos_weight is not None:
         slope = 1 - Label - pos_weight * jax.nn.sigmoid(-X)
     return jnp.where(kept, d_Out * slope, 0) / count

@@ -1,0 +1,31 @@
+"""Whether the benchmarks run: a few small ones, measured for a moment, and the page made of them. No figure is judged or kept."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from unittest import mock
+
+from . import convolutions, ops, overhead, searched
+from .page import FIGURES, PAGE, keep, measured, read, rendered
+
+OPS = ("cross_entropy", "gather", "gru", "adam", "auc")
+
+
+def table() -> None:
+    """Some ops beside plain JAX, which must agree; fit-a-line's call; CTC, CRF and NMS; and a copy of the page with all that."""
+    begin = time.perf_counter()
+    cases = [c for c in ops.CASES if c.op in OPS]
+    with mock.patch.multiple(convolutions, TURNS=1, TURN=0.005), mock.patch.multiple(searched, SIDES=("fluidjax",), TURNS=1):
+        found = measured("ops", lambda: ops.table(cases)) | measured("searched", searched.table)
+    paired = overhead.fit_a_line(budget=0.2)
+    print(f"\nfit-a-line: Executor.run {paired.ours * 1e6:.1f} us, bare jitted call {paired.theirs * 1e6:.1f} us")
+    with tempfile.TemporaryDirectory() as folder:
+        figures, page = Path(folder) / FIGURES.name, Path(folder) / PAGE.name
+        figures.write_text(FIGURES.read_text())
+        page.write_text(PAGE.read_text())
+        keep(found, figures, page)
+        assert rendered(page.read_text(), read(figures)) == page.read_text()
+        assert all(row[0] in page.read_text() for made in found.values() if made.table for row in made.table.rows)
+    print(f"\nThe benchmarks run ({time.perf_counter() - begin:.0f} s); these figures were taken too quickly to be kept.")
