@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import inspect
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def test_links_out_of_docs_lead_to_pages_of_the_site_or_become_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("html", "says"),
+    ("page", "says"),
     [
         ('<a href="gone.html">x</a>', "links to gone.html, which is not there"),
         ('<a href="other.html#no">x</a>', "links to other.html#no, but that page has no such heading"),
@@ -53,11 +54,11 @@ def test_links_out_of_docs_lead_to_pages_of_the_site_or_become_text() -> None:
         ('<iframe srcdoc="&lt;img src=http://cdn.example/x.png&gt;"></iframe>', "loads http://cdn.example/x.png from the network"),
     ],
 )
-def test_what_is_broken_in_a_built_site_is_told(tmp_path: Path, html: str, says: str) -> None:
+def test_what_is_broken_in_a_built_site_is_told(tmp_path: Path, page: str, says: str) -> None:
     (tmp_path / "other.html").write_text('<h2 id="yes">x</h2><a href="page.html">back</a> <a href="https://jax.dev">out</a>')
     (tmp_path / "page.html").write_text('<a href="other.html#yes">x</a>')
     assert list(check.faults(tmp_path)) == []
-    (tmp_path / "page.html").write_text(html)
+    (tmp_path / "page.html").write_text(page)
     assert list(check.faults(tmp_path)) == [f"page.html {says}"]
 
 
@@ -108,6 +109,6 @@ def test_cells_of_a_notebook_and_what_they_showed() -> None:
     assert notebooks.parts(cell("code", "x = 1", said, shown)) == [
         "```python\nx = 1\n```", "```text\n1\n2\n```",
         '<iframe class="output" title="what the cell shows" loading="lazy" '
-        'srcdoc="&lt;b title=&quot;x&quot;&gt;a&lt;/b&gt;&#10;b"></iframe>',
+        f'srcdoc="{html.escape(notebooks.FRAME)}&lt;b title=&quot;x&quot;&gt;a&lt;/b&gt;&#10;b"></iframe>',
     ]  # fmt: skip
     assert notebooks.fenced("a\n```\nb", "text") == "````text\na\n```\nb\n````"

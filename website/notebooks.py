@@ -8,6 +8,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+FRAME = "<style>html { color-scheme: light dark } body { margin: 0 }</style>"
+
 
 def markdown(path: Path) -> str:
     """The page of a notebook."""
@@ -34,7 +36,7 @@ def output_of(output: dict[str, Any]) -> str:
         return fenced(f"{output['ename']}: {output['evalue']}", "text")
     data = output["data"]
     if "text/html" in data:  # styles and scripts of its own, which must not meet the site's
-        page = html.escape(joined(data["text/html"]), quote=True).replace("\n", "&#10;")
+        page = html.escape(FRAME + joined(data["text/html"]), quote=True).replace("\n", "&#10;")
         return f'<iframe class="output" title="what the cell shows" loading="lazy" srcdoc="{page}"></iframe>'
     if "image/svg+xml" in data:
         return flat(joined(data["image/svg+xml"]))
