@@ -18,6 +18,7 @@ from pathlib import Path
 import fluidjax as fluid
 from fluidjax.base.flags import DEFAULTS
 
+from .document_setups import BEFORE
 from .test_readme import close
 
 ROOT = Path(__file__).parents[1]
@@ -65,7 +66,7 @@ def carry_out(page: str, before: str = "") -> None:
 
 
 def write(page: str) -> None:
-    answers = iter(printed(page))
+    answers = iter(printed(page, BEFORE.get(Path(page).stem, "")))
 
     def put(block: re.Match[str]) -> str:
         said, promised = next(answers)

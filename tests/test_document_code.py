@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from fluidjax import paddle
 from fluidjax.base.flags import DEFAULTS
 
 from .document_code import carry_out
+from .document_setups import BEFORE, ELSEWHERE
 
 pytestmark = pytest.mark.once
 
@@ -32,9 +34,26 @@ def test_every_error_that_is_explained_reads_so() -> None:
     assert len(explained) >= 20
 
 
-@pytest.mark.parametrize("page", ["porting", "inference-transpiler", "memory-optimize"])
+LONGER = pytest.mark.thorough  # what these show is tested elsewhere
+PAGES = [pytest.param(page, marks=LONGER) if page in ("memory", "profiler", "pserver") else page for page in BEFORE]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_the_examples_of_a_page(page: str) -> None:
-    carry_out(f"docs/{page}.md")
+    try:
+        carry_out(f"docs/{page}.md", BEFORE[page])
+    finally:
+        paddle.uninstall()
+
+
+def test_every_page_with_examples_is_carried_out() -> None:
+    with_code = {path.stem for path in (ROOT / "docs").glob("*.md") if "\n```python\n" in path.read_text()}
+    assert sorted(with_code - {*BEFORE, *ELSEWHERE}) == [], (
+        "tests/document_setups.py: give the page a line in BEFORE, with what its examples leave out; a sketch begins with ~~~python"
+    )
+    assert sorted({*BEFORE, *ELSEWHERE} - with_code) == []
+    for page, test in ELSEWHERE.items():
+        assert f"{page}.md" in (ROOT / test).read_text(), f"{test} does not run the examples of docs/{page}.md"
 
 
 def test_every_flag_is_on_the_page_with_its_default() -> None:
