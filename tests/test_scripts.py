@@ -11,7 +11,7 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax import cli
-from tests.tools.record_scripts import ARGUMENTS, TOLD
+from tests.tools.record_scripts import ARGUMENTS, ENVIRONMENT, TOLD
 
 ZOO = Path(__file__).parent / "data" / "scripts" / "zoo"
 RECORDED = json.loads((ZOO / "recorded.json").read_text())
@@ -21,7 +21,8 @@ _NUMBER = re.compile(r"-?\d+\.?\d*(?:e[-+]\d+)?")
 @pytest.fixture(autouse=True)
 def alone(monkeypatch):
     """As in a process of its own."""
-    monkeypatch.setenv("CPU_NUM", "1")
+    for variable, value in ENVIRONMENT.items():
+        monkeypatch.setenv(variable, value)
     monkeypatch.setenv("PIPE_PYTHON", sys.executable)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.scope_guard(fluid.Scope()), fluid.unique_name.guard():
@@ -46,6 +47,22 @@ def test_prints_what_paddle_prints(name, tmp_path, capsys):
     assert "utility" not in sys.modules
     if report:
         _says_what_happened(err)
+
+
+@pytest.mark.thorough
+@pytest.mark.filterwarnings("default")
+def test_two_workers_print_what_one_of_paddle_prints(capfd, monkeypatch, forked):
+    """Each has a half of every batch, so the losses' and accuracies' means are recorded; rate and scale are."""
+    monkeypatch.delenv("PADDLE_TRAINER_ENDPOINTS")
+    monkeypatch.delenv("PADDLE_TRAINER_ID")
+    assert cli.main(["launch", "--nproc", "2", str(ZOO / "bert_fleet.py")]) == 0
+    out = capfd.readouterr().out
+    rows = [sorted(line.partition("] ")[2] for line in out.splitlines() if f"] step {step} " in line) for step in range(3)]
+    for both, recorded in zip(rows, RECORDED["bert_fleet"], strict=True):
+        assert len(both) == 2
+        found = [[float(n) for n in _NUMBER.findall(line)] for line in both]
+        assert [sum(pair) / 2 for pair in zip(*found, strict=True)] == pytest.approx(
+            [float(n) for n in _NUMBER.findall(recorded)], rel=1e-5, abs=3e-6)
 
 
 def _says_what_happened(report):
