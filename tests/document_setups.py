@@ -41,6 +41,7 @@ with fluid.program_guard(main, startup):
     fluid.optimizer.SGD(0.1).minimize(loss)
 exe.run(startup)
 """,
+    "fleet": "",
     "inference-transpiler": "",
     "lod": NET + """
 main = fluid.Program()
@@ -53,6 +54,7 @@ before, optimize = main, fluid.program_guard(without, startup)
 optimize.__enter__()
 """,
     "memory-optimize": "",
+    "planning": "",
     "porting": "",
     "profiler": NET + """
 import fluidjax.paddle
