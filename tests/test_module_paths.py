@@ -37,7 +37,8 @@ incubate.fleet.base.mode incubate.fleet.parameter_server
 incubate.fleet.parameter_server.distribute_transpiler
 incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy
 contrib.quantize contrib.quantize.quantize_transpiler contrib.slim contrib.slim.graph contrib.slim.quantization
-contrib.slim.quantization.quantization_pass contrib.utils contrib.utils.hdfs_utils layers.collective
+contrib.slim.quantization.quantization_pass
+contrib.slim.quantization.post_training_quantization contrib.utils contrib.utils.hdfs_utils layers.collective
 """.split()
 ROOT = (
     "paddle paddle.batch paddle.dataset paddle.dataset.common paddle.dataset.mnist paddle.dataset.uci_housing paddle.compat "

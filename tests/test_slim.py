@@ -22,7 +22,10 @@ from .tools.slim_nets import CASES
 RECORDED = json.loads(gzip.decompress((Path(__file__).parent / "data" / "slim_1.8.5.json.gz").read_bytes()))
 
 
-@pytest.mark.parametrize("name", sorted(CASES))
+_MORE = ("after training, abs_max", "weights, channels")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.thorough) if n in _MORE else n for n in sorted(CASES)])
 def test_stages_equal_paddles(name):
     """Programs op by op with all their attributes, losses, everything that is kept, what saved models compute."""
     with fluid.unique_name.guard():
@@ -112,10 +115,47 @@ WRONG = {
     "needs a value in a scope": lambda net: slim.OutScaleForTrainingPass().apply(conv_graph(net)),
     "has no variable 'conv2d_0.w_0'": lambda net: slim.QuantizationFreezePass(fluid.Scope(), fluid.CPUPlace()).apply(
         transformed(net)),
-    "train a few steps with QuantizationTransformPass": lambda net: slim.PostTrainingQuantization,
     "apply the passes": lambda net: fluid.contrib.Compressor,
+    "needs an executor": lambda net: slim.PostTrainingQuantization(model_dir="m", sample_generator=list),
+    "needs a model_dir": lambda net: post(model_dir=None),
+    "a sample_generator or a batch_generator": lambda net: post(sample_generator=None),
+    "batch_size is a positive number, not 0": lambda net: post(batch_size=0),
+    "algo is one of 'KL', 'abs_max', 'min_max'": lambda net: post(algo="mse"),
+    "'fc' is not quantised": lambda net: post(quantizable_op_type=["fc"]),
+    "call quantize first": lambda net: post().save_quantized_model("saved"),
+    "There is no directory named 'm'": lambda net: post().quantize(),
+    "weight_bits is one of 8, 16, not 4": lambda net: slim.WeightQuantization("m").quantize_weight_to_int("to", weight_bits=4),
+    "from 0 to below 1, not 1": lambda net: slim.WeightQuantization("m").quantize_weight_to_int("to", threshold_rate=1),
+    "There is no directory named 'n'": lambda net: slim.WeightQuantization("n").quantize_weight_to_int("to"),
     "weight_quantize_type is one of": lambda net: fluid.contrib.QuantizeTranspiler(weight_quantize_type="channel_wise_abs_max"),
 }  # fmt: skip
+
+
+def post(**args):
+    return slim.PostTrainingQuantization(fluid.Executor(fluid.CPUPlace()), **{"model_dir": "m", "sample_generator": list, **args})
+
+
+def test_no_batch_and_a_weight_that_two_ops_read(tmp_path):
+    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.scope_guard(fluid.Scope()):
+        _no_batch_and_a_weight_that_two_ops_read(tmp_path)
+
+
+def _no_batch_and_a_weight_that_two_ops_read(tmp_path):
+    x = fluid.data("x", [None, 3])
+    shared = fluid.ParamAttr("w", initializer=fluid.initializer.NumpyArrayInitializer(np.array([[0, 1, 2]] * 3, "float32")))
+    out = fluid.layers.fc(fluid.layers.fc(x, 3, param_attr=shared, bias_attr=False), 3, param_attr=shared, bias_attr=False)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    fluid.io.save_inference_model(str(tmp_path), ["x"], [out], exe)
+    with pytest.raises(FluidValueError, match="gave no batch of 10 samples"), fluid.scope_guard(fluid.Scope()):
+        post(model_dir=str(tmp_path), sample_generator=lambda: iter([np.zeros(3, "float32")] * 9)).quantize()
+    slim.WeightQuantization(str(tmp_path)).quantize_weight_to_int(str(tmp_path), generate_test_model=True)
+    assert fluid.global_scope().get("w").tolist() == [[0, 1, 2]] * 3
+    with fluid.scope_guard(fluid.Scope()):
+        program = fluid.io.load_inference_model(str(tmp_path / "test_model"), exe)[0]
+        assert fluid.global_scope().get("w").tolist() == [[0, 1, 2]] * 3  # a column of zeros stays one
+    assert [op.attr("w_quant_scale") for op in program.global_block().ops if op.type == "mul"] == [pytest.approx([0, 1 / 127, 2 / 127])] * 2
+    verify(program.desc, lookup)
 
 
 def transformed(net):

@@ -25,8 +25,6 @@ MODULES: dict[str, str] = {
         "graph.executor", "graph.graph_wrapper", "quantization.quantization_strategy")},
     **{f"fluid.contrib.slim.quantization.{n}": "MKL-DNN's integer kernels are not there; use QuantizationFreezePass" for n in (
         "mkldnn_post_training_strategy", "qat_int8_mkldnn_pass", "qat2_int8_mkldnn_pass")},
-    "fluid.contrib.slim.quantization.post_training_quantization":
-        "quantisation without training is not there; train a few steps with QuantizationTransformPass",
     "fluid.incubate.fleet.parameter_server.pslib": "pslib's servers are not there; use the fleet of parameter_server.distribute_transpiler",
     "fluid.incubate.fleet.parameter_server.version": "it is a part of Paddle's own build",
     "fluid.incubate.fleet.utils": "tools for fleets are not there; use fluid.contrib.utils.hdfs_utils, and fluid.io.load_inference_model",

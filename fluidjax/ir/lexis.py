@@ -43,7 +43,8 @@ QUIET = frozenset(
     is_mkldnn exhaustive_search workspace_size_MB fuse_relu_before_depthwise_conv x_data_format y_data_format
     force_fp32_output scale_x scale_y scale_out use_addto fuse_with_relu fuse_residual_connection fuse_brelu
     fuse_brelu_threshold fuse_relu fuse_activation fuse_alpha fuse_beta Scale_in Scale_out Scale_in_eltwise
-    Scale_weights with_quant_attr skip_eager_deletion_vars quantization_type skip_quant activation_bits out_threshold""".split()
+    Scale_weights with_quant_attr skip_eager_deletion_vars quantization_type skip_quant activation_bits out_threshold
+    quantize_weight_bits out_min out_max""".split()
 )
 
 TOKEN = re.compile(

@@ -43,7 +43,15 @@ HINTS: Mapping[str, str] = {
     "Scale_in_eltwise": "FLOAT", "Scale_weights": "FLOATS", "with_quant_attr": "BOOLEAN", "name": "STRING",
     "@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@": "BOOLEAN", "place_type": "INT", "Scale_x": "FLOAT", "Scale_y": "FLOAT",
     "quantization_type": "STRING", "skip_quant": "BOOLEAN", "activation_bits": "INT", "out_threshold": "FLOAT",
+    "quantize_weight_bits": "INT", "out_min": "FLOAT", "out_max": "FLOAT",
 }  # fmt: skip
+# The same for attributes that are named after a variable, by how they end: what quantisation without training has met.
+_ENDS = {"_quant_scale": "FLOATS", ".min": "FLOAT or FLOATS", ".max": "FLOAT or FLOATS"}
+
+
+def hint_type(name: str) -> str | None:
+    """The type of an attribute that every op may carry; None for others."""
+    return HINTS.get(name) or next((kind for end, kind in _ENDS.items() if name.endswith(end)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,5 +134,6 @@ _CONVERT: dict[str, Callable[[Any], Any]] = {
     "INT": _int, "FLOAT": _float, "STRING": _str, "BOOLEAN": _bool, "LONG": lambda v: Long(_int(v)), "BLOCK": _block,
     "INTS": _many(_int), "FLOATS": _many(_float), "STRINGS": _many(_str), "BOOLEANS": _many(_bool),
     "LONGS": _many(lambda v: Long(_int(v))), "BLOCKS": _many(_block), "FLOAT64": _float64, "FLOAT64S": _many(_float64),
+    "FLOAT or FLOATS": lambda v: _many(_float)(v) if np.iterable(v) else _float(v),
     "SCALAR": _scalar, "SCALARS": _many(_scalar),
 }  # fmt: skip

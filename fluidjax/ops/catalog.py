@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..errors import UnknownOpError, near
-from .attributes import HINTS
+from .attributes import hint_type
 from .control_interface import ControlOp
 from .definition import OpDef
 from .traits import Traits
@@ -86,7 +86,7 @@ def lookup(kind: str) -> OpDef:
 def attr_type(kind: str, name: str) -> str | None:
     """Paddle's type of attribute `name` of op type `kind`; None where either is unknown."""
     found = REGISTRY.get(kind)
-    return found.attr_type(name) if found else HINTS.get(name)
+    return found.attr_type(name) if found else hint_type(name)
 
 
 def register(definition: OpDef) -> OpDef:

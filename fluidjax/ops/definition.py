@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import FluidTypeError, UnknownOpError, UnsupportedError, near
 from ..ir.desc import FrozenMap, OpDesc
-from .attributes import HINTS, REQUIRED, Attr, converted
+from .attributes import REQUIRED, Attr, converted, hint_type
 from .control_interface import ControlOp
 from .later import ANY, LATER
 from .traits import Traits
@@ -180,7 +180,7 @@ class OpDef:
         """Paddle's type of an attribute, or None if the op has no such attribute."""
         found = self.attrs.get(name)
         later = LATER.get(self.forward or self.type, {}).get(name)
-        return found.type if found else HINTS.get(name) or self.carried.get(name) or (later[0] if later else None)
+        return found.type if found else hint_type(name) or self.carried.get(name) or (later[0] if later else None)
 
     def arguments(self, attrs: Mapping[str, Any]) -> dict[str, Any]:
         """The keyword arguments of `fn` from an op's attributes; defaults fill what is missing."""

@@ -168,7 +168,81 @@ def transpiled(fluid, net, runs=True, **args):
     return said
 
 
+def model(fluid, net, folder):
+    """a saved model of a net, whose weights any framework makes alike; what runs it"""
+    _, test, _, out, scope, exe = built(fluid, net)
+    with fluid.scope_guard(scope):
+        fluid.io.save_inference_model(folder, ["x"], [test.global_block().var(out.name)], exe, main_program=test)
+    return exe
+
+
+def plain(fluid, program):
+    """a copy without Parameters, which 1.8.5's files do not know and others do"""
+    return graph_of(fluid, program, True).to_program()
+
+
+def after_training(fluid, net, batches=False, **args):
+    """PostTrainingQuantization: its program, what it keeps, what it saves, and what that computes; batches: by batch_generator"""
+    q, folder, said = quantization(fluid), tempfile.mkdtemp(), Said()
+    try:
+        exe = model(fluid, net, folder)
+        made = dict(batch_generator=lambda: ([batch(net, i)["x"]] for i in range(5))) if batches else dict(
+            sample_generator=lambda: ([row] for i in range(3) for row in batch(net, i)["x"]))
+        with fluid.scope_guard(fluid.Scope()):
+            scope = fluid.global_scope()
+            p = q.PostTrainingQuantization(executor=exe, model_dir=folder, batch_size=4, cache_dir=folder + "/cache", **dict(made, **args))
+            program = p.quantize()
+            said.add("quantised", plain(fluid, program), **values(scope, program))
+            p.save_quantized_model(folder + "/saved")
+            loaded, feeds, fetches = fluid.io.load_inference_model(folder + "/saved", exe)
+            said.add("saved", plain(fluid, loaded), **values(scope, loaded))
+            said["arrays"]["saved: out"] = exe.run(loaded, feed={"x": batch(net, 7)["x"]}, fetch_list=fetches)[0]
+    finally:
+        shutil.rmtree(folder)
+    return said
+
+
+def stored(path):
+    """the array in a file of one tensor, of any dtype: behind the version, an empty LoD, a version, and the size of what describes it"""
+    with open(path, "rb") as f:
+        data = f.read()
+    size = int.from_bytes(data[16:20], "little")
+    kind = {20: "uint8", 21: "int8", 1: "int16", 5: "float32"}[data[21]]
+    return np.frombuffer(data[20 + size:], kind)
+
+
+def weights(fluid, net, **args):
+    """WeightQuantization: the saved programs, the weights in their files, what the restored ones compute"""
+    q, folder, said = quantization(fluid), tempfile.mkdtemp(), Said()
+    try:
+        exe = model(fluid, net, folder + "/net")
+        with fluid.scope_guard(fluid.Scope()):
+            q.WeightQuantization(folder + "/net").quantize_weight_to_int(folder, generate_test_model=True, **args)
+        with open(folder + "/quantized_model/__model__", "rb") as f:
+            program = fluid.Program.parse_from_string(f.read())
+        said.add("quantised", plain(fluid, program), **{
+            v.name: stored(folder + "/quantized_model/" + v.name) for v in program.list_vars()
+            if v.persistable and v.name not in ("feed", "fetch")})
+        with fluid.scope_guard(fluid.Scope()):
+            loaded, feeds, fetches = fluid.io.load_inference_model(folder + "/test_model", exe)
+            said.add("restored", plain(fluid, loaded), **values(fluid.global_scope(), loaded))
+            said["arrays"]["restored: out"] = exe.run(loaded, feed={"x": batch(net, 7)["x"]}, fetch_list=fetches)[0]
+    finally:
+        shutil.rmtree(folder)
+    return said
+
+
 CASES = {
+    "after training, KL": lambda f: after_training(f, conv),
+    "after training, abs_max": lambda f: after_training(
+        f, linear, batches=True, algo="abs_max", is_full_quantize=True, batch_nums=2, activation_quantize_type="moving_average_abs_max",
+        weight_quantize_type="abs_max"),
+    "after training, min_max": lambda f: after_training(f, linear, algo="min_max", quantizable_op_type=["mul", "relu"]),
+    "after training, KL, one scale": lambda f: after_training(  # 1.8.5's own files cannot have the names of a saved model's outputs
+        f, linear, is_use_cache_file=f.__name__ == "fluidjax", weight_quantize_type="abs_max", quantizable_op_type=["mul", "elementwise_add"]),
+    "weights, channels": lambda f: weights(f, conv),
+    "weights, abs_max": lambda f: weights(
+        f, linear, weight_bits=16, weight_quantize_type="abs_max", threshold_rate=0.1, quantizable_op_type=["mul"]),
     "conv, abs_max": lambda f: through(f, conv, runs="frozen"),
     "conv, moving average, channels": lambda f: through(
         f, conv, dict(weight_quantize_type="channel_wise_abs_max"), others=True, runs="steps",

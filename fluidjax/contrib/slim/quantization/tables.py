@@ -84,7 +84,7 @@ def checked_types(kinds: Iterable[str], known: Iterable[str]) -> list[str]:
     return listed
 
 
-def checked_choice(what: str, value: Any, known: Iterable[str]) -> str:
+def checked_choice(what: str, value: Any, known: Iterable[Any]) -> Any:
     """Raises FluidValueError for a value that is none of these."""
     known = tuple(known)
     if value not in known:
