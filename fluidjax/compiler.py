@@ -21,6 +21,8 @@ from .runtime.strategy import BuildStrategy, ExecutionStrategy, checked
 
 if TYPE_CHECKING:
     from .dist.spmd.parallel import Parallel
+    from .memory.budget import BudgetReport
+    from .memory.fitting import Fitting
     from .passes.base import Pass
 
 
@@ -45,6 +47,7 @@ class CompiledProgram:
         self._shared: CompiledProgram | None = None
         self._made: Parallel | None = None
         self._ran = False
+        self._fitting: Fitting | None = None
 
     @property
     def program(self) -> Program:
@@ -104,7 +107,23 @@ class CompiledProgram:
         """The program and what makes it run on several ranks. Executor.run asks for it, so it counts as the first run."""
         strategy = self._exec_strategy
         times = 1 if strategy is None else max(strategy.num_iteration_per_run, 1)
-        return Runnable(self._program, self._ranks(), times)
+        return Runnable(self._program, self._ranks(), times, self._fits())
+
+    @property
+    def budget_reports(self) -> tuple[BudgetReport, ...]:
+        """With BuildStrategy.memory_budget: what was tried and chosen, for the first feed and for each larger one."""
+        return () if self._fitting is None else tuple(self._fitting.reports)
+
+    def _fits(self) -> Fitting | None:
+        """What keeps it within BuildStrategy.memory_budget, if that is set."""
+        budget = None if self._build_strategy is None else self._build_strategy.memory_budget
+        if budget is None:
+            return None
+        from .memory.fitting import Fitting
+
+        if self._fitting is None or self._fitting.budget != budget:
+            self._fitting = Fitting(budget)
+        return self._fitting
 
     def _ranks(self) -> Parallel | None:
         """What makes it run on several ranks; None on one."""

@@ -15,7 +15,7 @@ from .base.flags import flag
 from .dist.jobs.process import current_job, served
 from .dist.jobs.seed import job_seed
 from .dist.spmd.runnable import Alone, MakesRunnable, Ranks, Runnable, single
-from .errors import FluidTypeError, FluidValueError, NotOneStep, near
+from .errors import FluidTypeError, FluidValueError, NotOneStep, UnsupportedError, near
 from .graph.fetches import fetch_names
 from .graph.program import Program, default_main_program
 from .graph.variable import Variable
@@ -132,6 +132,9 @@ class Executor(RunsDatasets):
             for reader in program.info.readers:
                 feed.update(reader.next_feed())
         values = ranks.split(feed or {}, compiled.check_feed)
+        if this.fits is not None:
+            ranks = this.fits.ranks(program, ranks, compiled.fetches, values)
+            compiled = self._compile(program, compiled.fetches, ranks)
         if compiled.tiers is not None:
             compiled = compiled.tiers.at(self._record(program).runs, values, this.iterations)
         if not compiled.in_force(scope):
@@ -171,6 +174,8 @@ class Executor(RunsDatasets):
         """
         this = self._runnable(program)
         program, ranks = this.program, this.ranks or self._alone
+        if this.fits is not None:
+            raise UnsupportedError("run_steps takes no BuildStrategy.memory_budget; call run, or fluid.memory_optimize(program, budget=...)")
         scope = global_scope() if scope is None else scope
         for schedule in program.info.schedules:
             schedule.set_in(scope)
@@ -295,7 +300,7 @@ class Executor(RunsDatasets):
             if record.job is None or record.job[0] != program.version:
                 record.job = program.version, whole_job(program, self._device)
             ranks = record.job[1]
-        return Runnable(program, ranks, this.iterations)
+        return Runnable(program, ranks, this.iterations, this.fits)
 
     def _compile(self, program: Program, fetches: tuple[str, ...], ranks: Ranks) -> Compiled:
         record = self._record(program)

@@ -34,7 +34,7 @@ from .errors import EnforceNotMet, FluidTypeError, LoadError, MixesRows, note
 from .graph.fetches import found_names
 from .graph.program import Program, default_main_program, default_startup_program
 from .graph.variable import Variable
-from .ir.desc import VarDesc
+from .ir.desc import ProgramDesc, VarDesc
 from .lower.step import Step
 from .lower.uncompiled import uncompiled
 from .ops.concrete import tracing
@@ -73,12 +73,22 @@ def init_fn(startup: Program | None = None) -> Callable[[jax.Array | None], Stat
 
 
 def step_fn(
-    main: Program | None = None, fetch_list: Sequence[Variable | str] = (), literal: bool = False
+    main: Program | None = None,
+    fetch_list: Sequence[Variable | str] = (),
+    literal: bool = False,
+    budget: int | float | str | None = None,
+    batch_size: int | None = None,
+    feed_shapes: Mapping[str, Sequence[int]] | None = None,
 ) -> Callable[..., tuple[State, list[Any]]]:
     """``step(state, feed, key=None) -> (state, fetches)``: one run of a program as a pure function.
 
     main: default the default main program. fetch_list: variables or names whose values are returned, in order.
     literal: gradient ops run their forward op anew, as their definition says, instead of sharing its pullback.
+
+    budget: bytes, or text such as "800MB" or "2GiB", that ``jax.jit(step, donate_argnums=0)`` is to need at most on JAX's default device,
+    by the compiler's own figure, for the batches that batch_size and feed_shapes tell as in memory_report: values of the forward pass are
+    then computed again in the backward pass, as in fluid.memory_optimize(budget=), and ``step.budget_report`` says which. The program
+    stays as it is. It raises what memory_optimize raises of a budget; FluidTypeError for sizes without a budget.
 
     The returned state has every entry of the given one, replaced where the program writes it; accumulators that no startup
     program sets are among them, and begin at zero where the given one lacks them. Building the function raises
@@ -91,7 +101,26 @@ def step_fn(
         name = repr(fetch_list) if isinstance(fetch_list, str) else fetch_list.name
         raise FluidTypeError(f"fetch_list is a list of variables or names; write [{name}], as in step_fn(main, [{name}])")
     names = found_names(program, fetch_list)
-    compiled = Step(program.desc, names, literal, exact=True)
+    if budget is None:
+        if batch_size is not None or feed_shapes is not None:
+            raise FluidTypeError("batch_size and feed_shapes belong to a budget, and there is none")
+        return _stepping(program, names, literal, program.desc)
+    from .memory.budget import fit_function
+
+    def stepping(desc: ProgramDesc) -> Callable[..., Any]:
+        return _stepping(program, names, literal, desc)
+
+    report = fit_function(program, stepping, budget, batch_size, names, feed_shapes)
+    step = stepping(report.chosen.way.desc)
+    step.budget_report = report  # type: ignore[attr-defined]
+    return step
+
+
+def _stepping(
+    program: Program, names: tuple[str, ...], literal: bool, desc: ProgramDesc
+) -> Callable[..., tuple[State, list[Any]]]:  # fmt: skip
+    """The step of a program, which `desc` describes as it is to be computed."""
+    compiled = Step(desc, names, literal, exact=True)
     check = _FeedCheck(compiled)
 
     def step(state: Mapping[str, Any], feed: Mapping[str, Any], key: jax.Array | None = None) -> tuple[State, list[Any]]:

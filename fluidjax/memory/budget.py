@@ -1,70 +1,37 @@
 """A training step that fits into so many bytes: which values it computes again, and in which order XLA works.
 
-What is tried, in the order of the work that it adds, is compiled until the compiler's own figure is within the budget.
+ways.py tells what there is to choose from, by estimates. What is expected to be within the budget at the least added time is compiled,
+and the compiler's own figure decides; what it says corrects the next expectation.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from math import prod
 from typing import Any
 
 import jax
 
-from ..errors import FluidTypeError, FluidValueError
+from ..base.budgets import bytes_of
+from ..errors import FluidValueError
 from ..graph.fetches import found_names
 from ..graph.program import Program
 from ..graph.variable import Variable
 from ..ir import edit
-from ..ir.desc import ProgramDesc, VarDesc
-from ..ir.recomputed import segment
+from ..ir.desc import ProgramDesc
 from ..lower.sizes import refuse_fed_sizes
 from ..lower.step import Step
 from ..passes import base
-from ..passes.lifetimes import is_fed, live_bytes, size
-from ..passes.recompute import Forward, Recompute
-from ..runtime.work import flops
+from ..passes.base import Note
 from . import compiler
-from .sizes import Shapes, arguments
+from .sizes import Arguments, Shapes, arguments, nbytes
+from .ways import Way, Ways
 
-UNITS = {"": 1, "B": 1, **{f"{u}B": 1000**i for i, u in enumerate("KMGT", 1)}, **{f"{u}IB": 1024**i for i, u in enumerate("KMGT", 1)}}
-MOST_SEGMENTS = 24
-SLACK = 1.1  # what is expected to be so much too large is compiled only if nothing else fits
+MOST_TRIED = 3  # programs that are compiled before the best of those that fit is taken
+WORTHWHILE = 0.1  # of the time that all recomputation takes: for less, none is compiled
+TOO_MUCH = 1.05  # what needs so much more than the budget is not compiled for another scheduler
 MOST_DOUBTED = 3
-
-
-def bytes_of(budget: Any) -> int:
-    """A number of bytes from a number or from text: "2GB" is 2 * 1000^3, "1.5 GiB" 1.5 * 1024^3.
-
-    Raises FluidValueError for what is negative, zero, not finite or of an unknown unit, FluidTypeError for other types.
-    """
-    if isinstance(budget, bool) or not isinstance(budget, int | float | str):
-        raise FluidTypeError(f'budget is a number of bytes or text such as "2GB", not {budget!r}')
-    found = re.fullmatch(r"\s*(-?\d+(?:\.\d*)?)\s*([A-Za-z]*)\s*", str(budget))
-    if isinstance(budget, str) and (found is None or found[2].upper() not in UNITS):
-        raise FluidValueError(f"budget {budget!r} is not a number with one of the units B, KB, MB, GB, TB, KiB, MiB, GiB, TiB")
-    number = float(budget) if found is None or not isinstance(budget, str) else float(found[1]) * UNITS[found[2].upper()]
-    if not 1 <= number < float("inf"):
-        raise FluidValueError(f"budget is a positive number of bytes, not {budget!r}")
-    return int(number)
-
-
-@dataclass(frozen=True)
-class Way:
-    """A program that computes the same. again: ops that it computes twice. work: the convolutions and products among them, over all
-    of the step's. estimate: the most bytes of declared shapes that are alive at once, besides what is persistable or fed."""
-
-    desc: ProgramDesc
-    again: int
-    work: float
-    estimate: int
-    notes: tuple[base.Note, ...] = ()
-
-    def __str__(self) -> str:
-        return f"{self.again} ops twice ({self.work:+.0%} of convolutions and products)" if self.again else "as it is"
+USUALLY = 1.25  # bytes of temporaries for each of the estimate, where values are computed again
 
 
 @dataclass(frozen=True)
@@ -82,20 +49,58 @@ class Tried:
 
 @dataclass(frozen=True)
 class BudgetReport:
-    """budget: in bytes. tried: in order; the last one is within the budget."""
+    """budget: in bytes. tried: in order. chosen: the one of them that the program has become, which is within the budget."""
 
     budget: int
     tried: tuple[Tried, ...]
-
-    @property
-    def chosen(self) -> Tried:
-        """What the program has become."""
-        return self.tried[-1]
+    chosen: Tried
+    notes: tuple[Note, ...] = ()
 
     def __str__(self) -> str:
         """What was tried; then what is computed again, and what was left alone and why."""
         head = f"budget {self.budget / 1e6:,.3f} MB; MB are 1,000,000 bytes"
-        return "\n".join([head, *(f"  {t}" for t in self.tried), *(f"  {n}" for n in self.chosen.way.notes)])
+        lines = (f"  {t}{' (chosen)' if t is self.chosen else ''}" for t in self.tried)
+        return "\n".join([head, *lines, *(f"  {n}" for n in self.notes)])
+
+
+@dataclass(frozen=True)
+class Target:
+    """A step as it is to be compiled. types: its state as one device has it, and whole batches. devices: which share these. lower: the
+    step of a program, traced for the types; schedulers: those that it may be compiled with. keep: names of values that are not
+    forgotten."""
+
+    desc: ProgramDesc
+    fetches: tuple[str, ...]
+    types: Arguments
+    lower: Callable[[ProgramDesc], jax.stages.Lowered]
+    schedulers: tuple[str, ...] = ("default",)
+    keep: Sequence[str] = ()
+    devices: int = 1
+
+
+def schedulers(device: Any) -> tuple[str, ...]:
+    """Those that the compiler of a device has."""
+    return tuple(compiler.SCHEDULERS) if device.platform == "cpu" else ("default",)
+
+
+def described(
+    program: Program,
+    batch_size: int | None = None,
+    fetch_list: Sequence[Variable | str] | Variable | str | None = None,
+    feed_shapes: Shapes | None = None,
+) -> tuple[tuple[str, ...], Arguments]:
+    """The names of what a training step fetches, and the types of what it takes. Raises what fit raises of them."""
+    fetches = found_names(program, fetch_list)
+    return fetches, described_step(program.desc, fetches, batch_size, feed_shapes or {})
+
+
+def described_step(desc: ProgramDesc, fetches: tuple[str, ...], batch_size: int | None, feed_shapes: Shapes) -> Arguments:
+    """The types of what a training step takes. Raises what fit raises of them."""
+    step = Step(desc, fetches)
+    if not any(edit.role(op) & edit.BACKWARD for op in step.ops):
+        raise FluidValueError("a budget is for training steps: this program has no gradient ops; minimize first")
+    refuse_fed_sizes(step.sizes, "a memory budget")
+    return arguments(step, batch_size, feed_shapes)
 
 
 def fit(
@@ -115,119 +120,118 @@ def fit(
     memory_report raises for a program or sizes of which no figure can be told.
     """
     wanted = bytes_of(budget)
-    search = _Search(program.desc, found_names(program, fetch_list), batch_size, feed_shapes or {}, frozenset(keep))
-    tried: list[Tried] = []
-    skipped = []
-    for way in search.ways():
-        if tried and _hopeless(way, tried, wanted):
-            skipped.append(way)
-        elif search.compiles(way, wanted, tried):
-            return BudgetReport(wanted, tuple(tried))
-    for way in sorted(skipped, key=lambda w: w.estimate)[:MOST_DOUBTED]:
-        if search.compiles(way, wanted, tried):
-            return BudgetReport(wanted, tuple(tried))
-    least = min(tried, key=_total)
-    raise FluidValueError(f"the step cannot be made to need {wanted:,} bytes: the least that was found is {_total(least):,} ({least})")
+    fetches, types = described(program, batch_size, fetch_list, feed_shapes)
+    device = jax.local_devices()[0]
+
+    def lower(desc: ProgramDesc) -> jax.stages.Lowered:
+        return compiler.lower(desc, fetches, types, device)
+
+    return search(Target(program.desc, fetches, types, lower, schedulers(device), keep), wanted)
 
 
-def _total(tried: Tried) -> int:
-    return tried.figures.total
+def fit_function(
+    program: Program,
+    stepping: Callable[[ProgramDesc], Callable[..., Any]],
+    budget: Any,
+    batch_size: int | None = None,
+    fetch_list: Sequence[Variable | str] | Variable | str | None = None,
+    feed_shapes: Shapes | None = None,
+) -> BudgetReport:
+    """As fit, of the function that `stepping` makes of a program, jitted with its state donated; XLA's options are then the user's."""
+    wanted = bytes_of(budget)
+    fetches, types = described(program, batch_size, fetch_list, feed_shapes)
+    key = jax.eval_shape(lambda: jax.random.key(0))
+
+    def lower(desc: ProgramDesc) -> jax.stages.Lowered:
+        return jax.jit(stepping(desc), donate_argnums=0).lower(dict(types.state), dict(types.feed), key)
+
+    return search(Target(program.desc, fetches, types, lower), wanted)
 
 
-def _hopeless(way: Way, tried: Sequence[Tried], wanted: int) -> bool:
-    """Whether this will be too large if its temporaries are to its estimate as those of the last way that was compiled to its own."""
-    last = min((t for t in tried if t.way is tried[-1].way), key=_total)
-    figures = last.figures
-    expected = figures.temporaries * way.estimate / max(last.way.estimate, 1)
-    return figures.total - figures.temporaries + expected > SLACK * wanted
+def search(target: Target, wanted: int) -> BudgetReport:
+    """The fastest way found of a step that needs at most so many bytes on each device. Raises FluidValueError where none does."""
+    found = _Search(target, wanted).run()
+    chosen = found[-1]
+    made_by = chosen.way.made_by
+    notes = () if made_by is None else base.run(made_by, target.desc, {}, {*target.keep, *target.fetches}).notes
+    return BudgetReport(wanted, tuple(found[:-1]), chosen, notes)
 
 
-@dataclass
 class _Search:
-    desc: ProgramDesc
-    fetches: tuple[str, ...]
-    batch_size: int | None
-    feed_shapes: Shapes
-    keep: frozenset[str]
+    def __init__(self, target: Target, wanted: int) -> None:
+        self.target, self.wanted = target, wanted
+        feeds = target.types.feed.values()
+        rows = max((t.shape[0] for t in feeds if t.shape), default=1) // target.devices
+        self.ways = Ways(target.desc, frozenset({*target.keep, *target.fetches}), max(rows, 1)).found
+        self.fixed = sum(nbytes(t) for t in target.types.state.values()) + sum(map(nbytes, feeds)) // target.devices
+        self.tried: list[Tried] = []
+        self.lowered: dict[int, jax.stages.Lowered] = {}
 
-    def __post_init__(self) -> None:
-        step = Step(self.desc, self.fetches)
-        if not any(edit.role(op) & edit.BACKWARD for op in step.ops):
-            raise FluidValueError("a budget is for training steps: this program has no gradient ops; minimize first")
-        refuse_fed_sizes(step.sizes, "a memory budget")
-        self.types = arguments(step, self.batch_size, self.feed_shapes)
-        self.device = jax.local_devices()[0]
-        self.schedulers = list(compiler.SCHEDULERS) if self.device.platform == "cpu" else ["default"]
-        self.kept = self.keep | set(self.fetches)
-        self.forward = Forward(self.desc, self.kept)
-        # what unknown sizes count as in estimates, which are compared with each other alone
-        self.rows = max((t.shape[0] for t in self.types.feed.values() if t.shape), default=1)
-        self.vars = self.desc.blocks[0].vars
-        self.work = sum(flops(op, self.vars) for op in self.forward.ops)
+    def run(self) -> list[Tried]:
+        """What was tried, and the chosen one of it once more."""
+        best: tuple[int, Tried] | None = None
+        at = self._next(0)
+        while at is not None:
+            fitting = self._compiled(at)
+            if fitting is not None:
+                best = at, fitting
+            at = self._better(best[0]) if best is not None else self._next(at + 1)
+        if best is None:
+            best = self._least()
+        return [*self.tried, best[1]]
 
-    def ways(self) -> Iterator[Way]:
-        """The program as it is; then what is worth trying, by the work that it adds: more work has to gain something."""
-        plain = Way(self.desc, 0, 0.0, self.estimate(self.desc))
-        yield plain
-        passes = dict.fromkeys(Recompute(self.checkpoints(n), heavy) for heavy in (False, True) for n in range(1, MOST_SEGMENTS + 1))
-        found = [w for w in map(self._way, passes) if w.again]
-        least = plain.estimate
-        for way in sorted(found, key=lambda w: (w.work, w.estimate, w.again)):
-            if way.estimate < least:
-                least = way.estimate
-                yield way
+    def _next(self, start: int) -> int | None:
+        """The fastest way from there on that is expected to be within the budget."""
+        return next((i for i in range(start, len(self.ways)) if not self._seen(i) and self._expected(i) <= self.wanted), None)
 
-    def _way(self, pas: Recompute) -> Way:
-        result = base.run(pas, self.desc, {}, self.kept)
-        again = [op for op in result.desc.blocks[0].ops if segment(op) is not None]
-        # a gradient takes twice the work of what it differentiates
-        work = sum(flops(op, result.desc.blocks[0].vars) for op in again) / (3 * self.work) if self.work else 0.0
-        return Way(result.desc, len(again), work, self.estimate(result.desc), result.notes)
+    def _better(self, best: int) -> int | None:
+        """The fastest way that is expected within the budget and is worth a compilation, since it takes that much less time."""
+        if len(self.lowered) >= MOST_TRIED:
+            return None
+        enough = self.ways[best].seconds - WORTHWHILE * self.ways[-1].seconds
+        found = (i for i in range(best) if not self._seen(i) and self.ways[i].seconds <= enough)
+        return next((i for i in found if self._expected(i) <= self.wanted), None)
 
-    def estimate(self, desc: ProgramDesc) -> int:
-        names = [n for n, v in desc.blocks[0].vars.items() if _plain(v)]
-        return max(live_bytes(desc, names, self.rows), default=0)
+    def _seen(self, at: int) -> bool:
+        return any(t.way is self.ways[at] for t in self.tried)
 
-    def compiles(self, way: Way, wanted: int, tried: list[Tried]) -> bool:
-        """Whether a way needs no more bytes than wanted under one of the schedulers; what was compiled is added to tried."""
-        lowered = compiler.lower(way.desc, self.fetches, self.types, self.device)
-        for name in self.schedulers:
-            tried.append(Tried(way, name, compiler.figures(lowered, [name], quick=True)[name]))
-            if _total(tried[-1]) <= wanted:
-                return True
-        return False
+    def _expected(self, at: int) -> float:
+        """Bytes, if the temporaries are to the estimate as those of the nearest way that was compiled, under the better scheduler."""
+        estimate = self.ways[at].estimate
+        if not self.tried:
+            return self.fixed + estimate * (USUALLY if at else 1.0)
+        near = min(self.tried, key=lambda t: (abs(t.way.estimate - estimate), t.figures.total))
+        figures = near.figures
+        return figures.total - figures.temporaries + figures.temporaries * estimate / max(near.way.estimate, 1)
 
-    def checkpoints(self, count: int) -> tuple[str, ...]:
-        """The values that cut the forward pass into about so many parts of equal bytes, at its narrowest places."""
-        ops, made = self.forward.ops, [0]
-        for op in ops:
-            made.append(made[-1] + sum(self._bytes(n) for n in op.writes))
-        names: dict[str, None] = {}
-        for k in range(1, count):
-            middle, reach = made[-1] * k / count, made[-1] / (2 * count)
-            near = [i for i in range(1, len(ops)) if abs(made[i] - middle) <= reach]
-            if near:
-                place = min(near, key=lambda i: (sum(map(self._bytes, self._across[i])), abs(made[i] - middle)))
-                names.update(dict.fromkeys(self._across[place]))
-        return tuple(names)
+    def _compiled(self, at: int, every: bool = False) -> Tried | None:
+        """The way under the first scheduler with which it is within the budget."""
+        way = self.ways[at]
+        if at not in self.lowered:
+            self.lowered[at] = self.target.lower(way.desc)
+        for name in self._schedulers(at):
+            figures = compiler.figures(self.lowered[at], [name], quick=True)[name]
+            self.tried.append(Tried(way, name, figures))
+            if figures.total <= self.wanted:
+                return self.tried[-1]
+            if figures.total > TOO_MUCH * self.wanted and not every and at:
+                return None
+        return None
 
-    @cached_property
-    def _across(self) -> list[tuple[str, ...]]:
-        """For each forward op what is written before it and read by it or a forward op behind it."""
-        ops = self.forward.ops
-        last = {n: i for i, op in enumerate(ops) for n in op.reads}
-        alive: dict[str, None] = {}
-        found = []
-        for i, op in enumerate(ops):
-            found.append(tuple(alive))
-            alive.update((n, None) for n in op.writes if n in self.vars and _plain(self.vars[n]))
-            alive = {n: None for n in alive if last.get(n, -1) > i}
-        return found
+    def _schedulers(self, at: int) -> tuple[str, ...]:
+        """The default one first for the program as it is; for others that which needed less so far, at first the one for memory."""
+        names = self.target.schedulers
+        if not at:
+            return names
+        shares = {t.scheduler: t.figures.temporaries / max(t.way.estimate, 1) for t in self.tried if t.way.again}
+        return tuple(sorted(names[::-1], key=lambda n: shares.get(n, 0.0)))
 
-    def _bytes(self, name: str) -> int:
-        var = self.vars.get(name)
-        return size(var, self.rows) if var is not None and _plain(var) else 0
-
-
-def _plain(var: VarDesc) -> bool:
-    return not var.persistable and not is_fed(var) and var.kind == "LOD_TENSOR" and var.dtype is not None and prod(var.shape or ()) != 0
+    def _least(self) -> tuple[int, Tried]:
+        """The last resort: what is least by the estimates, though the budget was not expected to do."""
+        for at in sorted(range(len(self.ways)), key=lambda i: self.ways[i].estimate)[:MOST_DOUBTED]:
+            if not self._seen(at) and (fitting := self._compiled(at, every=True)) is not None:
+                return at, fitting
+        least = min(self.tried, key=lambda t: t.figures.total)
+        raise FluidValueError(
+            f"the step cannot be made to need {self.wanted:,} bytes: the least that was found is {least.figures.total:,} ({least})"
+        )

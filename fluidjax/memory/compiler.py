@@ -12,7 +12,7 @@ from ..errors import UnsupportedError
 from ..ir.desc import ProgramDesc
 from ..runtime.compiled import Compiled
 from ..runtime.effort import LAID_OUT, MEMORY_OPTIMIZED
-from ..runtime.placement import OneDevice
+from ..runtime.placement import Mesh, OneDevice
 from ..runtime.recompiles import Recompiles
 from .sizes import Arguments
 
@@ -37,7 +37,12 @@ class Figures:
 
 def lower(desc: ProgramDesc, fetches: tuple[str, ...], types: Arguments, device: Any) -> jax.stages.Lowered:
     """The step that Executor.run would compile for these types, traced."""
-    return Compiled(desc, fetches, OneDevice(device), Recompiles()).lower(types.state, types.feed)
+    return lower_on(OneDevice(device), desc, fetches, types)
+
+
+def lower_on(where: OneDevice | Mesh, desc: ProgramDesc, fetches: tuple[str, ...], types: Arguments) -> jax.stages.Lowered:
+    """The step that each of these devices would run, traced. types: the state as one of them has it, the batches of all together."""
+    return Compiled(desc, fetches, where, Recompiles()).lower(types.state, types.feed)
 
 
 def figures(lowered: jax.stages.Lowered, names: Sequence[str], quick: bool = False) -> dict[str, Figures]:

@@ -77,7 +77,7 @@ def _of_taps(attrs: Mapping[str, Any], shapes: Mapping[str, Any]) -> bool:
 def _declare_conv2d(kind: str) -> None:
     @op(
         kind, outs="Output", rows=row_wise("Input", "ResidualData"),
-        channels=by_format("data_format", "Input ResidualData", "Output", begins=True),
+        channels=by_format("data_format", "Input ResidualData", "Output", begins=True), heavy=True,
         turned=Turned("Filter", (2, 3, 1, 0), when=_of_taps),
     )
     def conv2d(
@@ -103,7 +103,7 @@ for _kind in ("conv2d", "depthwise_conv2d"):
 
 @op(
     outs="Output", rows=row_wise("Input", "ResidualData"),
-    channels=by_format("data_format", "Input ResidualData", "Output", last="NDHWC", begins=True),
+    channels=by_format("data_format", "Input ResidualData", "Output", last="NDHWC", begins=True), heavy=True,
 )
 def conv3d(
     Input: Array, Filter: Array, ResidualData: Array | None, *, strides: Ints = (1, 1, 1), paddings: Ints = (0, 0, 0),
@@ -268,7 +268,7 @@ def _transpose_grad(x: Array, w: Array, d_out: Array | None, **attrs: Any) -> tu
 def _declare_conv2d_transpose(kind: str) -> None:
     @op(
         kind, outs="Output", rows=row_wise("Input", lod=None),
-        channels=by_format("data_format", "Input", "Output", begins=True),
+        channels=by_format("data_format", "Input", "Output", begins=True), heavy=True,
     )
     def conv2d_transpose(
         Input: Array, Filter: Array, Bias: Array | None, *, output_size: Ints = (), groups: int = 1,
@@ -312,7 +312,7 @@ def _per_channel_sum(x: Array, data_format: str) -> jax.Array:
 
 @op(
     outs="Output", rows=row_wise("Input", lod=None),
-    channels=by_format("data_format", "Input", "Output", last="NDHWC", begins=True),
+    channels=by_format("data_format", "Input", "Output", last="NDHWC", begins=True), heavy=True,
 )
 def conv3d_transpose(
     Input: Array, Filter: Array, *, output_size: Ints = (), groups: int = 1, dilations: Ints = (1, 1, 1),

@@ -86,7 +86,7 @@ def _convolve(op: str, x: Any, offset: Any, mask: Any, filter: Any, attrs: Any) 
     return jnp.einsum("ngkp,gok->ngop", columns, weights, precision="highest").reshape(x.shape[0], out_channels, *outs)
 
 
-@op(outs="Output", grad="Input Offset Mask Filter", rows=row_wise("Input", "Offset", "Mask"), channels=CHANNELS_FIRST)
+@op(outs="Output", grad="Input Offset Mask Filter", rows=row_wise("Input", "Offset", "Mask"), channels=CHANNELS_FIRST, heavy=True)
 def deformable_conv(
     Input: Array, Offset: Array, Mask: Array, Filter: Array, *, strides: Ints = (1, 1), paddings: Ints = (0, 0),
     dilations: Ints = (1, 1), groups: int = 1, deformable_groups: int = 1, im2col_step: int = 64,
@@ -100,7 +100,7 @@ def deformable_conv(
     return _convolve("deformable_conv", Input, Offset, Mask, Filter, attrs)
 
 
-@op(outs="Output", grad="Input Offset Filter", rows=row_wise("Input", "Offset"), channels=CHANNELS_FIRST)
+@op(outs="Output", grad="Input Offset Filter", rows=row_wise("Input", "Offset"), channels=CHANNELS_FIRST, heavy=True)
 def deformable_conv_v1(
     Input: Array, Offset: Array, Filter: Array, *, strides: Ints = (1, 1), paddings: Ints = (0, 0), dilations: Ints = (1, 1),
     groups: int = 1, deformable_groups: int = 1, im2col_step: int = 64,

@@ -47,6 +47,7 @@ def _last_one(op_type: str, ids: Array) -> Array:
 @op(
     outs="Out",
     rows=row_wise("Ids"), sparse=SparseGradient(by="is_sparse", table="W"), bounds=Bounds("Ids", "ids", table_height),
+    heavy=True,
 )
 def lookup_table(
     W: Array, Ids: Array, *, is_sparse: bool = False, is_distributed: bool = False, padding_idx: Int64 = -1,
@@ -60,6 +61,7 @@ def lookup_table(
 @op(
     outs="Out",
     rows=row_wise("Ids"), sparse=SparseGradient(by="is_sparse", table="W"), bounds=Bounds("Ids", "ids", table_height),
+    heavy=True,
 )
 def lookup_table_v2(
     W: Array, Ids: Array, *, is_sparse: bool = False, is_distributed: bool = False, padding_idx: Int64 = -1,

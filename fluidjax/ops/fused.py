@@ -34,7 +34,7 @@ def _fc_spec(
     return Spec((*Input.shape[:in_num_col_dims], width), Input.dtype)
 
 
-@op(outs="Out", infer=_fc_spec, rows=row_wise("Input", when=attribute("in_num_col_dims", lambda n: n >= 1)))
+@op(outs="Out", infer=_fc_spec, rows=row_wise("Input", when=attribute("in_num_col_dims", lambda n: n >= 1)), heavy=True)
 def fc(
     Input: Array, W: Array, Bias: Array | None, *, in_num_col_dims: int = 1, activation_type: str = "", padding_weights: bool = False,
     use_mkldnn: bool = False, use_quantizer: bool = False, Scale_in: float = 1.0, Scale_weights: Floats = (1.0,),

@@ -37,7 +37,7 @@ def _conv_specs(X: Spec, Filter: Spec, Bias: Spec, *, contextLength: int, **_: A
     return Spec((X.shape[0], Filter.shape[1]), X.dtype), Spec((X.shape[0], Filter.shape[0]), X.dtype)
 
 
-@op(outs="Out ColMat~", infer=_conv_specs, rows=knows_rows(Out="X"))
+@op(outs="Out ColMat~", infer=_conv_specs, rows=knows_rows(Out="X"), heavy=True)
 def fusion_seqconv_eltadd_relu(
     X: Ragged, Filter: Array, Bias: Array, *, contextLength: int, contextStart: int = 0, contextStride: int = 1
 ):

@@ -232,7 +232,7 @@ def _three(shape: Sequence[int]) -> tuple[int, ...]:
 
 @op(
     outs="Out last_h last_c", grad="Input InitH InitC W Cache Out", nograd="Cache", infer=_flat_specs, rows=mixes(),
-    channels=CHANNELS_FIRST,
+    channels=CHANNELS_FIRST, heavy=True,
 )
 def cudnn_lstm(
     Input: Array, InitH: Array, InitC: Array, W: Array, Cache: Array | None, *, max_len: int = 20, dropout_prob: float = 0.0,

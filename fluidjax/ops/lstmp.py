@@ -65,7 +65,7 @@ def _parts(bias: Any, width: int, peepholes: bool) -> tuple[Any, tuple[Any, Any,
 
 @op(
     outs="Projection Cell BatchGate~ BatchCellPreAct~ BatchHidden~", infer=_specs,
-    rows=knows_rows(Projection="Input", Cell="Input", each="H0 C0")
+    rows=knows_rows(Projection="Input", Cell="Input", each="H0 C0"), heavy=True
 )
 def lstmp(
     Input: Ragged, H0: Array | None, C0: Array | None, Weight: Array, ProjWeight: Array, Bias: Array, *,

@@ -141,7 +141,7 @@ def _conv_specs(X: Spec, ROW: Spec, COLUMN: Spec, W: Spec, **attrs: Any) -> tupl
 
 @op(
     outs="Out Col", grad="X ROW COLUMN W Out Col", nograd="ROW COLUMN", grad_outs="Out", infer=_conv_specs,
-    rows=knows_rows(Out="X", Col="X"),
+    rows=knows_rows(Out="X", Col="X"), heavy=True,
 )
 def var_conv_2d(
     X: Ragged, ROW: Ragged, COLUMN: Ragged, W: Array, *, InputChannel: int = 1, OutputChannel: int = 1, StrideH: int = 1,

@@ -34,7 +34,7 @@ def _flat(x: Any, split: int) -> Any:
 
 @op(
     outs="Out", grad="X Y", infer=_infer_mul, rows=row_wise("X", when=attribute("x_num_col_dims", lambda n: n >= 1)),
-    channels=CHANNELS_FIRST,
+    channels=CHANNELS_FIRST, heavy=True,
 )
 def mul(X: Array, Y: Array, *, x_num_col_dims: int = 1, y_num_col_dims: int = 1):
     """Out = flatten(X) @ flatten(Y), with the shape X[:x_num_col_dims] + Y[y_num_col_dims:].
@@ -88,7 +88,7 @@ def _multiplied(attrs: Attrs, shapes: Shapes) -> bool:
     return len(y) == 2 and (len(x) > 2 or (len(x) == 2 and not attrs["transpose_X"]))
 
 
-@op(outs="Out", grad="X Y", infer=_infer_matmul, rows=row_wise("X", when=_multiplied), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="X Y", infer=_infer_matmul, rows=row_wise("X", when=_multiplied), channels=CHANNELS_FIRST, heavy=True)
 def matmul(
     X: Array, Y: Array, *, transpose_X: bool = False, transpose_Y: bool = False, alpha: float = 1.0,
     head_number: int = 1, fused_reshape_Out: Ints = (), fused_transpose_Out: Ints = (),
@@ -116,7 +116,7 @@ def _infer_bmm(X: Spec, Y: Spec) -> Spec:
     return Spec((max(X.shape[0], Y.shape[0]), X.shape[1], Y.shape[2]), X.dtype)
 
 
-@op(outs="Out", grad="X Y", infer=_infer_bmm, rows=row_wise("X", "Y"))
+@op(outs="Out", grad="X Y", infer=_infer_bmm, rows=row_wise("X", "Y"), heavy=True)
 def bmm(X: Array, Y: Array):
     """Out[b] = X[b] @ Y[b]; X [B, M, K], Y [B, K, N]."""
     return jnp.matmul(X, Y)
@@ -173,7 +173,7 @@ def _bilinear(X: Array, Y: Array, Weight: Array) -> Array:
     return jnp.einsum("bm,imn,bn->bi", X, Weight, Y)
 
 
-@op(outs="Out", rows=row_wise("X", "Y"))
+@op(outs="Out", rows=row_wise("X", "Y"), heavy=True)
 def bilinear_tensor_product(X: Array, Y: Array, Weight: Array, Bias: Array | None):
     """Out[b, i] = X[b] @ Weight[i] @ Y[b] + Bias[0, i]; Weight [I, M, N]."""
     out = _bilinear(X, Y, Weight)
@@ -225,7 +225,7 @@ def _broadcast(n: int, m: int) -> int:
     return max(n, m)
 
 
-@op(outs="Out", grad="X Y", infer=_infer_matmul_v2, rows=mixes("X"), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="X Y", infer=_infer_matmul_v2, rows=mixes("X"), channels=CHANNELS_FIRST, heavy=True)
 def matmul_v2(X: Array, Y: Array, *, trans_x: bool = False, trans_y: bool = False):
     """Out = X @ Y over the last two dimensions, leading ones broadcast as in NumPy; trans_x, trans_y swap the last two.
 

@@ -447,6 +447,7 @@ class Traits:
     where it is known whose they are.
     hosted: what Python does in place of the function where the program is cut at the op: (inputs by slot, attributes) -> outputs by
     slot. Variables that it reads keep their LoD from run to run.
+    heavy: the op takes long for what it gives (products, convolutions, recurrences, look-ups), so it is computed twice last of all.
     """
 
     rows: Rows | None = None
@@ -470,6 +471,7 @@ class Traits:
     refuses: Refuses | None = None
     lengths: str | None = None
     hosted: Hosted | None = None
+    heavy: bool = False
 
 
 class Given(TypedDict, total=False):
@@ -496,3 +498,4 @@ class Given(TypedDict, total=False):
     refuses: Refuses
     lengths: str
     hosted: Hosted
+    heavy: bool

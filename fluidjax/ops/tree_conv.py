@@ -30,7 +30,7 @@ _NODES = within("EdgeSet", "node", lambda inputs, attrs: inputs["NodesVector"].s
 
 @op(
     outs="Out", grad="NodesVector EdgeSet Filter", nograd="EdgeSet", infer=_tree_spec, rows=mixes(), channels=CHANNELS_FIRST,
-    refuses=_NODES,
+    refuses=_NODES, heavy=True,
 )
 def tree_conv(NodesVector: Array, EdgeSet: Array, Filter: Array, *, max_depth: int = 2):
     """Out[n, u] = the sum over nodes v below u (less than max_depth deep) of (l * Fl + r * Fr + t * Ft) applied to NodesVector[n, v].

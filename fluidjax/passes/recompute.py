@@ -16,12 +16,6 @@ from ..ops.traits import Runs
 from .base import Note, Params, Pass, Rewrite, did, register
 from .lifetimes import guarded, is_fed
 
-HEAVY = frozenset(
-    "conv2d conv3d conv2d_transpose conv3d_transpose depthwise_conv2d depthwise_conv2d_transpose deformable_conv mul matmul "
-    "matmul_v2 bmm fc lstm gru lookup_table lookup_table_v2 sequence_conv multihead_matmul".split()
-)  # fmt: skip
-
-
 @register
 @dataclass(frozen=True)
 class Recompute(Pass):
@@ -29,8 +23,9 @@ class Recompute(Pass):
 
     checkpoints: names of values that are kept; they cut the forward pass into segments. What a segment makes and only the backward
     pass reads is forgotten: before the first gradient op that reads such a value, the ops that make it stand once more, on
-    ``x.subprog_k`` in place of ``x``, where k counts segments from the loss. heavy=False: convolutions, matrix products and table
-    lookups are not computed twice; what they give is kept.
+    ``x.subprog_k`` in place of ``x``, where k counts in the order of the backward pass. What does not hang together within a segment
+    becomes several. kept: names of values that are kept too, without a cut. heavy=False: ops that declare themselves heavy
+    (convolutions, products, look-ups; ops/traits.py) are not computed twice; what they give is kept.
 
     The values that a run gives are those of the program before: a random op that is computed again draws what it drew, a batch_norm
     that is computed again leaves its averages alone. Kept is what is fed, fetched or persistable, and what an op gives that may not
@@ -40,25 +35,24 @@ class Recompute(Pass):
     name: ClassVar[str] = "recompute"
     checkpoints: tuple[str, ...] = ()
     heavy: bool = True
+    kept: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.checkpoints, tuple) or not all(isinstance(n, str) for n in self.checkpoints):
-            raise FluidTypeError(f"checkpoints is a tuple of variable names, not {self.checkpoints!r}")
+        for what, names in (("checkpoints", self.checkpoints), ("kept", self.kept)):
+            if not isinstance(names, tuple) or not all(isinstance(n, str) for n in names):
+                raise FluidTypeError(f"{what} is a tuple of variable names, not {names!r}")
         if not isinstance(self.heavy, bool):
             raise FluidTypeError(f"heavy is True or False, not {self.heavy!r}")
 
     def rewrite(self, desc: ProgramDesc, params: Params, keep: frozenset[str]) -> Rewrite:
-        forward = Forward(desc, keep | set(self.checkpoints), self.heavy)
-        for name in self.checkpoints:
+        for name in (*self.checkpoints, *self.kept):
             if name not in desc.blocks[0].vars:
                 raise FluidValueError(f"there is no variable {name!r} to keep in the program{near(name, desc.blocks[0].vars)}")
-        if any(segment(op) is not None for op in desc.blocks[0].ops):
-            return Rewrite(desc, notes=(Note("the program", "it computes values again already", refused=True),))
-        if (shared := forward.shared()) is not None:
-            why = f"its variables share names ({shared!r}), as memory_optimize lets them; compute again first, then share"
+        forward = Forward(desc, keep, self.heavy)
+        if (why := forward.refusal()) is not None:
             return Rewrite(desc, notes=(Note("the program", why, refused=True),))
-        segments = [s for s in (forward.segment(ops) for ops in forward.cut(self.checkpoints)) if s is not None]
-        return Rewrite(_written(desc, segments[::-1]), notes=(*map(_said, segments), *forward.notes))
+        new, segments = forward.written(self.checkpoints, self.kept)
+        return Rewrite(new, notes=(*map(_said, segments), *forward.notes))
 
 
 @dataclass(frozen=True)
@@ -92,6 +86,7 @@ class Forward:
             for n in op.writes:
                 self.writers[n].append(i)
         self.position = {op.uid: i for i, op in enumerate(block.ops)}
+        self._why: dict[int, str | None] = {}
 
     def cut(self, checkpoints: Iterable[str]) -> list[list[OpDesc]]:
         """The forward ops, cut behind every op that writes a checkpoint."""
@@ -103,7 +98,15 @@ class Forward:
                 parts.append([])
         return [part for part in parts if part]
 
-    def shared(self) -> str | None:
+    def refusal(self) -> str | None:
+        """Why nothing of the program can be computed again; None where something may."""
+        if any(segment(op) is not None for op in self.desc.blocks[0].ops):
+            return "it computes values again already"
+        if (shared := self._shared()) is not None:
+            return f"its variables share names ({shared!r}), as memory_optimize lets them; compute again first, then share"
+        return None
+
+    def _shared(self) -> str | None:
         """A name under which a forward and a backward op, or two forward ops, write different values; None where there is none."""
         ops = self.desc.blocks[0].ops
         for name, at in self.writers.items():
@@ -113,12 +116,17 @@ class Forward:
 
     def again(self, op: OpDesc) -> str | None:
         """Why an op may not be computed twice; None where it may."""
+        if op.uid not in self._why:
+            self._why[op.uid] = self._once(op)
+        return self._why[op.uid]
+
+    def _once(self, op: OpDesc) -> str | None:
         if op.blocks or op.type not in REGISTRY:
             return "it has a block" if op.blocks else "nothing is known of it"
         its = traits(op.type)
         if its.runs is not Runs.STEP or its.ranks.together or its.hosted is not None:
             return "it does more than to compute"
-        if not self.heavy and op.type in HEAVY:
+        if not self.heavy and its.heavy:
             return "it takes long"
         # statistics that move do not enter what an op gives besides them; the second time they go nowhere
         moved = set() if its.unchanged is None else {n for slot in its.unchanged.outs for n in op.output(slot)}
@@ -145,28 +153,51 @@ class Forward:
         ops = self.desc.blocks[0].ops
         return name not in self.kept and all(i < end or edit.role(ops[i]) & edit.BACKWARD for i in self.readers[name])
 
-    def segment(self, ops: Sequence[OpDesc]) -> Segment | None:
-        """What of these ops is computed again; None where nothing is."""
-        block = self.desc.blocks[0].ops
+    def free(self, ops: Sequence[OpDesc], kept: Set[str]) -> dict[str, OpDesc]:
+        """What of these ops' values may be forgotten, and the op that gives it."""
         end = max(self.position[op.uid] for op in ops) + 1
-        free: dict[str, OpDesc] = {}
-        for op in ops:
-            if self.again(op) is None:
-                free.update((n, op) for n in op.writes if self._forgettable(n, end))
-        needed = [n for n in free if any(edit.role(block[i]) & edit.BACKWARD for i in self.readers[n])]
+        able = (op for op in ops if self.again(op) is None)
+        return {n: op for op in able for n in op.writes if n not in kept and self._forgettable(n, end)}
+
+    def backward_reads(self, name: str) -> bool:
+        """Whether the backward pass needs a value."""
+        return any(edit.role(self.desc.blocks[0].ops[i]) & edit.BACKWARD for i in self.readers[name])
+
+    def segments(self, ops: Sequence[OpDesc], kept: Set[str]) -> list[Segment]:
+        """What of these ops is computed again: ops that hang together by what they forget are one segment."""
+        free = self.free(ops, kept)
+        needed = [n for n in free if self.backward_reads(n)]
         names: dict[str, None] = {}
         while needed:  # and what these are made of, as far as it is forgotten too
             n = needed.pop()
             if n not in names:
                 names[n] = None
                 needed += [r for r in free[n].reads if r in free]
-        again = [op for op in ops if names.keys() & set(op.writes)]
-        at = min((i for n in names for i in self.readers[n] if i >= self.first), default=None)
-        return None if at is None else Segment(tuple(again), tuple(names), at)
+        parts: list[tuple[set[str], list[OpDesc]]] = []
+        for op in ops:
+            if names.keys() & set(op.writes):
+                meets = names.keys() & {*op.reads, *op.writes}
+                near = [part for part in parts if part[0] & meets]
+                parts = [part for part in parts if not part[0] & meets]
+                parts.append((meets.union(*(p[0] for p in near)), [*(o for p in near for o in p[1]), op]))
+        found = []
+        for mentioned, again in parts:
+            again.sort(key=lambda op: self.position[op.uid])
+            at = min(i for n in mentioned for i in self.readers[n] if i >= self.first)
+            found.append(Segment(tuple(again), tuple(n for n in names if n in mentioned), at))
+        return found
+
+    def written(self, checkpoints: Iterable[str], kept: Iterable[str] = ()) -> tuple[ProgramDesc, list[Segment]]:
+        """The program that computes again what the passes' options say, and the segments in the order in which it does."""
+        checkpoints = tuple(checkpoints)
+        keeps = self.kept | {*checkpoints, *kept}
+        found = [s for ops in self.cut(checkpoints) for s in self.segments(ops, keeps)]
+        found.sort(key=lambda s: s.at)
+        return _written(self.desc, found), found
 
 
 def _written(desc: ProgramDesc, segments: Sequence[Segment]) -> ProgramDesc:
-    """The program with the ops of these segments, the last one first, once more."""
+    """The program with the ops of these segments once more."""
     block, uid = desc.blocks[0], edit.max_uid(desc)
     inserted: dict[int, list[OpDesc]] = defaultdict(list)
     renamed: dict[str, str] = {}

@@ -45,4 +45,4 @@ QUICK = Effort("quick", packs=False, stage=1500, wanted={"xla_backend_optimizati
 # As quick as is possible where loops over elements run in vectors: those of QUICK take ten to thirty times as long.
 QUICK_WITH_FAST_LOOPS = replace(QUICK, stage=600, wanted={**QUICK.wanted, "xla_backend_optimization_level": 1})
 # What only has to be laid out: the same buffers, the least code.
-LAID_OUT = Effort("laid out", packs=False, wanted={"xla_backend_optimization_level": 0})
+LAID_OUT = replace(QUICK, name="laid out", stage=None)

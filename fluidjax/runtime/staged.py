@@ -13,6 +13,7 @@ from typing import Any
 
 import jax
 
+from ..ir.recomputed import segment
 from ..lower.stages import Stage, Stages, divided
 from .compile_cache import label, named
 from .compiled import Compiled
@@ -43,6 +44,8 @@ def in_stages(compiled: Compiled, kind: Kind, traced: Any) -> Stages | None:
     """The stages of a traced call; None where it is compiled whole."""
     stage = compiled.effort.stage
     if stage is None or compiled.memory_optimized or kind is not Kind.ONE or type(compiled.where) is not OneDevice:
+        return None
+    if any(segment(op) is not None for op in compiled.step.ops):  # what one stage hands to the next would be kept after all
         return None
     count = min(len(traced.jaxpr.jaxpr.eqns) // stage, MOST)
     assert compiled.layouts is not None

@@ -6,6 +6,7 @@ import enum
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
+from ..base.budgets import bytes_of
 from ..errors import EnforceNotMet, FluidError, FluidTypeError, near
 
 Option = tuple[Any, Callable[[Any], Any]]  # the default, and what checks and converts a value
@@ -72,6 +73,10 @@ def _maybe(value: Any) -> bool | None:
     return value
 
 
+def _budget(value: Any) -> int | None:
+    return None if value is None else bytes_of(value)
+
+
 def _member(kind: type[enum.IntEnum]) -> Callable[[Any], Any]:
     def member(value: Any) -> Any:
         if not isinstance(value, kind):
@@ -122,6 +127,9 @@ class BuildStrategy(_Options):
     - ``sync_batch_norm``: batch_norm takes its statistics from the batches of all devices.
     - ``fuse_all_reduce_ops``: small gradients are summed in one message.
     - ``memory_optimize``: True has XLA order the step for the least memory (on the CPU; on GPUs it does so anyway).
+    - ``memory_budget`` (Paddle has none): bytes, or text such as "2GB", that each device is to need at most, by the compiler's own
+      figure. At the first run, when the feeds are known, what the backward pass computes again is chosen as
+      ``fluid.memory_optimize(budget=)`` does; ``CompiledProgram.budget_reports`` says what.
     - ``debug_graphviz_path``: the program that every device runs is written there, for graphviz.
     - ``num_trainers``, ``trainer_id``: of a job of several processes; checked against the job that is running.
 
@@ -144,6 +152,7 @@ class BuildStrategy(_Options):
         "gradient_scale_strategy": (GradientScaleStrategy.CoeffNumDevice, _member(GradientScaleStrategy)),
         "debug_graphviz_path": ("", _text),
         "memory_optimize": (None, _maybe),
+        "memory_budget": (None, _budget),
         "num_trainers": (1, _int),
         "trainer_id": (0, _int),
         "trainers_endpoints": ([], _texts),

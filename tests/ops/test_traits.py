@@ -77,6 +77,11 @@ def channels_undecided(d: OpDef) -> bool:
     return d.fn is not None and told and d.traits.channels is None and not channels.follows(d)
 
 
+def heavy_undecided(d: OpDef) -> bool:
+    """An op with a filter."""
+    return d.fn is not None and "Filter" in ins(d) and not d.traits.heavy
+
+
 @cache
 def images() -> set[str]:
     """The ops that samples give arrays of four axes or more."""
@@ -98,6 +103,7 @@ SAY: dict[str, tuple[Callable[[OpDef], bool], str]] = {
         channels_undecided,
         "write channels=by_format(...), by_axes(...), alike(...) or knows_channels(...), or CHANNELS_FIRST if it can not follow",
     ),
+    "heavy": (heavy_undecided, "write heavy=True"),
     "ranks": (ranks_undecided, "write ranks=collective(...), or give the op a line in ALONE with the reason"),
 }
 
@@ -112,7 +118,7 @@ def test_each_op_was_decided(trait: str) -> None:
 def test_a_new_op_without_a_decision_is_found() -> None:
     """Each of the questions is answered yes by an op that says nothing."""
     attrs = {"nranks": None, "data_format": None}
-    new = OpDef("new", lambda **_: None, registry.parse_slots("Param Ids"), registry.parse_slots("ParamOut"), attrs)  # type: ignore
+    new = OpDef("new", lambda **_: None, registry.parse_slots("Param Ids Filter"), registry.parse_slots("ParamOut"), attrs)  # type: ignore
     assert [trait for trait, (undecided, _) in SAY.items() if undecided(new)] == list(SAY)
 
 

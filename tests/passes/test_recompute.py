@@ -8,7 +8,7 @@ import pytest
 import fluidjax as fluid
 from fluidjax import passes
 from fluidjax.errors import FluidTypeError, FluidValueError
-from fluidjax.memory.budget import bytes_of
+from fluidjax.base.budgets import bytes_of
 from fluidjax.passes.recompute import Recompute
 from fluidjax.transpiler.apply import apply_passes
 from tests.nets import fresh
@@ -84,6 +84,7 @@ def test_what_may_not_run_twice_is_kept():
     assert not twice.changed and "already" in str(twice.refusals[0])
 
 
+@pytest.mark.thorough
 def test_a_budget(plain):
     """The compiler's own figure is within it; the run afterwards gives what it gave."""
     loss, _, startup, feed, (losses, _) = plain
@@ -97,13 +98,15 @@ def test_a_budget(plain):
     np.testing.assert_allclose(trained(main, startup, feed, loss)[0], losses, rtol=1e-6)
 
 
-def test_budgets_that_cannot_be(plain):
-    loss, main, *_ = plain
+def test_budgets_that_cannot_be():
+    with fresh() as (main, _):
+        loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 4]), 1))
+        fluid.optimizer.SGD(0.1).minimize(loss)
     desc = main.desc
     with pytest.raises(FluidValueError, match=r"cannot be made to need 1,000 bytes: the least that was found is [\d,]+ \("):
         fluid.memory_optimize(main, budget=1000, batch_size=4, fetch_list=[loss])
     assert main.desc is desc
-    wrong = {"2 bananas": "one of the units B, KB", "-1MB": "positive number", 0: "positive", float("nan"): "positive", "": "units"}
+    wrong = {"2 bananas": "one of the units B, KB", "2 gigs": "one of the units B, KB", "-1MB": "positive number", 0: "positive", float("nan"): "positive", "": "units"}
     for budget, text in wrong.items():
         with pytest.raises(FluidValueError, match=text):
             fluid.memory_optimize(main, budget=budget, batch_size=4)

@@ -80,12 +80,20 @@ def single(feed: Any) -> Mapping[str, Any]:
     raise FeedError("on one device a feed is a dict of names and arrays (or a list of one such dict)")
 
 
+class Fits(Protocol):
+    """What keeps a program within a budget of memory: memory/fitting.py."""
+
+    def ranks(self, program: Program, ranks: Ranks, fetches: tuple[str, ...], feed: Any) -> Ranks:
+        """The ranks on which the program, fed so, is within the budget."""
+
+
 class Runnable(NamedTuple):
-    """A program; on what ranks it runs (None: as it comes, on the executor's device or with its job); steps a run."""
+    """A program; on what ranks it runs (None: as it comes, on the executor's device or with its job); steps a run; its budget."""
 
     program: Program
     ranks: Ranks | None = None
     iterations: int = 1
+    fits: Fits | None = None
 
 
 @runtime_checkable

@@ -1,0 +1,185 @@
+"""Ways of computing a training step in less memory: what each computes again, about how much time that adds and memory it leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from ..ir import edit, walk
+from ..ir.desc import OpDesc, ProgramDesc, VarDesc
+from ..passes.lifetimes import is_fed, size
+from ..passes.recompute import Forward, Recompute
+from ..runtime.work import FLOPS_A_SECOND, flops
+from .kept import Choice
+
+PARTS = (1, 2, 3, 4, 6, 8, 12, 16, 24)  # of the forward pass, each of which is computed again by itself
+BYTES_A_SECOND = 4e9  # that ops besides convolutions and products read and write
+PRICES = tuple(1e-12 * 4**i for i in range(11))  # seconds that one is willing to compute for a byte
+FAR, BETWEEN = 0.85, 5  # between two ways, of which one needs so much less, there are so many
+
+
+@dataclass(frozen=True)
+class Way:
+    """A program that computes the same. again: ops that it computes twice. work: the convolutions and products among them, over all
+    of the step's. seconds: about what computing them takes. estimate: the most bytes of declared shapes that are alive at once, besides
+    what is persistable or fed. made_by: the pass that makes it of the program; None where it is the program."""
+
+    desc: ProgramDesc
+    again: int
+    work: float
+    seconds: float
+    estimate: int
+    made_by: Recompute | None = None
+
+    def __str__(self) -> str:
+        return f"{self.again} ops twice ({self.work:+.0%} of convolutions and products)" if self.again else "as it is"
+
+
+class Ways:
+    """The ways of a program. kept: names of values that are not forgotten; rows: what unknown sizes count as."""
+
+    def __init__(self, desc: ProgramDesc, kept: frozenset[str], rows: int) -> None:
+        self.desc, self.rows = desc, rows
+        self.forward = Forward(desc, kept)
+        self.vars = desc.blocks[0].vars
+        self.seconds = {op.uid: self._seconds(op) for op in self.forward.ops}
+
+    @cached_property
+    def found(self) -> list[Way]:
+        """The program as it is; then ways that take ever more time and ever less memory, as far as estimates go."""
+        plain = Way(self.desc, 0, 0.0, 0.0, self.estimate(self.desc))
+        if self.forward.refusal() is not None:
+            return [plain]
+        found = _front([plain, *self._all()])
+        return _front([*found, *(way for pair in zip(found[1:], found[2:], strict=False) for way in self._between(*pair))])
+
+    def _between(self, cheap: Way, small: Way) -> Iterator[Way]:
+        """Ways that forget of the first part of the net what one forgets, and of the rest what the other does: layers that are alike
+        are alike to a price, which takes all of them or none."""
+        if small.estimate > FAR * cheap.estimate or cheap.made_by is None or small.made_by is None:
+            return
+        for part in range(1, BETWEEN + 1):
+            border = len(self.forward.ops) * part // (BETWEEN + 1)
+            early = {n for op in self.forward.ops[:border] for n in op.writes}
+            cuts, kept = (
+                (*(n for n in a if n in early), *(n for n in b if n not in early))
+                for a, b in zip(*((w.checkpoints, w.kept) for w in (small.made_by, cheap.made_by)), strict=True)
+            )
+            yield self._way(cuts, kept)
+
+    def _all(self) -> Iterator[Way]:
+        seen: set[tuple[tuple[str, ...], frozenset[str]]] = set()
+        for cuts in dict.fromkeys(self._checkpoints(n) for n in PARTS):
+            choice = self._choice(cuts)
+            for price in PRICES:
+                kept = choice.kept(price)
+                if (cuts, frozenset(kept)) not in seen:
+                    seen.add((cuts, frozenset(kept)))
+                    yield self._way(cuts, kept)
+
+    def _choice(self, cuts: tuple[str, ...]) -> Choice:
+        forward = self.forward
+        keeps = forward.kept | set(cuts)
+        free = {n: op for part in forward.cut(cuts) for n, op in forward.free(part, keeps).items()}
+        needed = {n for n in free if forward.backward_reads(n)}
+        return Choice(forward.ops, free, needed, {n: self._bytes(n) for n in free}, self.seconds)
+
+    def _way(self, cuts: tuple[str, ...], kept: tuple[str, ...]) -> Way:
+        desc, segments = self.forward.written(cuts, kept)
+        again = [op for s in segments for op in s.ops]
+        # a gradient takes twice the work of what it differentiates
+        work = sum(flops(op, self.vars) for op in again) / (3 * self.work) if self.work else 0.0
+        seconds = sum(self.seconds[op.uid] for op in again)
+        return Way(desc, len(again), work, seconds, self.estimate(desc), Recompute(cuts, True, kept))
+
+    @cached_property
+    def work(self) -> float:
+        return sum(flops(op, self.vars) for op in self.forward.ops)
+
+    def _seconds(self, op: OpDesc) -> float:
+        moved = sum(self._bytes(n) for n in {*op.reads, *op.writes})
+        return flops(op, self.vars) * self.rows / FLOPS_A_SECOND + moved / BYTES_A_SECOND
+
+    def estimate(self, desc: ProgramDesc) -> int:
+        """The most bytes that are alive at once, where parameters are updated as soon as their gradients are there."""
+        block = desc.blocks[0]
+        first: dict[str, int] = {}
+        last: dict[str, int] = {}
+        for i, op in enumerate(block.ops):
+            updates = edit.role(op) & (edit.OPTIMIZE | edit.LRSCHED)
+            reads = tuple(walk.reads_with_subblocks(desc, op) if op.blocks else op.reads)
+            writes = tuple(walk.writes_with_subblocks(desc, op) if op.blocks else op.writes)
+            at = max((first.get(n, 0) for n in reads), default=i) if updates else i
+            for n in writes:
+                first.setdefault(n, i)
+            for n in (*reads, *writes):
+                last[n] = max(at, last.get(n, 0))
+        change = [0] * (len(block.ops) + 1)
+        for n, i in first.items():
+            var = block.vars.get(n)
+            if var is not None and _plain(var):
+                own = size(var, self.rows)
+                change[i] += own
+                change[max(last[n], i) + 1] -= own
+        now = most = 0
+        for n_bytes in change:
+            now += n_bytes
+            most = max(most, now)
+        return most
+
+    def _checkpoints(self, count: int) -> tuple[str, ...]:
+        """The values that cut the forward pass into about so many parts of equal bytes, at its narrowest places."""
+        ops, made = self.forward.ops, [0]
+        for op in ops:
+            made.append(made[-1] + sum(self._bytes(n) for n in op.writes))
+        names: dict[str, None] = {}
+        for k in range(1, count):
+            middle, reach = made[-1] * k / count, made[-1] / (2 * count)
+            near = [i for i in range(1, len(ops)) if abs(made[i] - middle) <= reach]
+            if near:
+                place = min(near, key=lambda i: (self._width[i], abs(made[i] - middle)))
+                names.update(dict.fromkeys(self._across[place]))
+        return tuple(names)
+
+    @cached_property
+    def _width(self) -> list[int]:
+        return [sum(map(self._bytes, names)) for names in self._across]
+
+    @cached_property
+    def _across(self) -> list[tuple[str, ...]]:
+        """For each forward op what is written before it and read by it or a forward op behind it."""
+        ops = self.forward.ops
+        last = {n: i for i, op in enumerate(ops) for n in op.reads}
+        alive: dict[str, None] = {}
+        found = []
+        for i, op in enumerate(ops):
+            found.append(tuple(alive))
+            alive.update((n, None) for n in op.writes if n in self.vars and _plain(self.vars[n]))
+            alive = {n: None for n in alive if last.get(n, -1) > i}
+        return found
+
+    def _bytes(self, name: str) -> int:
+        found = self._sizes.get(name)
+        if found is None:
+            var = self.vars.get(name)
+            found = self._sizes[name] = size(var, self.rows) if var is not None and _plain(var) else 0
+        return found
+
+    @cached_property
+    def _sizes(self) -> dict[str, int]:
+        return {}
+
+
+def _front(ways: Sequence[Way]) -> list[Way]:
+    """Those than which none is both faster and smaller, the fastest first."""
+    found: list[Way] = []
+    for way in sorted(ways, key=lambda w: (w.seconds, w.estimate)):
+        if not found or way.estimate < found[-1].estimate:
+            found.append(way)
+    return found
+
+
+def _plain(var: VarDesc) -> bool:
+    return not var.persistable and not is_fed(var) and var.kind == "LOD_TENSOR" and var.dtype is not None and prod(var.shape or ()) != 0
