@@ -103,8 +103,8 @@ def test_budgets_that_cannot_be():
         loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 4]), 1))
         fluid.optimizer.SGD(0.1).minimize(loss)
     desc = main.desc
-    with pytest.raises(FluidValueError, match=r"cannot be made to need 1,000 bytes: the least that was found is [\d,]+ \("):
-        fluid.memory_optimize(main, budget=1000, batch_size=4, fetch_list=[loss])
+    with pytest.raises(FluidValueError, match=r"cannot be made to need 100 bytes: the least that was found is [\d,]+ \("):
+        fluid.memory_optimize(main, budget=100, batch_size=4, fetch_list=[loss])
     assert main.desc is desc
     wrong = {"2 bananas": "one of the units B, KB", "2 gigs": "one of the units B, KB", "-1MB": "positive number", 0: "positive", float("nan"): "positive", "": "units"}
     for budget, text in wrong.items():
