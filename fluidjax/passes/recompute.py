@@ -16,6 +16,7 @@ from ..ops.traits import Runs
 from .base import Note, Params, Pass, Rewrite, did, register
 from .lifetimes import guarded, is_fed
 
+
 @register
 @dataclass(frozen=True)
 class Recompute(Pass):
