@@ -175,7 +175,7 @@ class Executor(RunsDatasets):
         this = self._runnable(program)
         program, ranks = this.program, this.ranks or self._alone
         if this.fits is not None:
-            raise UnsupportedError("run_steps takes no BuildStrategy.memory_budget; call run, or fluid.memory_optimize(program, budget=...)")
+            raise UnsupportedError("run_steps takes no BuildStrategy.memory_budget; call run, or memory_optimize(program, budget=...)")
         scope = global_scope() if scope is None else scope
         for schedule in program.info.schedules:
             schedule.set_in(scope)

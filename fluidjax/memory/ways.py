@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from math import prod
 
 from ..ir import edit, walk
@@ -53,7 +54,7 @@ class Ways:
         if self.forward.refusal() is not None:
             return [plain]
         found = _front([plain, *self._all()])
-        return _front([*found, *(way for pair in zip(found[1:], found[2:], strict=False) for way in self._between(*pair))])
+        return _front([*found, *(way for pair in pairwise(found[1:]) for way in self._between(*pair))])
 
     def _between(self, cheap: Way, small: Way) -> Iterator[Way]:
         """Ways that forget of the first part of the net what one forgets, and of the rest what the other does: layers that are alike
