@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ class LoDTensor:
     """
 
     room = (0, 0)  # rows, and longest sequence, up to which a step pads it at least: those of batches before it
+    _fits: tuple[Lod, int] | None = None  # offsets that were found to fit so many rows
 
     def __init__(self, value: Any = None) -> None:
         self._array: Any = None if value is None else np.asarray(value)
@@ -64,19 +65,32 @@ class LoDTensor:
     def set_recursive_sequence_lengths(self, recursive_sequence_lengths: Sequence[Sequence[int]]) -> None:
         """Set the LoD by lengths. Raises EnforceNotMet for lengths that do not fit each other or the rows."""
         lengths = lod_of(recursive_sequence_lengths, "recursive_sequence_lengths")
-        offsets = tuple(tuple(int(n) for n in np.cumsum((0, *level))) for level in lengths)
+        offsets = tuple(tuple(accumulate(level, initial=0)) for level in lengths)
         self._set_lod(offsets, f"recursive_sequence_lengths {_shown(recursive_sequence_lengths)}")
 
     def _set_lod(self, lod: Lod, given: str) -> None:
         value = self._read()
-        wrong = fault(lod, None if value is None else _rows(value))
+        wrong = self._misfit(lod, None if value is None else _rows(value))
         if wrong:
             raise EnforceNotMet(f"{given} is no LoD for this tensor: {wrong}")
         self.offsets = lod
 
+    def _misfit(self, lod: Lod, rows: int | None) -> str | None:
+        """As :func:`fault`; the very offsets that fitted so many rows before are not looked at again."""
+        if self._fits is not None and self._fits[0] is lod and self._fits[1] == rows:
+            return None
+        wrong = fault(lod, rows)
+        if wrong is None and rows is not None:
+            self._fits = lod, rows
+        return wrong
+
+    def misfit(self) -> str | None:
+        """What is wrong with the LoD of these rows, in words; None if it fits, or if there is none."""
+        return self._misfit(self.offsets, _rows(self.array()))
+
     def has_valid_recursive_sequence_lengths(self) -> bool:
         """Whether the LoD fits the rows; without a LoD it does."""
-        return fault(self.offsets, _rows(self.array())) is None
+        return self.misfit() is None
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.array(), dtype=dtype)
@@ -121,9 +135,15 @@ def _shown(levels: Any) -> str:
 def lod_of(levels: Any, what: str) -> Lod:
     """Levels of non-negative integers, as tuples. Raises FluidTypeError for anything else."""
     ok = isinstance(levels, list | tuple) and all(isinstance(level, list | tuple | np.ndarray) for level in levels)
-    if not ok or not all(isinstance(n, int | np.integer) and n >= 0 for level in levels for n in level):
+    if not ok or not all(map(_counts, levels)):
         raise FluidTypeError(f"{what} is a list of lists of integers from 0, a list for each level, not {_shown(levels)}")
-    return tuple(tuple(int(n) for n in level) for level in levels)
+    return tuple(tuple(map(int, level)) for level in levels)
+
+
+def _counts(level: Any) -> bool:
+    """Whether all are integers from 0."""
+    known = all(issubclass(kind, int | np.integer) for kind in set(map(type, level)))
+    return known and (len(level) == 0 or min(level) >= 0)
 
 
 def fault(lod: Lod, rows: int | None) -> str | None:
@@ -131,7 +151,7 @@ def fault(lod: Lod, rows: int | None) -> str | None:
     for i, level in enumerate(lod):
         if len(level) < 2:
             return f"level {i} has no sequences"
-        if level[0] != 0 or any(b < a for a, b in pairwise(level)):
+        if level[0] != 0 or list(level) != sorted(level):
             return f"the offsets of level {i} do not rise from 0"
         below = len(lod[i + 1]) - 1 if i + 1 < len(lod) else rows
         if below is not None and level[-1] != below:

@@ -319,6 +319,48 @@ def test_a_loop_that_never_ends_is_warned_of_and_refused() -> None:
     refused(EnforceNotMet, r"\(tests/test_while.py:\d+\) tests '.*', and nothing that this follows from changes in its block", uncounted)
 
 
+@pytest.mark.filterwarnings("ignore:the block of this While")
+def test_a_loop_that_runs_once() -> None:
+    """Its block gives the condition one value, which ends it: by a constant, or by what another variable says."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        found = []
+        for told in (None, layers.fill_constant([1], "bool", True), fluid.data("done", [1], "bool")):
+            going, x = layers.fill_constant([1], "bool", True), layers.fill_constant([2], "float32", 1.0)
+            with layers.While(going).block():
+                layers.assign(x * 2.0, x)
+                layers.assign(layers.fill_constant([1], "bool", False) if told is None else layers.logical_not(told), going)
+            found.append(x)
+        for value in fluid.Executor().run(feed={"done": np.array([True])}, fetch_list=found):
+            assert value.tolist() == [2, 2]
+
+
+def test_ctrl_c_ends_a_loop_that_feeds_make_endless() -> None:
+    """Python drives it, and an interrupt between iterations leaves the scope as it was."""
+    main, startup, seen = fluid.Program(), fluid.Program(), []
+
+    def interrupted(count: Any) -> Any:
+        seen.append(count)
+        if len(seen) == 4:
+            raise KeyboardInterrupt
+        return count
+
+    with fluid.program_guard(main, startup), pytest.warns(UserWarning, match="changes nothing that"):
+        i, n, w = number(0), fluid.data("n", [1], "int64"), layers.create_parameter([2], "float32", name="w")
+        k, going = number(0), layers.less_than(i, n)
+        layers.assign(w * 2.0, w)
+        with layers.While(going).block():
+            layers.py_func(interrupted, k, k)
+            layers.less_than(i, n, cond=going)
+    exe, scope = fluid.Executor(), fluid.Scope()
+    exe.run(startup, scope=scope)
+    before = scope.get("w").copy()
+    with pytest.raises(KeyboardInterrupt):
+        exe.run(main, feed={"n": np.array([2])}, fetch_list=[k], scope=scope)
+    np.testing.assert_array_equal(scope.get("w"), before)
+    exe.run(main, feed={"n": np.array([0])}, fetch_list=[k], scope=scope)
+    np.testing.assert_array_equal(scope.get("w"), 2 * before)
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
     "count",

@@ -15,7 +15,7 @@ from ..graph.block import Block
 from ..graph.variable import Variable
 from ..ir.desc import EMPTY
 from ..layer_helper import LayerHelper
-from ..ops.endless import never_changes
+from ..ops.endless import decided_outside
 from ._build import BOOL, append, typed, variable
 from .branches import declared
 from .tensor import assign
@@ -123,12 +123,12 @@ class While:
     def _warn_if_endless(self, inside: Block) -> None:
         name = self.cond_var.name
         if not _writes(inside, name):
-            fault, remedy = f"does not write {name!r}, which it tests", "write it by layers.less_than(i, n, cond=...)"
-        elif never_changes([op.desc for op in inside.ops], name):
-            fault, remedy = f"changes nothing that {name!r}, which it tests, follows from", "count there, by layers.increment(i)"
+            told = f"does not write {name!r}, which it tests, so it never ends once it has begun; write it by less_than(i, n, cond=...)"
+        elif decided_outside([op.desc for op in inside.ops], name):
+            told = f"changes nothing that {name!r}, which it tests, follows from, so it ends after one iteration or never; count there"
         else:
             return
-        warnings.warn(f"the block of this While ({user_line()}) {fault}, so it never ends once it has begun; {remedy}", stacklevel=4)
+        warnings.warn(f"the block of this While ({user_line()}) {told}", stacklevel=4)
 
 
 def _captured(block: Block, condition: str) -> tuple[list[str], list[str]]:

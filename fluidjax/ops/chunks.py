@@ -40,7 +40,7 @@ def _no_tags(inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterator[Ob
             yield from outside("tag", tags.reshape(tags.shape[:2]), 0, high, behind)
 
 
-@op(outs=OUTS, infer=_specs, rows=knows_rows(each=""), bounds=FREE, refuses=_no_tags)
+@op(outs=OUTS, infer=_specs, rows=knows_rows(each="", by_offsets=True), bounds=FREE, refuses=_no_tags)
 def chunk_eval(
     Inference: Array | Ragged, Label: Array | Ragged, SeqLength: Array | None, *, num_chunk_types: int, chunk_scheme: str = "IOB",
     excluded_chunk_types: Ints = (),

@@ -32,7 +32,7 @@ def _says(ids: Any, before: Any, begins: Any, blank: int, merge: bool) -> Any:
     return new & (ids != blank)
 
 
-@op(outs="Output OutputLength?", infer=_align_specs, rows=knows_rows(), bounds=FREE)
+@op(outs="Output OutputLength?", infer=_align_specs, rows=knows_rows(by_offsets=True), bounds=FREE)
 def ctc_align(
     Input: Array | Ragged, InputLength: Array | None, *, blank: int = 0, merge_repeated: bool = True, padding_value: int = 0
 ):

@@ -25,7 +25,7 @@ def _checked_cvm(x: Any, cvm: Any) -> None:
         raise ShapeError(f"cvm takes CVM [instances, 2], not {list(cvm.shape)}")
 
 
-@op(outs="Y", rows=knows_rows(Y="X"))
+@op(outs="Y", rows=knows_rows(Y="X", by_offsets=True))
 def cvm(X: Array | Ragged, CVM: Array | Ragged, *, use_cvm: bool = True):
     """Y = X with log(X[:, 0] + 1) and log(X[:, 1] + 1) - log(X[:, 0] + 1) first, or without use_cvm X[:, 2:]."""
     x = rows_of(X)

@@ -1,4 +1,4 @@
-"""Loops that never end once they have begun: nothing that their condition follows from changes in their block."""
+"""Loops that never end, or after one iteration: nothing that their condition follows from changes in their block."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from .registry import lookup
 from .traits import Runs
 
 
-def never_changes(ops: Sequence[OpDesc], condition: str) -> bool:
-    """Whether a block of these ops, run again and again, gives its condition one value: surely so, not perhaps.
+def decided_outside(ops: Sequence[OpDesc], condition: str) -> set[str] | None:
+    """What a block of these ops, run again and again, reads to give its condition one value each time; None where it may change.
 
-    The condition follows from ops that compute, of what the block reads and does not write; a variable assigned to itself is
-    not written.
+    Such a condition follows from ops that compute, of what the block does not write; a variable assigned to itself is not written.
     """
     moving = [op for op in ops if not (op.type == "assign" and list(op.reads) == list(op.writes))]
     wanted, behind = {condition}, list[OpDesc]()
@@ -21,13 +20,13 @@ def never_changes(ops: Sequence[OpDesc], condition: str) -> bool:
         behind = found
         wanted.update(n for op in behind for n in op.reads)
     if not all(map(_computes, behind)):
-        return False
+        return None
     written: set[str] = set()
     before: set[str] = set()  # read before they are written
     for op in behind:
         before.update(n for n in op.reads if n not in written)
         written.update(op.writes)
-    return before.isdisjoint(written)
+    return before if before.isdisjoint(written) else None
 
 
 def _computes(op: OpDesc) -> bool:

@@ -37,7 +37,7 @@ def _conv_specs(X: Spec, Filter: Spec, Bias: Spec, *, contextLength: int, **_: A
     return Spec((X.shape[0], Filter.shape[1]), X.dtype), Spec((X.shape[0], Filter.shape[0]), X.dtype)
 
 
-@op(outs="Out ColMat~", infer=_conv_specs, rows=knows_rows(Out="X"), heavy=True)
+@op(outs="Out ColMat~", infer=_conv_specs, rows=knows_rows(Out="X", by_offsets=True), heavy=True)
 def fusion_seqconv_eltadd_relu(
     X: Ragged, Filter: Array, Bias: Array, *, contextLength: int, contextStart: int = 0, contextStride: int = 1
 ):
@@ -106,7 +106,7 @@ def _side_by_side(parts: list[Any]) -> Ragged:
     return Ragged(rows, (jnp.arange(n + 1, dtype=jnp.int32),), (min(n, 1),), ("rows alone", n))
 
 
-@op(outs="Out", infer=_pooled_spec, rows=knows_rows(_one_level))
+@op(outs="Out", infer=_pooled_spec, rows=knows_rows(_one_level, by_offsets=True))
 def fusion_seqpool_concat(X: list[Ragged], *, pooltype: str = "SUM", axis: int = 1):
     """Out [N, ...] = the pooled sequences of every X, side by side; pooltype SUM, AVERAGE or SQRT."""
     return _side_by_side([rows_of(sequence_pool(x, pooltype=pooltype)[0]) for x in X])
@@ -141,7 +141,7 @@ def _bag_spec(W: Spec, Ids: Spec, *, combiner: str, **_: Any) -> Spec:
 
 
 @op(
-    outs="Out", infer=_bag_spec, rows=knows_rows(), sparse=SparseGradient(by="is_sparse", table="W"),
+    outs="Out", infer=_bag_spec, rows=knows_rows(by_offsets=True), sparse=SparseGradient(by="is_sparse", table="W"),
     bounds=Bounds("Ids", "ids", table_height),
 )
 def fused_embedding_seq_pool(

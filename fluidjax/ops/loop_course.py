@@ -19,6 +19,7 @@ from ..errors import EnforceNotMet, NotOneStep
 from ..ir import walk
 from ..ir.desc import OpDesc, ProgramDesc
 from .control_interface import Call, Env
+from .endless import decided_outside
 from .registry import lookup
 from .tensor_array import Listed, TensorArray, is_array
 
@@ -113,6 +114,11 @@ class _Follow:
             elif not going.reshape(-1)[0]:
                 found.count, found.values = count, self.known
                 return found
+            if count == 1 and going is not None and decided_outside(self.desc.blocks[self.idx].ops, self.condition) is not None:
+                raise EnforceNotMet(
+                    f"op 'while' ({self.call.op.loc}) tests {self.condition!r}, and nothing that this follows from changes in its "
+                    "block, so it would never end; count there, for instance by layers.increment(i)"
+                )
             for op in self.steps:
                 self._step(op, count)
             if going is None and count and not self._may_end(self.condition):

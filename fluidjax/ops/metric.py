@@ -13,7 +13,7 @@ from .registry import Array, op
 from .traits import FREE, Bounds, knows_rows
 
 
-@op(outs="Accuracy Correct Total", rows=knows_rows(each=""), bounds=FREE)
+@op(outs="Accuracy Correct Total", rows=knows_rows(each="", by_offsets=True), bounds=FREE)
 def accuracy(Out: Array | Ragged, Indices: Array | Ragged, Label: Array | Ragged):
     """Accuracy = the share of rows whose Label is among Indices.
 
@@ -49,7 +49,7 @@ def _check_counts(states: tuple[Array, Array], buckets: int, slide_steps: int) -
 
 @op(
     outs="AUC StatPosOut StatNegOut", inplace={"StatPosOut": "StatPos", "StatNegOut": "StatNeg"},
-    rows=knows_rows(each=""), bounds=FREE, counters=("StatPos", "StatNeg"),
+    rows=knows_rows(each="", by_offsets=True), bounds=FREE, counters=("StatPos", "StatNeg"),
 )
 def auc(
     Predict: Array | Ragged, Label: Array | Ragged, StatPos: Array, StatNeg: Array, *, curve: str = "ROC", num_thresholds: int = 8191,

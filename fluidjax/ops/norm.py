@@ -120,7 +120,8 @@ WHEN_GLOBAL = dict.fromkeys(GLOBAL, "use_global_stats")
 
 
 @op(
-    outs=BN_OUTS, inplace=BN_INPLACE, rows=knows_rows(Y="X", each="", alone="X", when=by_fixed_statistics), unchanged=STATISTICS,
+    outs=BN_OUTS, inplace=BN_INPLACE, rows=knows_rows(Y="X", each="", alone="X", when=by_fixed_statistics, by_offsets=True),
+    unchanged=STATISTICS,
     channels=BN_CHANNELS,
 )
 def batch_norm(

@@ -32,7 +32,7 @@ def _pooled_level(levels: Mapping[str, int], attrs: Attrs) -> dict[str, int]:
 
 @op(
     outs="Out MaxIndex~", grad="X MaxIndex", when={"MaxIndex": "pooltype=MAX"}, infer=_pool_specs,
-    rows=knows_rows(_pooled_level, each="Out MaxIndex"),
+    rows=knows_rows(_pooled_level, each="Out MaxIndex", by_offsets=True),
 )
 def sequence_pool(X: Ragged, *, is_test: bool = False, pad_value: float = 0.0, pooltype: str = "AVERAGE"):
     """Out[n] = the sum, average, sum / sqrt(length), max, last or first of the rows of sequence n; pad_value if it is empty.
@@ -87,7 +87,7 @@ def _same_spec(X: Spec, **_: Any) -> Spec:
     return X
 
 
-@op(outs="Out", grad="X Out", infer=_same_spec, rows=knows_rows(Out="X", each=""), channels=CHANNELS_FIRST)
+@op(outs="Out", grad="X Out", infer=_same_spec, rows=knows_rows(Out="X", each="", by_offsets=True), channels=CHANNELS_FIRST)
 def sequence_softmax(X: Ragged, *, use_cudnn: bool = False, data_format: str = "AnyLayout"):
     """Out = exp(X) / sum of exp(X) over the sequence. X [rows] or [rows, 1], one LoD level."""
     x = sequences_of("sequence_softmax", "X", X)
@@ -103,7 +103,7 @@ def sequence_softmax(X: Ragged, *, use_cudnn: bool = False, data_format: str = "
     return x.with_rows(copied(x.with_rows(exps / total[sequence])))
 
 
-@op(outs="Y", infer=_same_spec, rows=knows_rows(Y="X", each=""))
+@op(outs="Y", infer=_same_spec, rows=knows_rows(Y="X", each="", by_offsets=True))
 def sequence_reverse(X: Ragged):
     """Y = X with the rows of each sequence in reverse order. One LoD level."""
     x = sequences_of("sequence_reverse", "X", X, 1)
@@ -184,7 +184,7 @@ def _repeated(op_type: str, X: Any, offsets: Any, count: int, room: bool = False
     return jnp.take(x, jnp.minimum(segments(offsets, count), min(n, x.shape[0]) - 1), axis=0)
 
 
-@op(outs="Out", grad="X Y", nograd="Y", infer=_expand_spec, rows=knows_rows(Out="Y", each="X"))
+@op(outs="Out", grad="X Y", nograd="Y", infer=_expand_spec, rows=knows_rows(Out="Y", each="X", by_offsets=True))
 def sequence_expand_as(X: Array | Ragged, Y: Ragged):
     """Out = row n of X, as often as sequence n of Y is long, with Y's LoD. X [N, ...]; Y has one LoD level."""
     y = sequences_of("sequence_expand_as", "Y", Y, 1)
@@ -196,7 +196,7 @@ def _concat_spec(X: tuple[Spec, ...]) -> Spec:
     return Spec((sum(s.shape[0] for s in X) if known_rows else -1, *X[0].shape[1:]), X[0].dtype)
 
 
-@op(outs="Out", grad="X", infer=_concat_spec, rows=knows_rows(Out="X"))
+@op(outs="Out", grad="X", infer=_concat_spec, rows=knows_rows(Out="X", by_offsets=True))
 def sequence_concat(X: list[Ragged]):
     """Out = sequence n of X[0], then of X[1], ..., for each n. All have one LoD level and equally many sequences."""
     xs = [sequences_of("sequence_concat", "X", x, 1) for x in X]

@@ -46,7 +46,7 @@ def _conv_specs(X: Spec, PaddingData: Spec | None, Filter: Spec, *, contextLengt
 
 
 @op(
-    outs="Out", grad="X PaddingData Filter", infer=_conv_specs, rows=knows_rows(Out="X", each=""), heavy=True,
+    outs="Out", grad="X PaddingData Filter", infer=_conv_specs, rows=knows_rows(Out="X", each="", by_offsets=True), heavy=True,
     when={"PaddingData": "paddingTrainable"}, needs={"PaddingData@GRAD": "PaddingData"},
 )
 def sequence_conv(
@@ -80,7 +80,7 @@ def _row_conv_spec(X: Spec, Filter: Spec) -> Spec:
     return X
 
 
-@op(outs="Out", grad="X Filter", infer=_row_conv_spec, rows=knows_rows(Out="X", each=""), heavy=True)
+@op(outs="Out", grad="X Filter", infer=_row_conv_spec, rows=knows_rows(Out="X", each="", by_offsets=True), heavy=True)
 def row_conv(X: Array | Ragged, Filter: Array):
     """Out[t] = sum over j of X[t + j] * Filter[j], j < the rows of Filter, as far as the sequence goes.
 

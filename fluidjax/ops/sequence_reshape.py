@@ -55,7 +55,7 @@ def _enumerate_spec(X: Spec, *, win_size: int, **_: Any) -> Spec:
     return Spec((X.shape[0], win_size), X.dtype)
 
 
-@op(outs="Out", infer=_enumerate_spec, rows=knows_rows(Out="X", each=""))
+@op(outs="Out", infer=_enumerate_spec, rows=knows_rows(Out="X", each="", by_offsets=True))
 def sequence_enumerate(X: Ragged, *, win_size: int, pad_value: int = 0):
     """Out[t, j] = X[t + j] as far as the sequence goes, then pad_value; j < win_size. X integers [rows, 1], one LoD level."""
     x = sequences_of("sequence_enumerate", "X", X, 1)
@@ -74,7 +74,7 @@ def _scatter_spec(X: Spec, Ids: Spec, Updates: Spec) -> Spec:
     return X
 
 
-@op(outs="Out", infer=_scatter_spec, rows=knows_rows(), bounds=Bounds("Ids", "id", size_of("X", 1)))
+@op(outs="Out", infer=_scatter_spec, rows=knows_rows(by_offsets=True), bounds=Bounds("Ids", "id", size_of("X", 1)))
 def sequence_scatter(X: Array, Ids: Ragged, Updates: Ragged):
     """Out[n, Ids[r]] = X[n, Ids[r]] + Updates[r], for every row r of sequence n. X [N, D]; Ids, Updates [rows, 1], one LoD level."""
     sequence, ids, updates = _places(X.shape[0], Ids, Updates)

@@ -22,7 +22,7 @@ def _rows_spec(X: Spec, *_: Any, **__: Any) -> Spec:
     return Spec((-1, *X.shape[1:]), X.dtype)
 
 
-@op(outs="Out", infer=_rows_spec, rows=knows_rows(Out="X"), chosen=rows_by("X", "all rows of X", exact=False))
+@op(outs="Out", infer=_rows_spec, rows=knows_rows(Out="X", by_offsets=True), chosen=rows_by("X", "all rows of X", exact=False))
 def sequence_erase(X: Ragged, *, tokens: Ints):
     """Out = X without the rows that hold one of `tokens`; sequences may become empty. X integers [rows, 1], one LoD level."""
     x = sequences_of("sequence_erase", "X", X, 1)
@@ -67,7 +67,7 @@ def _outside(inputs: Mapping[str, Any], attrs: Attrs) -> Iterator[Objection]:
 
 
 @op(
-    outs="Out", grad="X Offset Length", nograd="Offset Length", infer=_rows_spec, rows=knows_rows(),
+    outs="Out", grad="X Offset Length", nograd="Offset Length", infer=_rows_spec, rows=knows_rows(by_offsets=True),
     chosen=rows_by("Length", "all rows of X", exact=False), refuses=_outside,
 )
 def sequence_slice(X: Ragged, Offset: Array | Ragged, Length: Array | Ragged):

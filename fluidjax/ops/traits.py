@@ -85,7 +85,8 @@ class Sequences:
     have a row for each sequence; where that is said ("" for none), empty sequences behind the true ones do no harm, and an
     op that says nothing (None) needs to know how many there are. alone: an input slot of which the op computes each row by itself,
     given the sequence that it is in, if `when` holds for the op. inner: input slots whose levels below the first may end with empty
-    sequences that are none, at no harm; what is fed to them is padded so.
+    sequences that are none, at no harm; what is fed to them is padded so. by_offsets: the op, and its gradient, goes by offsets alone,
+    whatever bound of the longest sequence is known.
     """
 
     levels: Mapping[str, str] | Levels
@@ -93,6 +94,7 @@ class Sequences:
     alone: str = ""
     when: Callable[[OpDesc], bool] | None = None
     inner: tuple[str, ...] = ()
+    by_offsets: bool = False
 
 
 Rows = RowWise | Reduction | Mixing | Sequences
@@ -126,11 +128,11 @@ def mixes(lod: str | None = None, shared: str = "") -> Mixing:
 
 def knows_rows(
     levels: Levels | None = None, *, each: str | None = None, alone: str = "", when: Callable[[OpDesc], bool] | None = None,
-    inner: str = "", **slots: str
+    inner: str = "", by_offsets: bool = False, **slots: str
 ) -> Sequences:  # fmt: skip
     """See Sequences: ``knows_rows(Out="X")``, or a function."""
     counted = None if each is None else tuple(each.split())
-    return Sequences(levels or FrozenMap(slots), counted, alone, when, tuple(inner.split()))
+    return Sequences(levels or FrozenMap(slots), counted, alone, when, tuple(inner.split()), by_offsets)
 
 
 # -- sparse: what becomes of SelectedRows in a slot that is not declared to take them (docs/sparse.md) -------------------

@@ -75,7 +75,7 @@ def _position_spec(X: Spec, *, alpha: float, beta: float) -> Spec:
     return X
 
 
-@op(outs="Out", infer=_position_spec, rows=knows_rows(Out="X"))
+@op(outs="Out", infer=_position_spec, rows=knows_rows(Out="X", by_offsets=True))
 def add_position_encoding(X: Array | Ragged, *, alpha: float = 1.0, beta: float = 1.0):
     """Out = alpha * X + beta * [sin(t / s), cos(t / s)] at time t, where s = 10000^(k / (D / 2 - 1)) for k < D / 2.
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import FluidValueError
-from ..lod_tensor import Lod, LoDTensor, fault
+from ..lod_tensor import Lod, LoDTensor
 from ..ops.fixed import Fixed
 from ..ops.loop_course import limit
 from ..ops.ragged import ROWS, Ragged
@@ -30,18 +30,20 @@ def bucket(n: int) -> int:
 
 
 def bucketed(
-    feed: Mapping[str, Any], exact: bool = False, fill: Collection[str] | None = None, inner: Collection[str] = ()
-) -> dict[str, Any]:
+    feed: Mapping[str, Any], exact: bool = False, fill: Collection[str] | None = None, inner: Collection[str] = (),
+    by_offsets: bool = False,
+) -> dict[str, Any]:  # fmt: skip
     """A feed for ``step_fn``: LoDTensors with sequences become Ragged, anything else stays.
 
     Rows and the longest sequence of each level are padded up to a bucket, by copies of the last row, so that varied batches make few
     shapes; with exact they are not. fill: the number of sequences is padded too, by empty ones, and so are those arrays of these
     names that have as many rows. inner: names of which the numbers of sequences below the first level are padded up to a bucket, by
-    empty ones. Equal LoDs get equal keys, numbered by first appearance. Raises FluidValueError for a LoD that does
+    empty ones. by_offsets: of the longest sequences nothing is said but that they have no more rows than there are. Equal LoDs get
+    equal keys, numbered by first appearance. Raises FluidValueError for a LoD that does
     not fit its rows.
     """
     keys: dict[Lod, int] = {}
-    ragged = {n: _ragged(n, v, keys, exact) for n, v in feed.items() if isinstance(v, LoDTensor) and v.offsets}
+    ragged = {n: _ragged(n, v, keys, exact, by_offsets) for n, v in feed.items() if isinstance(v, LoDTensor) and v.offsets}
     if not exact:
         ragged |= {n: _inner(ragged[n]) for n in inner if n in ragged}
     if fill is None or exact:
@@ -92,9 +94,9 @@ def extended(array: np.ndarray, size: int) -> np.ndarray:
     return rows
 
 
-def _ragged(name: str, tensor: LoDTensor, keys: dict[Lod, int], exact: bool) -> Ragged:
+def _ragged(name: str, tensor: LoDTensor, keys: dict[Lod, int], exact: bool, by_offsets: bool) -> Ragged:
     array, lod = tensor.array(), tensor.offsets
-    wrong = fault(lod, array.shape[0] if array.ndim else 0)
+    wrong = tensor.misfit()
     if wrong:
         raise FluidValueError(f"{name!r} has a LoD that does not fit its rows: {wrong}")
     offsets = tuple(np.array(level, np.int32) for level in lod)
@@ -104,6 +106,8 @@ def _ragged(name: str, tensor: LoDTensor, keys: dict[Lod, int], exact: bool) -> 
         return Ragged(np.array(array), offsets, longest, key)
     most, long = tensor.room
     rows = extended(array, max(bucket(array.shape[0]), most))
+    if by_offsets:
+        return Ragged(rows, offsets, (*(bucket(len(level) - 1) for level in offsets[1:]), len(rows)), key, padded=True)
     return Ragged(rows, offsets, tuple(max(bucket(n), long) for n in longest), key, padded=True, most=_most(offsets))
 
 

@@ -35,7 +35,7 @@ from .fetching import of_rank
 from .kind import Kind
 from .nan_check import Finite
 from .objecting import agreed, first, unless
-from .padding import Padding, inner_levels
+from .padding import Padding, goes_by_offsets, inner_levels
 from .placement import OWN, REPLICATED, STACKED, Mesh, OneDevice, PerRank, Placement, per_rank
 from .ragged_shards import entered, left
 from .raising import may_raise
@@ -77,7 +77,7 @@ class Compiled:
         plain = type(where) in (OneDevice, Mesh) and not sharded
         self.alone = uncompiled(self.step, where.together) if plain else None  # how it runs op by op, not compiled
         batches = frozenset(n for n, v in self.step.feeds.items() if not v.lod_level and (v.shape or (0,))[0] < 0)
-        self.padding = Padding(batches, inner_levels(self.step))
+        self.padding = Padding(batches, inner_levels(self.step), goes_by_offsets(self.step))
         self.limited: set[str] = set()  # feeds that bound loops: a step is compiled for each of their buckets
         self.cutting: Any = None  # CutStep: the step in segments, where it cannot be one function
         self._looks = isinstance(where, OneDevice) and where.count == 1 and is_read_only(self.step)

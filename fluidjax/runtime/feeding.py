@@ -13,7 +13,7 @@ from ..base.dtypes import numpy_dtype
 from ..errors import FeedError, FetchError, NanInfError, UnsupportedError, near, note
 from ..ir import walk
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
-from ..lod_tensor import LoDTensor, fault
+from ..lod_tensor import LoDTensor
 from ..lower.checks import bounded_feeds
 from ..ops.fixed import Fixed
 
@@ -77,7 +77,7 @@ class FeedRule:
         if not tensor.offsets:
             return self(tensor.array())
         array = np.asarray(tensor.array())
-        wrong = fault(tensor.offsets, array.shape[0] if array.ndim else 0)
+        wrong = tensor.misfit()
         if wrong:
             raise FeedError(f"feed {self.name!r} has a LoD that does not fit its rows: {wrong}")
         self(array)

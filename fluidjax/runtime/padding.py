@@ -12,7 +12,7 @@ from typing import Any
 from ..ir import walk
 from ..lod_tensor import LoDTensor
 from ..lower.step import Step
-from ..ops.registry import traits
+from ..ops.registry import lookup, traits
 from ..ops.traits import Sequences
 from .bucketing import bucketed, form_of
 
@@ -29,12 +29,29 @@ def inner_levels(step: Step) -> frozenset[str]:
     return frozenset(found)
 
 
+def goes_by_offsets(step: Step) -> bool:
+    """Whether no op of the step looks at how long the longest sequence may be, so that no program is particular to it."""
+    return all(map(_by_offsets, {op.type for _, op in walk.ops(step.desc)}))
+
+
+def _by_offsets(kind: str) -> bool:
+    op = lookup(kind)
+    if op.control.lower is not None:
+        return False
+    rows = op.traits.rows
+    if op.forward is not None and not isinstance(rows, Sequences):
+        rows = lookup(op.forward).traits.rows
+    return not isinstance(rows, Sequences) or rows.by_offsets
+
+
 class Padding:
     """What is known of the ragged feeds of one program, by their forms (which of them have which LoD in common)."""
 
-    def __init__(self, batches: frozenset[str], inner: frozenset[str] = frozenset()) -> None:
-        """batches: feeds without a LoD whose first dimension may be of any size. inner: see inner_levels."""
-        self.batches, self.inner = batches, inner
+    def __init__(self, batches: frozenset[str], inner: frozenset[str] = frozenset(), by_offsets: bool = False) -> None:
+        """batches: feeds without a LoD whose first dimension may be of any size. inner: see inner_levels. by_offsets: see
+        goes_by_offsets.
+        """
+        self.batches, self.inner, self.by_offsets = batches, inner, by_offsets
         self._exact: set[Any] = set()  # forms of which some op must see no padding
         self._counted: set[Any] = set()  # forms of which some op must know how many sequences there are
         self._counts: dict[Any, dict[tuple[int, ...], None]] = {}
@@ -47,7 +64,7 @@ class Padding:
         if form in self._exact:
             return bucketed(values, exact=True)
         fill = None if form in self._counted or not self._vary(form, values) else self.batches
-        return bucketed(values, fill=fill, inner=self.inner)
+        return bucketed(values, fill=fill, inner=self.inner, by_offsets=self.by_offsets)
 
     def _vary(self, form: Any, values: Mapping[str, Any]) -> bool:
         counts = self._counts.setdefault(form, {})

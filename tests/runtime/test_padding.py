@@ -62,3 +62,20 @@ def test_varied_numbers_of_sequences_share_programs(net: Any, programs: int) -> 
     want, _ = trained(net, True)
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-7)
     assert made == programs
+
+
+@pytest.mark.parametrize(("goes_on", "programs"), [(False, 1), (True, 2)])
+def test_the_longest_sequence_counts_only_where_an_op_looks_at_it(goes_on: bool, programs: int) -> None:
+    """Batches of as many rows, of which one has a long sequence: one program for pools, two for a CRF."""
+    with fresh() as (main, startup):
+        word = fluid.data("word", [None, 1], "int64", lod_level=1)
+        out = layers.embedding(word, [9, 3])
+        classes = layers.sequence_pool(layers.sequence_softmax(layers.reduce_sum(out, 1, keep_dim=True)), "max")
+        loss = layers.mean(classes) + (layers.mean(layers.linear_chain_crf(out, word, fluid.ParamAttr(name="crf"))) if goes_on else 0.0)
+        fluid.optimizer.SGD(0.5).minimize(loss)
+    exe, scope = fluid.Executor(), fluid.Scope()
+    exe.run(startup, scope=scope)
+    for lengths in ([8, 8], [15, 1]):
+        ids = np.arange(16)[:, None] % 3
+        exe.run(main, feed={"word": fluid.create_lod_tensor(ids, [lengths], fluid.CPUPlace())}, fetch_list=[loss], scope=scope)
+    assert len(exe.compilations(main)) == programs

@@ -23,7 +23,7 @@ from ..checking import WORD
 from ..concrete import known
 from ..control_interface import Call, ControlOp, Env
 from ..definition import GradNames, GradOp
-from ..endless import never_changes
+from ..endless import decided_outside
 from ..forms import form_of
 from ..host_loop import drive, refuse_no_boolean
 from ..loop_course import entries, foresee
@@ -116,6 +116,11 @@ class Loop:
                 f"op 'while' ({self.op.loc}) is differentiated, and nothing says how often it runs at most; compare a counter with a "
                 "constant, in the condition or beside it by logical_and", counts=True,
             )  # fmt: skip
+        elif decided_outside(self.desc.blocks[self.idx].ops, self.condition) is not None:
+            raise NotOneStep(
+                f"op 'while' ({self.op.loc}) tests {self.condition!r}, and nothing that this follows from changes in its block, so once it "
+                "goes on it never ends; count there, for instance by layers.increment(i)"
+            )
         else:
             end, scopes = self._until(start), NO_SCOPES
         self._mark_unmade(end)
@@ -188,17 +193,10 @@ def kept(call: Call, written: Iterable[str], arrays: Iterable[str] = ()) -> tupl
 
 def _refuse_endless(call: Call, name: str, written: Iterable[str]) -> None:
     value = known(call.read(name))
-    if value is not None and not value.reshape(-1)[0]:
-        return
-    if name not in written:
+    if name not in written and not (value is not None and not value.reshape(-1)[0]):
         raise EnforceNotMet(
             f"op 'while' ({call.op.loc}) tests {name!r}, which its block never writes, so it would never end; write it there, for "
             "instance by layers.less_than(i, n, cond=condition)"
-        )
-    if value is not None and never_changes(call.desc.blocks[call.op.blocks[0]].ops, name):
-        raise EnforceNotMet(
-            f"op 'while' ({call.op.loc}) tests {name!r}, and nothing that this follows from changes in its block, so it would never end; "
-            "count there, for instance by layers.increment(i)"
         )
 
 
