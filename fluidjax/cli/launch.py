@@ -10,22 +10,28 @@ from ..errors import FluidValueError
 from . import INTERRUPTED
 from . import run as run_script
 
-_NO_MEANING = ("started_port", "start_port", "endpoints", "log_dir", "log_level", "print_config")  # of Paddle's launchers
+_NO_MEANING = (  # of Paddle's launchers
+    "started_port", "start_port", "endpoints", "log_dir", "log_level", "log_overwrite", "print_config", "run_mode", "job_id", "http_port",
+    "gloo_port", "backend", "host",
+)  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """--nproc, --pservers, --devices-per-proc, --gpus, SCRIPT and whatever follows it; Paddle's names of the same too."""
     parser.add_argument(
-        "--nproc", "--worker_num", type=int, metavar="N",
+        "--nproc", "--worker_num", "--trainer_num", "--nproc_per_node", type=int, metavar="N",
         help="start N trainers here (default: one for each of --gpus, else be the one process that the environment describes)",
     )  # fmt: skip
     parser.add_argument(
         "--pservers", "--server_num", type=int, default=0, metavar="P", help="and P processes with the role PSERVER (default: 0)"
     )
     parser.add_argument("--devices-per-proc", type=int, metavar="K", help="virtual CPU devices of each trainer")
-    parser.add_argument("--gpus", "--selected_gpus", default="", metavar="0,1,...", help="a GPU for each trainer")
-    parser.add_argument("--cluster_node_ips", default="", metavar="IP", help="this machine's address, as Paddle's launchers take it")
+    parser.add_argument("--servers", default="", metavar="IP:PORT,...", help="as many processes with the role PSERVER as are listed")
+    parser.add_argument("--workers", "--trainers", default="", metavar="IP:PORT,...", help="as many trainers as are listed")
+    parser.add_argument("--gpus", "--selected_gpus", "--devices", default="", metavar="0,1,...", help="a GPU for each trainer")
+    parser.add_argument("--cluster_node_ips", "--ips", default="", metavar="IP", help="this machine's address, as Paddle takes it")
     parser.add_argument("--node_ip", default="", metavar="IP", help="the same")
+    parser.add_argument("--nnodes", default="1", metavar="1", help="machines: one, as Paddle's launchers take it")
     parser.add_argument("--use_paddlecloud", action="store_true", help="be the one process that the environment describes")
     for name in _NO_MEANING:
         parser.add_argument(f"--{name}", help=argparse.SUPPRESS)
@@ -36,27 +42,34 @@ def run(args: argparse.Namespace) -> int:
     """With --nproc or --gpus: start the job and return its exit code. Without: take part in one, and return the script's."""
     if not args.script.is_file():
         raise FluidValueError(f"there is no script {str(args.script)!r}")
-    gpus = [g.strip() for g in args.gpus.split(",") if g.strip()]
-    nproc = len(gpus) or None if args.nproc is None else args.nproc
-    _refuse_several_machines(args.cluster_node_ips)
+    gpus, workers, servers = (_listed(text) for text in (args.gpus, args.workers, args.servers))
+    nproc = len(workers) or len(gpus) or None if args.nproc is None else args.nproc
+    _refuse_several_machines(args.cluster_node_ips, workers + servers, args.nnodes)
+    pservers = args.pservers or len(servers)
     idle = [f"--{n}" for n in _NO_MEANING if getattr(args, n) is not None]
     if idle:
         told = "no meaning here; free ports are taken, and what processes write is shown"
         print(f"fluidjax launch: {', '.join(idle)}: {told}", file=sys.stderr)
     if nproc is None or args.use_paddlecloud:
-        if args.pservers or args.devices_per_proc is not None:
+        if pservers or args.devices_per_proc is not None:
             raise FluidValueError("--pservers, --devices-per-proc and --gpus go with --nproc")
         return take_part(args)
     from ..dist.jobs.launch import run_job
 
     command = [sys.executable, "-m", "fluidjax", "launch", str(Path(args.script)), *args.args]
-    return run_job(command, nproc, args.pservers, devices_per_proc=args.devices_per_proc, gpus=gpus)
+    return run_job(command, nproc, pservers, devices_per_proc=args.devices_per_proc, gpus=gpus)
 
 
-def _refuse_several_machines(addresses: str) -> None:
-    if len({a.strip() for a in addresses.split(",") if a.strip()}) > 1:
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _refuse_several_machines(addresses: str, endpoints: list[str], nnodes: str) -> None:
+    hosts = {*_listed(addresses)} or {e.rpartition(":")[0] for e in endpoints}
+    if len(hosts) > 1 or nnodes != "1":
+        named = f"--cluster_node_ips, --ips, --servers or --workers names several machines ({', '.join(sorted(hosts))})"
         raise FluidValueError(
-            f"--cluster_node_ips names several machines ({addresses}), and this starts processes on one; on each machine start them by a "
+            f"{named if len(hosts) > 1 else f'--nnodes is {nnodes}'}, and this starts processes on one; on each machine start them by a "
             "shell or a batch system, with PADDLE_TRAINER_ENDPOINTS and PADDLE_TRAINER_ID, and `python -m fluidjax launch SCRIPT`"
         )
 

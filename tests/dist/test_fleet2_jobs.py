@@ -52,7 +52,7 @@ def job(tmp_path, monkeypatch, forked):
     monkeypatch.chdir(Path(SCRIPT).parents[2])
 
     def run(*kinds):
-        assert cli.main(["launch", "--nproc", "2", SCRIPT, str(tmp_path), *kinds]) == 0
+        assert cli.main(["launch", "--nproc_per_node", "2", SCRIPT, str(tmp_path), *kinds]) == 0
         return {k: [dict(np.load(tmp_path / f"{k}-{r}.npz")) for r in (0, 1)] for k in (*kinds, "together")}
 
     return run

@@ -46,16 +46,21 @@ def test_recorded_jobs(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("form", "trainers", "pservers"), [("fleet", 2, 2), ("pserver", 1, 1)])
+@pytest.mark.parametrize(("form", "trainers", "pservers"), [
+    ("fleet", 2, 2), ("pserver", 1, 1), pytest.param("fleet2", 2, 2, marks=pytest.mark.thorough),
+])  # fmt: skip
 @pytest.mark.usefixtures("forked")
 def test_a_script_in_the_documents_form_runs_as_a_job(form: str, trainers: int, pservers: int, tmp_path: Path) -> None:
-    """By fleet against the recorded job of two trainers; by the transpiler for one, where 1.8.5's hangs, against one process."""
+    """By fleet (1.8's, Paddle 2's) against the recorded job of two trainers; by the transpiler for one against one process."""
     record = recorded()["mlp_adam"]
     steps = feeds(record["job"])
     given = {f"{n}_{t}": np.array([step[t][n] for step in steps]) for t in range(2) for n in "xy"}
     np.savez(tmp_path / "given.npz", **given, **initial(record["job"]))
     script = Path(__file__).with_name(f"{form}_script.py")
-    assert cli.main(["launch", "--nproc", str(trainers), "--pservers", str(pservers), str(script), str(tmp_path)]) == 0
+    words = ["--nproc", str(trainers), "--pservers", str(pservers)]
+    if form == "fleet2":
+        words = ["--workers", "127.0.0.1:6170,127.0.0.1:6171", "--servers=127.0.0.1:6172,127.0.0.1:6173", "--run_mode", "ps"]
+    assert cli.main(["launch", *words, str(script), str(tmp_path)]) == 0
     found = [dict(np.load(tmp_path / f"trainer_{t}.npz")) for t in range(trainers)]
     if trainers == 2:
         expected, losses = final("mlp_adam"), np.array(record["losses"])
@@ -72,7 +77,7 @@ def test_a_script_in_the_documents_form_runs_as_a_job(form: str, trainers: int, 
         for name, value in expected.items():
             np.testing.assert_allclose(kept(trainer[name]), value, atol=1e-5, rtol=0, err_msg=name)
             np.testing.assert_array_equal(trainer[name], found[0][name])
-    if form == "fleet":
+    if form != "pserver":
         exe, scope = fluid.Executor(), fluid.Scope()
         with fluid.scope_guard(scope):
             fluid.io.load_inference_model(str(tmp_path / "model"), exe)
