@@ -15,7 +15,7 @@ SCRIPTS = Path(__file__).parent / "data" / "scripts"
 SCRIPT = """import paddle
 import paddle.fluid as fluid, numpy as np
 from paddle.fluid.layers import fc as dense, gone
-from paddle.fluid.incubate.fleet.utils import hdfs
+from paddle.fluid.incubate.fleet.utils import fleet_barrier_util
 raise SystemExit("never run")
 layers = fluid.layers
 def net(x, np=None):
@@ -40,7 +40,7 @@ def script(tmp_path):
 def test_a_script(script):
     report = fluid.compat_report(script)
     assert [(u.line, u.name.removeprefix("paddle.fluid.")) for u in report.absent] == [
-        (3, "layers.gone"), (4, "incubate.fleet.utils.hdfs"), (8, "layers.gone_too"), (11, "ComplexVariable"),
+        (3, "layers.gone"), (4, "incubate.fleet.utils.fleet_barrier_util"), (8, "layers.gone_too"), (11, "ComplexVariable"),
     ]  # fmt: skip
     assert [(u.line, u.name, u.told) for u in report.different] == [(8, "paddle.fluid.layers.fc", "takes no argument units")]
     there = {(u.line, u.name) for u in report.there}

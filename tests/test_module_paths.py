@@ -36,6 +36,7 @@ incubate.fleet.base incubate.fleet.base.fleet_base incubate.fleet.base.role_make
 incubate.fleet.base.mode incubate.fleet.parameter_server
 incubate.fleet.parameter_server.distribute_transpiler
 incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy
+incubate.fleet.utils incubate.fleet.utils.hdfs incubate.fleet.utils.utils
 contrib.quantize contrib.quantize.quantize_transpiler contrib.slim contrib.slim.graph contrib.slim.quantization
 contrib.slim.quantization.quantization_pass
 contrib.slim.quantization.post_training_quantization contrib.utils contrib.utils.hdfs_utils layers.collective
@@ -47,7 +48,8 @@ ROOT = (
     "paddle.dataset.voc2012 paddle.dataset.wmt14 paddle.dataset.wmt16"
 ).split()
 OTHER = ["paddle.fluid", "paddle.fluid.dataset", "paddle.reader", "paddle.reader.decorator", "paddle.regularizer", "paddle.fluid.core_avx",
-         "paddle.fluid.dataloader.batch_sampler", "paddle.fluid.dataloader.dataset", "paddle.distributed"]
+         "paddle.fluid.dataloader.batch_sampler", "paddle.fluid.dataloader.dataset", "paddle.distributed",
+         "paddle.distributed.fs_wrapper"]
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ MODULES: dict[str, str] = {
         "mkldnn_post_training_strategy", "qat_int8_mkldnn_pass", "qat2_int8_mkldnn_pass")},
     "fluid.incubate.fleet.parameter_server.pslib": "pslib's servers are not there; use the fleet of parameter_server.distribute_transpiler",
     "fluid.incubate.fleet.parameter_server.version": "it is a part of Paddle's own build",
-    "fluid.incubate.fleet.utils": "tools for fleets are not there; use fluid.contrib.utils.hdfs_utils, and fluid.io.load_inference_model",
+    "fluid.incubate.fleet.utils.fleet_barrier_util": "workers do not wait by files; use paddle.distributed.fleet.barrier_worker()",
     "fluid.distributed": "Downpour is not there; use fluid.DistributeTranspiler",
     "fluid.device_worker": "it is a part of Paddle's own trainers; Executor.train_from_dataset runs a program over a dataset",
     "fluid.trainer_desc": "it is a part of Paddle's own trainers; Executor.train_from_dataset runs a program over a dataset",
@@ -52,7 +52,6 @@ MODULES: dict[str, str] = {
     "device": "devices are places: paddle.CPUPlace, paddle.CUDAPlace",
     **{f"distributed.{n}": "start the processes by python -m fluidjax launch, which takes the options of Paddle's launchers" for n in (
         "cloud_utils", "launch", "launch_ps", "utils")},
-    "distributed.fs_wrapper": "tools for Hadoop are not there",
     "distribution": "probability distributions are not there",
     "incubate": "the high-level API is not there; use paddle.static.Executor",
     "sysconfig": "Paddle's C++ library is not there",
@@ -75,6 +74,9 @@ NAMES: dict[str, str] = {
     **{n: f"never was there; use fluid.layers.{n}" for n in "expand matmul reduce_sum reshape softmax squeeze tanh transpose".split()},
     "multiply": "never was there; use fluid.layers.elementwise_mul",
     "trainer": "went before 1.0; use Executor.run in a loop",
+    **dict.fromkeys(
+        ("check_saved_vars_try_dump", "try_load_model_vars"), "is not there; use fluid.io.load_inference_model, and run what it gives"
+    ),
     "XPUPlace": "is not there, for there are no XPUs; use CPUPlace or CUDAPlace",
     "cross_entropy2": "is not there; cross_entropy appends it for hard labels",
     **dict.fromkeys(

@@ -6,6 +6,7 @@ FLAGS_enable_pir_api=0 PYTHON_OF_3.3.1 tests/tools/record_fleet.py
 import inspect
 import json
 import os
+import tempfile
 
 import numpy as np
 
@@ -52,6 +53,24 @@ def shares(fleet):
     return found
 
 
+def local_files(fs, folder):
+    """What LocalFS answers, call by call; of an error its kind."""
+    one, two, found = os.path.join(folder, "one"), os.path.join(folder, "one", "two"), []
+    for name, words in (
+        ("mkdirs", [two]), ("mkdirs", [two]), ("ls_dir", [one]), ("touch", [one + "/f"]), ("touch", [one + "/f"]),
+        ("touch", [one + "/f", False]), ("ls_dir", [one]), ("list_dirs", [one]), ("ls_dir", [one + "/no"]), ("is_file", [one + "/f"]),
+        ("is_dir", [one + "/f"]), ("is_exist", [one + "/g"]), ("mkdirs", [one + "/f"]), ("mv", [one + "/no", one + "/g"]),
+        ("mv", [one + "/f", one + "/g"]), ("touch", [one + "/f"]), ("mv", [one + "/f", one + "/g"]), ("mv", [one + "/f", one + "/g", True]),
+        ("rename", [one + "/g", two + "/h"]), ("ls_dir", [two]), ("need_upload_download", []), ("delete", [two + "/h"]), ("delete", [one]),
+        ("delete", [one]), ("is_exist", [one]), ("list_dirs", [one]),
+    ):  # fmt: skip
+        try:
+            found.append([name, getattr(fs, name)(*words)])
+        except Exception as error:
+            found.append([name, "raises" if isinstance(error, AssertionError) else type(error).__name__])
+    return json.loads(json.dumps(found))
+
+
 def merged(paddle, k_steps, avg):
     """The ops of a program whose gradients are merged, and losses and parameters of six steps."""
     from paddle.incubate.optimizer import GradientMergeOptimizer
@@ -87,6 +106,7 @@ def main():
         "fleet": {n: list(inspect.signature(getattr(fleet, n)).parameters) for n in CALLS},
         "distributed": {n: list(inspect.signature(getattr(distributed, n)).parameters) for n in PLAIN},
         "shares": shares(fleet),
+        "local": local_files(fleet.utils.LocalFS(), tempfile.mkdtemp()),
         "merged": {"%d %s" % (k, avg): merged(paddle, k, avg) for k, avg in ((2, True), (3, False))},
     }
     with open(os.path.join(HERE, "..", "data", "fleet_3.3.1.json"), "w") as file:

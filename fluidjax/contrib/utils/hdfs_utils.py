@@ -34,7 +34,7 @@ class HDFSClient:
             raise FluidTypeError(f"HDFSClient takes a folder and a dict of settings, not {hadoop_home!r} and {configs!r}")
         self.pre_commands = [f"{hadoop_home}/bin/hadoop", "fs", *(f"-D{key}={value}" for key, value in configs.items())]
 
-    def _run(self, words: Sequence[str], retry_times: int = 5) -> tuple[bool, str]:
+    def run(self, words: Sequence[str], retry_times: int = 5) -> tuple[bool, str]:
         """Whether the command succeeded, tried again so many times, and what it printed."""
         command = [*self.pre_commands, *words]
         if shutil.which(command[0]) is None:
@@ -51,46 +51,46 @@ class HDFSClient:
 
     def is_exist(self, hdfs_path: str | None = None) -> bool:
         """Whether there is such a file or folder."""
-        return self._run(["-test", "-e", _given(hdfs_path, "is_exist")], retry_times=1)[0]
+        return self.run(["-test", "-e", checked_path(hdfs_path, "is_exist")], retry_times=1)[0]
 
     def is_dir(self, hdfs_path: str | None = None) -> bool:
         """Whether it is a folder."""
-        return self.is_exist(hdfs_path) and self._run(["-test", "-d", _given(hdfs_path, "is_dir")], retry_times=1)[0]
+        return self.is_exist(hdfs_path) and self.run(["-test", "-d", checked_path(hdfs_path, "is_dir")], retry_times=1)[0]
 
     def ls(self, hdfs_path: str) -> list[str]:
         """The paths in a folder; none where it is not there."""
-        return [path for path, _, _ in self._listed("-ls", _given(hdfs_path, "ls"))]
+        return [path for path, _, _ in self._listed("-ls", checked_path(hdfs_path, "ls"))]
 
     def lsr(self, hdfs_path: str, only_file: bool = True, sort: bool = True) -> list[str]:
         """The paths in a folder and those below it. only_file: without folders. sort: the oldest first."""
-        rows = [row for row in self._listed("-lsr", _given(hdfs_path, "lsr")) if not (only_file and row[1])]
+        rows = [row for row in self._listed("-lsr", checked_path(hdfs_path, "lsr")) if not (only_file and row[1])]
         return [path for path, _, _ in (sorted(rows, key=lambda row: row[2]) if sort else rows)]
 
     def _listed(self, how: str, hdfs_path: str) -> list[tuple[str, bool, str]]:
         """Of each entry its path, whether it is a folder, and the day and time it was changed."""
         if not self.is_exist(hdfs_path):
             return []
-        rows = [line.split(None, _COLUMNS - 1) for line in self._run([how, hdfs_path], retry_times=1)[1].splitlines()]
+        rows = [line.split(None, _COLUMNS - 1) for line in self.run([how, hdfs_path], retry_times=1)[1].splitlines()]
         return [(row[7], row[0].startswith("d"), f"{row[5]} {row[6]}") for row in rows if len(row) == _COLUMNS]
 
     def makedirs(self, hdfs_path: str) -> bool | None:
         """Make a folder. None where there is something of that name."""
-        if self.is_exist(_given(hdfs_path, "makedirs")):
+        if self.is_exist(checked_path(hdfs_path, "makedirs")):
             return _told(None, "there is already %s", hdfs_path)
-        return self._run(["-mkdir", hdfs_path], retry_times=1)[0]
+        return self.run(["-mkdir", hdfs_path], retry_times=1)[0]
 
     def delete(self, hdfs_path: str) -> bool:
         """Remove a file, or a folder with all that is in it; True where there was none."""
-        if not self.is_exist(_given(hdfs_path, "delete")):
+        if not self.is_exist(checked_path(hdfs_path, "delete")):
             return bool(_told(True, "there is no %s to delete", hdfs_path))
-        return self._run(["-rmr" if self.is_dir(hdfs_path) else "-rm", hdfs_path], retry_times=0)[0]
+        return self.run(["-rmr" if self.is_dir(hdfs_path) else "-rm", hdfs_path], retry_times=0)[0]
 
     def rename(self, hdfs_src_path: str, hdfs_dst_path: str, overwrite: bool = False) -> bool:
         """Move a file or folder; overwrite: to a name that there is too, which is for the command to allow."""
-        source, target = _given(hdfs_src_path, "rename"), _given(hdfs_dst_path, "rename")
+        source, target = checked_path(hdfs_src_path, "rename"), checked_path(hdfs_dst_path, "rename")
         if not overwrite and self.is_exist(target):
             return bool(_told(False, "there is already %s, and overwrite is False", target))
-        return self._run(["-mv", source, target], retry_times=1)[0]
+        return self.run(["-mv", source, target], retry_times=1)[0]
 
     def upload(self, hdfs_path: str, local_path: str, overwrite: bool = False, retry_times: int = 5) -> bool:
         """Put a local file into a folder, which is made. overwrite: in place of one of its name there.
@@ -98,7 +98,7 @@ class HDFSClient:
         False where there is one and overwrite is False, for a local folder, and where the command fails.
         Raises FluidValueError for a local file that is not there.
         """
-        folder = _given(hdfs_path, "upload")
+        folder = checked_path(hdfs_path, "upload")
         if not os.path.exists(local_path):
             raise FluidValueError(f"there is no local file {str(local_path)!r} to upload")
         if os.path.isdir(local_path):
@@ -110,7 +110,7 @@ class HDFSClient:
             if not overwrite:
                 return bool(_told(False, "there is already %s, and overwrite is False", target))
             self.delete(target)
-        return self._run(["-put", str(local_path), folder], retry_times)[0]
+        return self.run(["-put", str(local_path), folder], retry_times)[0]
 
     def download(self, hdfs_path: str, local_path: str, overwrite: bool = False, unzip: bool = False) -> bool:
         """Get a file into a local folder, which is made. overwrite: in place of one of its name there.
@@ -118,7 +118,7 @@ class HDFSClient:
         False where there is no such file, where it is a folder, where there is a local one and overwrite is False, and where the
         command fails. unzip has no effect, as in 1.8.5.
         """
-        if not self.is_exist(_given(hdfs_path, "download")):
+        if not self.is_exist(checked_path(hdfs_path, "download")):
             return bool(_told(False, "there is no %s", hdfs_path))
         if self.is_dir(hdfs_path):
             return bool(_told(False, "%s is a folder; download its files, or all by multi_download", hdfs_path))
@@ -128,7 +128,7 @@ class HDFSClient:
                 return bool(_told(False, "there is already %s, and overwrite is False", local))
             local.unlink()
         self.make_local_dirs(str(local_path))
-        return self._run(["-get", hdfs_path, str(local_path)])[0]
+        return self.run(["-get", hdfs_path, str(local_path)])[0]
 
     @staticmethod
     def make_local_dirs(local_path: str) -> None:
@@ -204,7 +204,8 @@ def _checked(client: Any, at_once: Any, what: str) -> None:
         raise FluidValueError(f"{what}: multi_processes is a positive number, not {at_once!r}")
 
 
-def _given(path: Any, what: str) -> str:
+def checked_path(path: Any, what: str) -> str:
+    """The name of a file or folder. Raises FluidTypeError for what is none, and for what the command would take for an option."""
     if not isinstance(path, str) or not path or path.startswith("-"):  # an option of the command
         raise FluidTypeError(f"HDFSClient.{what} takes the name of a file or folder, not {path!r}")
     return path

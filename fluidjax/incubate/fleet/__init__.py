@@ -4,12 +4,13 @@ from typing import TYPE_CHECKING
 
 from ...base.absent import reporter
 
-__all__ = ["base", "collective", "parameter_server"]
+__all__ = ["base", "collective", "parameter_server", "utils"]
 
 if TYPE_CHECKING:
     from . import base as base
     from . import collective as collective
     from . import parameter_server as parameter_server
+    from . import utils as utils
 else:
     from ...base.lazy import on_demand
 

@@ -7,11 +7,7 @@ from typing import Any
 import numpy as np
 
 from .....errors import FluidTypeError, FluidValueError, UnsupportedError, near
-from .....executor import Executor
-from .....graph.program import Program, program_guard
-from .....input import data
-from .....runtime.place import CPUPlace
-from .....runtime.scope import Scope
+from .....incubate.fleet.base.over_workers import over_workers
 from .role_maker import RoleMakerBase
 
 _MODES = ("sum", "min", "max")
@@ -51,20 +47,10 @@ class UtilBase:
         self.all_reduce(np.zeros(1, "float32"), comm_world=comm_world)
 
     def _together(self, array: np.ndarray, op: str, comm_world: str, attrs: dict[str, Any]) -> np.ndarray:
-        """One op over the workers of the job, run as a program of its own."""
+        """One op over the workers of the job."""
         if comm_world != "worker":
             raise UnsupportedError(f"fleet.util works over comm_world='worker', for servers hold no values here; not {comm_world!r}")
-        if self._role()._worker_num() == 1:
-            return np.array(array)
-        if array.dtype == np.bool_ or not (np.issubdtype(array.dtype, np.number)):
-            raise FluidTypeError(f"fleet.util works on numbers, not on {array.dtype}")
-        program = Program()
-        with program_guard(program, Program()):
-            x = data("x", [array.size], str(array.dtype))
-            out = program.global_block().create_var(name="out", dtype=x.dtype, shape=[-1])
-            program.global_block().append_op(type=op, inputs={"X": x}, outputs={"Out": out}, attrs={"ring_id": 0, **attrs})
-        (found,) = Executor(CPUPlace()).run(program, {"x": array.reshape(-1)}, [out], scope=Scope())
-        return found if attrs else np.asarray(found).reshape(array.shape)
+        return over_workers(array, op, self._role()._worker_num(), **attrs)
 
     def get_file_shard(self, files: list[str]) -> list[str]:
         """This worker's part of the files, in order; the first workers have one more where they do not divide evenly.

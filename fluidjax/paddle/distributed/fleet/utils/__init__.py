@@ -1,5 +1,9 @@
-"""paddle.distributed.fleet.utils."""
+"""paddle.distributed.fleet.utils: files of this machine and of a Hadoop file system."""
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from . import fs as fs
+from .fs import HDFSClient as HDFSClient
+from .fs import LocalFS as LocalFS
+
+__all__ = ["HDFSClient", "LocalFS", "fs"]

@@ -1,0 +1,37 @@
+"""over_workers: one collective op over arrays that the workers of a job hold in Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....errors import FluidTypeError
+from ....executor import Executor
+from ....graph.program import Program, program_guard
+from ....input import data
+from ....runtime.place import CPUPlace
+from ....runtime.scope import Scope
+
+
+def over_workers(array: Any, op: str, count: int, **attrs: Any) -> np.ndarray:
+    """What an op such as c_allreduce_sum makes of the workers' arrays, run as a program of its own, which every worker must run.
+
+    count: how many workers; one has its own array. attrs: of c_allgather, whose result has one dimension.
+    Raises FluidTypeError for what is no array of numbers.
+    """
+    array = np.asarray(array)
+    if not np.issubdtype(array.dtype, np.number):
+        raise FluidTypeError(f"workers put numbers together, not {array.dtype}")
+    if count == 1:
+        return np.array(array)
+    program = Program()
+    with program_guard(program, Program()):
+        x = data("x", [array.size], str(array.dtype))
+        out = program.global_block().create_var(name="out", dtype=x.dtype, shape=[-1])
+        program.global_block().append_op(type=op, inputs={"X": x}, outputs={"Out": out}, attrs={"ring_id": 0, **attrs})
+    (found,) = Executor(CPUPlace()).run(program, {"x": array.reshape(-1)}, [out], scope=Scope())
+    return found if attrs else np.asarray(found).reshape(array.shape)
+
+
+__all__ = ["over_workers"]
