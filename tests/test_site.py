@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import html
+import importlib
 import inspect
 from pathlib import Path
 
 import pytest
 
-from website import check, docstrings, navigation, notebooks, paths, signatures
+from website import check, docstrings, navigation, notebooks, paths, reference, signatures
+
+from .test_public_surface import names, public_modules
 
 pytestmark = pytest.mark.once
 
@@ -85,6 +88,22 @@ def test_a_docstring_becomes_formula_arguments_and_links() -> None:
         "<dt><code>y, z</code></dt><dd>two others, of one size: <code>[N, 2]</code>.</dd></dl>"
         "<p>Raises FluidValueError for others.</p><pre><code>x  -&gt;  y</code></pre><ul><li>one *</li><li>two</li></ul>"
     )
+
+
+def test_every_public_name_is_explained() -> None:
+    """Names of public modules; of Paddle 2's those of packages, for a module below one gives its names to it."""
+    pages = reference.outline()
+    entries = [entry for page in pages for _, listed in page.sections for entry in listed]
+    explained = {id(entry.value) for entry in entries}
+    missing = []
+    for module in map(importlib.import_module, public_modules()):
+        for name in names(module) if hasattr(module, "__path__") or "fluidjax.paddle" not in module.__name__ else ():
+            value = getattr(module, name)
+            ours = (inspect.isclass(value) or inspect.isfunction(value)) and value.__module__.startswith("fluidjax")
+            if ours and id(value) not in explained:
+                missing.append(f"{module.__name__}.{name}")
+    assert missing == [], "give their modules a page: SUBJECTS, or LATER for Paddle 2's, in website/reference.py"
+    assert len({entry.name for entry in entries}) == len(entries) > 1400
 
 
 def test_signatures_are_broken_where_they_are_long() -> None:

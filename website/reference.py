@@ -43,12 +43,21 @@ SUBJECTS = {
     "api/running": ("Running programs", "executor compiler parallel_executor functional scope place core base.flags"),
     "api/nets": ("fluid.nets", "nets"),
     "api/optimizers": ("Optimizers", "optimizer regularizer clip initializer"),
-    "api/data": ("Data", "reader data_feeder lod_tensor data_feed_desc dataset dataset.idx"),
+    "api/data": (
+        "Data",
+        "reader data_feeder lod_tensor data_feed_desc incubate.data_generator dataset dataset.idx dataset.cifar dataset.common "
+        "dataset.conll05 dataset.flowers dataset.image dataset.imdb dataset.imikolov dataset.mnist dataset.movielens "
+        "dataset.sentiment dataset.uci_housing dataset.voc2012 dataset.wmt14 dataset.wmt16",
+    ),
     "api/io": ("Saving and loading", "io saved checkpoint predictors"),
     "api/passes": ("Passes", "passes"),
-    "api/transpilers": ("Transpilers", "transpiler"),
-    "api/dist": ("Several devices and processes", "dist incubate.fleet.base.role_maker incubate.fleet.collective"),
-    "api/contrib": ("fluid.contrib", "contrib contrib.slim.quantization contrib.mixed_precision"),
+    "api/transpilers": ("Transpilers", "transpiler transpiler.collective"),
+    "api/dist": (
+        "Several devices and processes",
+        "dist planning incubate.fleet.base.role_maker incubate.fleet.base.fleet_base incubate.fleet.collective "
+        "incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy",
+    ),
+    "api/contrib": ("fluid.contrib", "contrib contrib.slim.graph contrib.slim.quantization contrib.mixed_precision"),
     "api/measures": ("Metrics, profiles, memory", "metrics evaluator average profiler memory debugger compat"),
     "api/errors": ("Errors", "errors"),
     "api/ir": ("Programs as values", "ir.desc ir.edit ir.walk ir.verify ir.text ir.proto ir.show ops.registry"),
@@ -56,7 +65,7 @@ SUBJECTS = {
 }
 LATER = (
     "nn nn.functional nn.layer nn.initializer optimizer optimizer.lr static static.nn linalg io metric vision.transforms inference "
-    "signal regularizer hapi framework compat utils"
+    "signal regularizer hapi distributed distributed.fleet framework compat utils"
 )
 
 
@@ -80,12 +89,17 @@ class Page:
 
 
 def pages() -> list[Page]:
-    """All pages. Raises ValueError for public names that no page has."""
-    outline = [*layers(), *subjects(), *later()]
-    known = Names([entry for page in outline for _, entries in page.sections for entry in entries])
-    for page in outline:
+    """All pages."""
+    found = outline()
+    known = Names([entry for page in found for _, entries in page.sections for entry in entries])
+    for page in found:
         page.markdown = known.written(page)
-    return [page for page in outline if page.sections]
+    return found
+
+
+def outline() -> list[Page]:
+    """All pages without their text."""
+    return [page for page in (*layers(), *subjects(), *later()) if page.sections]
 
 
 # What is on which page.
