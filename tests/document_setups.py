@@ -56,6 +56,7 @@ optimize.__enter__()
     "memory-optimize": "",
     "planning": "",
     "porting": "",
+    "progress": "",
     "profiler": NET + """
 import fluidjax.paddle
 

@@ -24,6 +24,7 @@ DEFAULTS: dict[str, bool | int | float | str] = {
     "FLAGS_compilation_cache": True,
     "FLAGS_compilation_cache_dir": "",
     "FLAGS_compilation_cache_mb": 1024,
+    "FLAGS_progress": "auto",
 }
 _values: dict[str, bool | int | float | str] = {}
 

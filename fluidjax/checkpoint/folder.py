@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import shutil
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..base.progress import size, waiting
 from ..dist.jobs.process import same_checkpoint
 from ..errors import FluidError, FluidTypeError, FluidValueError, LoadError, ParseError
 from ..executor import Executor
@@ -26,7 +29,9 @@ from .load import ALIKE, OWN, PIECES, contents, load, whole_of
 from .record import Random, Record, checked_args, lines
 from .restore import Restored, besides, check, concerned, fitting, meant, program_difference, shardings_of, wanted
 from .seal import STATE, is_sealed, opened, seal
-from .snapshot import Snapshot, put, take
+from .snapshot import Snapshot, nbytes, put, take
+
+_logger = logging.getLogger(__name__)
 
 # Where old checkpoints go before they are deleted: a deletion that is cut off must not leave a part that looks whole.
 REMOVED = "removed"
@@ -110,7 +115,11 @@ class Checkpoint:
         random = Random(program.random_seed, *runner.random_state(program))
         args = checked_args(dict(trainer_args or {}))
         record = Record(step, lines(meant(program)), random, _position(reader), args, empty, snapshot.placed, snapshot.lods)
-        self._write(step, snapshot, record)
+        began, amount = time.perf_counter(), nbytes(snapshot)
+        with waiting(f"saving checkpoint {step} in {str(self.path)!r}, {size(amount)}"):
+            self._write(step, snapshot, record)
+        how = "is being written" if self.asynchronous else f"was written in {time.perf_counter() - began:.2f} s"
+        _logger.info("checkpoint %d in %r, %s, %s", step, str(self.path), size(amount), how)
         return step
 
     def _next(self, step: int | None) -> int:
@@ -154,7 +163,8 @@ class Checkpoint:
         """Wait until everything is written. Raises LoadError if that failed."""
         if self._writer is None:
             return
-        with self._ours(f"a checkpoint in {str(self.path)!r} could not be written"):
+        what = f"waiting until a checkpoint in {str(self.path)!r} is written"
+        with self._ours(f"a checkpoint in {str(self.path)!r} could not be written"), waiting(what):
             self._writer.wait_until_finished()
         if jax.process_index() == 0:
             self._delete_removed()
@@ -213,7 +223,10 @@ class Checkpoint:
                 raise LoadError(f"{source} was saved without a reader, so it does not tell where one stood")
             _position(reader)
             targets = shardings_of(names, groups[ALIKE], scope, shardings)
-            loaded = load(manager, step, names, record, groups, targets)
+            began = time.perf_counter()
+            with waiting(f"restoring {len(names):,} variables of {source}"):
+                loaded = load(manager, step, names, record, groups, targets)
+            _logger.info("restored %d variables of %s in %.2f s", len(names), source, time.perf_counter() - began)
         return _install(record, loaded, runner, program, scope, reader, main_program, Restored(
             step, record.position, record.trainer_args, difference, differs
         ))  # fmt: skip

@@ -33,6 +33,12 @@ class Snapshot:
     lods: Mapping[str, Lod] = field(default_factory=dict)
 
 
+def nbytes(snapshot: Snapshot) -> int:
+    """How much its values hold in all."""
+    groups = snapshot.alike, snapshot.own, snapshot.pieces
+    return sum(leaf.nbytes for leaf in jax.tree.leaves(groups))
+
+
 def take(names: list[str], scope: Scope) -> Snapshot:
     """The values of these variables. Raises EnforceNotMet naming all that have none.
 

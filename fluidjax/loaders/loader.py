@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
+from ..base.progress import asked, bar
 from ..core import EOFException
 from ..data_feeder import sample_rule, stacked
 from ..errors import FeedError, FluidTypeError, FluidValueError
@@ -161,10 +162,11 @@ class GeneratorLoader(OwnIteration, Positioned):
 
     def _batches(self, source: Source) -> Iterator[list[Any]]:
         now = self._begin()
-        with contextlib.closing(self._ahead(now, self._placed(source, now.skip))) as groups:
+        with contextlib.closing(self._ahead(now, self._placed(source, now.skip))) as groups, bar("loader", show=asked()) as progress:
             for group in groups:
                 self._handed_out(now)
                 yield group
+                progress.step()
         self._ended(now)
 
     def _ahead(self, now: ReaderPass, items: Iterable[Any]) -> Background:

@@ -10,10 +10,13 @@ from typing import Any
 
 import jax
 
+from ..base.loc import user_line
+from ..base.progress import waiting
 from .compilations import Compilation, record, types_of
 from .compiled import Compiled
 from .kind import Kind
 from .placement import OWN, REPLICATED
+from .reasons import Origin, fed, types
 from .staged import compile_stages, in_stages
 from .state_buffers import StateLayout
 
@@ -23,8 +26,9 @@ def build(compiled: Compiled, kind: Kind, args: Sequence[Any], refuse: Callable[
 
     refuse: where a fetch has a LoD, makes the error that is raised instead, of its name.
     """
-    for _ in building(compiled, kind, args, refuse):
-        pass
+    with waiting(f"compiling a step of {len(compiled.step.ops):,} ops"):
+        for _ in building(compiled, kind, args, refuse):
+            pass
 
 
 def building(
@@ -49,9 +53,13 @@ def building(
     times.append(time.perf_counter())
     trace, lower, compile = (after - before for before, after in pairwise(times))
     count = 1 if stages is None else len(stages.stages)
+    reasons = compiled.recompiles.reasons
+    origin = Origin(compiled.step.desc, compiled.fetches, kind, compiled.effort.name, types(compiled.shapes), fed(args[2]))
     made = Compilation(
-        kind.value, compiled.fetches, types_of(args[2]), compiled.effort.name, background, trace, lower, compile, count
-    )
+        kind.value, compiled.fetches, types_of(args[2]), compiled.effort.name, background, trace, lower, compile, count,
+        reasons.of(origin), None if background else user_line(),
+    )  # fmt: skip
+    reasons.made.append(made)
     record(compiled.compilations, made, compiled.step)
     compiled.ready[signature] = ragged
 

@@ -22,7 +22,7 @@ class Compilation:
     fetches: what it returns. feed: the type of each fed array. effort: "quick" or "optimised". background: whether steps went
     on meanwhile. trace, lower, compile: seconds that it took to run the ops on types, to write StableHLO, and XLA's own (with
     a persistent cache: to read it there). stages: into how many a large step is divided, which are compiled at once; lowering them
-    counts as compiling.
+    counts as compiling. reason: in what it differs from what was compiled of the program before. line: where the script ran it.
     """
 
     kind: str
@@ -34,6 +34,8 @@ class Compilation:
     lower: float
     compile: float
     stages: int = 1
+    reason: str = ""
+    line: str | None = None
 
     @property
     def seconds(self) -> float:
@@ -55,7 +57,8 @@ def record(kept: list[Compilation], made: Compilation, step: Any = None) -> None
     kept.append(made)
     for watcher in watchers:
         watcher(made, step)
-    _logger.info("compiled a step (%s)", made)
+    place = f" at {made.line}" if made.line else ""
+    _logger.info("compiled a step%s (%s): %s", place, made, made.reason or "no reason is known")
 
 
 def types_of(feed: Any) -> dict[str, str]:

@@ -9,6 +9,7 @@ from typing import Any
 from ..base.flags import flag
 from ..ops.fixed import Fixed
 from ..ops.ragged import Ragged
+from .reasons import Reasons
 
 SPECIALISATIONS = 16  # values of a feed that decides sizes; with more it is told
 
@@ -27,6 +28,7 @@ class Recompiles:
         self.mixes = ""  # which op has ragged feeds run on exact sizes
         self.deciders: dict[str, str] = {}  # feeds that decide sizes, and the first op of which each does, in words
         self._values: dict[str, set[Fixed]] = {}
+        self.reasons = Reasons()
 
     def add(self, feed: Mapping[str, Any]) -> None:
         for name, value in feed.items():

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..base.flags import flag
+from ..base.progress import waiting
 from ..lower.step import Step
 from .background import in_background
 from .building import argument_types, building, feed_types, tracing
@@ -114,7 +115,8 @@ class Tiers:
 
     def _settle(self, taken: int) -> None:
         """Wait for what is under way. Where some of it failed, in any process of the job, the quick executables go on."""
-        failed = [error for future in list(self._under_way.values()) if (error := future.exception()) is not None]
+        with waiting(f"waiting for the optimised step of {len(self.quick.step.ops):,} ops"):
+            failed = [error for future in list(self._under_way.values()) if (error := future.exception()) is not None]
         if not _everywhere(self.quick.where, not failed):
             reason = f"{type(failed[0]).__name__}: {_first_line(failed[0])}" if failed else "in another process"
             self.optimised = self.quick

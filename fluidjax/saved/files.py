@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..base.interrupts import uninterrupted
+from ..base.progress import size, waiting
 from ..errors import FluidError, FluidValueError
 
 Pieces = Callable[[], Iterable[bytes | memoryview]]
@@ -45,18 +46,19 @@ def write_files(folder: str | Path, files: Mapping[str, Pieces]) -> None:
     mark = f".{secrets.token_hex(4)}.tmp"
     written: list[tuple[Path, Path]] = []
     try:
-        for name, pieces in files.items():
-            target = base / name
-            if target.is_dir():
-                raise FluidValueError(f"cannot save {str(target)!r}: a folder has this name")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            temporary = target.with_name(f".{target.name[:80]}{mark}")
-            written.append((temporary, target))
-            with open(temporary, "xb") as out:
-                for piece in pieces():
-                    out.write(piece)
-                out.flush()
-                os.fsync(out.fileno())
+        with waiting(lambda: f"writing file {len(written):,} of {len(files):,} into {str(base)!r}"):
+            for name, pieces in files.items():
+                target = base / name
+                if target.is_dir():
+                    raise FluidValueError(f"cannot save {str(target)!r}: a folder has this name")
+                target.parent.mkdir(parents=True, exist_ok=True)
+                temporary = target.with_name(f".{target.name[:80]}{mark}")
+                written.append((temporary, target))
+                with open(temporary, "xb") as out:
+                    for piece in pieces():
+                        out.write(piece)
+                    out.flush()
+                    os.fsync(out.fileno())
         with uninterrupted():
             for temporary, target in written:
                 os.replace(temporary, target)
@@ -89,7 +91,7 @@ def reading(path: str | Path) -> Iterator[BinaryIO]:
     try:
         if os.path.exists(path) and not os.path.isfile(path):
             raise FluidValueError(f"cannot read {str(path)!r}: it is no regular file")
-        with open(path, "rb") as file:
+        with open(path, "rb") as file, waiting(lambda: f"reading {str(path)!r}, {size(os.fstat(file.fileno()).st_size)}"):
             yield file
     except (OSError, ValueError) as error:
         if isinstance(error, FluidError):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.progress import waiting
 from ..errors import FluidTypeError, FluidValueError
 from ..graph.program import Program
 from ..graph.variable import Parameter, Variable
@@ -119,7 +120,12 @@ def read_arrays(wanted: Mapping[str, VarDesc], dirname: str | None, filename: st
         with reading(path) as file:
             return _arrays(stream.read_many(file, sorted(wanted), str(path)))
     paths = {name: folder / safe_name(name) for name in wanted}
-    return {n: read_array(p) for n, p in paths.items() if p.is_file()}
+    found: dict[str, np.ndarray] = {}
+    with waiting(lambda: f"reading variable {len(found):,} of {len(paths):,} from {str(folder)!r}"):
+        for name, path in paths.items():
+            if path.is_file():
+                found[name] = read_array(path)
+    return found
 
 
 def read_array(path: Path) -> np.ndarray:

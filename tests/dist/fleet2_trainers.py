@@ -23,10 +23,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "synchronised": {"sync_batch_norm": True},
     "sharded": {"sharding": True},
     "half": {"fp16_allreduce": True},
-    "mixed": {
-        "amp": True, "amp_configs": {"init_loss_scaling": 8}, "lamb": True,
-        "gradient_merge": True, "gradient_merge_configs": {"k_steps": 2},
-    },
     "local": {"localsgd": True, "localsgd_configs": {"k_steps": 2, "begin_step": 1}},
 }
 

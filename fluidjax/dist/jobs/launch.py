@@ -6,6 +6,7 @@ both how a process ended and what it said before.
 
 from __future__ import annotations
 
+import logging
 import os
 import queue
 import secrets
@@ -15,11 +16,14 @@ import time
 from collections.abc import Mapping, Sequence
 
 from ...base.flags import flag
+from ...base.progress import tell
 from ...errors import FluidValueError
 from .children import Child, Printer, Spec, free_ports
 from .env import Endpoint
-from .hub import Hub
+from .hub import RUNNING, Hub
 from .link import EXIT_CODE
+
+_logger = logging.getLogger(__name__)
 
 PATIENCE = 5.0  # seconds that processes get to end by themselves before they are killed
 AFTER_DONE = 10.0  # seconds that pservers get once the trainers have ended
@@ -120,6 +124,7 @@ class Supervisor:
         try:
             for spec in self._specs:
                 self._children.append(Child(spec, self._ended, self._printer))
+            self._say(f"started {', '.join(spec.name for spec in self._specs)}")
             return self._watch()
         finally:
             for child in self._children:
@@ -142,8 +147,12 @@ class Supervisor:
 
     def _watch(self) -> int:
         done_at: float | None = None
+        began, met = time.monotonic(), False
         while self._running() or not self._ended.empty():
             child = self.next_message()
+            if not met and self._hub.state == RUNNING:
+                met = True
+                self._say(f"all processes have met after {time.monotonic() - began:.1f} s")
             if self._signal is not None:
                 return self._interrupted(self._signal)
             if child is not None and not self._ended_well(child):
@@ -216,6 +225,10 @@ class Supervisor:
         limit = time.monotonic() + seconds
         while self._running() and time.monotonic() < limit:
             time.sleep(0.02)
+
+    def _say(self, text: str) -> None:
+        _logger.info("%s", text)
+        tell(f"fluidjax launch: {text}")
 
     def _report(self, why: str, cause: Child | None) -> None:
         for child in self._children:

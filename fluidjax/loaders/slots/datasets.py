@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ...base.dtypes import VarType
+from ...base.progress import waiting
 from ...errors import FluidTypeError, FluidValueError, UnsupportedError, near
 from ...graph.variable import Variable
 from ..channel import Background
@@ -204,7 +205,8 @@ class InMemoryDataset(DatasetBase):
 
     def load_into_memory(self) -> None:
         """Read the files. Raises FluidValueError for what is wrong in them; then what was in memory before stays."""
-        self._keep(self._loaded(Commands()))
+        with waiting(f"reading {len(self.filelist):,} files into memory"):
+            self._keep(self._loaded(Commands()))
 
     def preload_into_memory(self, thread_num: int | None = None) -> None:
         """Begin to read the files in the background, until wait_preload_done. thread_num: files at the same time."""
@@ -220,7 +222,8 @@ class InMemoryDataset(DatasetBase):
             raise FluidValueError("nothing is being loaded; call preload_into_memory first")
         (loading, commands), self._loading = self._loading, None
         try:
-            self._keep(loading.result())
+            with waiting(f"waiting for {len(self.filelist):,} files that are read into memory"):
+                self._keep(loading.result())
         finally:
             commands.end()  # Ctrl-C may have ended the waiting
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.progress import bar
 from ...errors import FluidTypeError, FluidValueError
 from ...graph.fetches import fetch_names
 from ...graph.variable import Variable
@@ -38,11 +39,13 @@ def run_over(
     with contextlib.ExitStack() as stack:
         batches = stack.enter_context(contextlib.closing(dataset.ahead()))
         monitor = stack.enter_context(_monitor(fetch_handler))
+        progress = stack.enter_context(bar("dataset"))
         for count, feed in enumerate(_timed(batches), 1):
             values = dict(zip(names, run(feed[0], names), strict=True))
             spent += feed[1]
             if fetched and count % print_period == 0:
-                print("".join(_shown(name, info, values[name]) for name, info in zip(fetched, infos, strict=True)), end="", flush=True)
+                progress.print("".join(_shown(name, info, values[name]) for name, info in zip(fetched, infos, strict=True)))
+            progress.step()
             if monitor is not None:
                 monitor.newest(values)
     if debug:

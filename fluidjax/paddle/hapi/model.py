@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.progress import Bar, bar, shown
 from ...errors import FluidTypeError, FluidValueError, UnsupportedError
 from ...executor import Executor
 from ...graph.program import Program
@@ -210,6 +211,12 @@ class Model:
         """Once over the batches: what they say at last, and how many there were."""
         for metric in self._metrics:
             metric.reset()
+        with bar(title, most, show=every > 0 and shown()) as progress:
+            return self._batches(mode, data, calls, every, title, most, progress)
+
+    def _batches(
+        self, mode: str, data: Any, calls: Any, every: int, title: str, most: int | None, progress: Bar
+    ) -> tuple[dict[str, Any], int]:
         logs: dict[str, Any] = {}
         count = 0
         for batch in data:
@@ -225,12 +232,13 @@ class Model:
             count += 1
             calls(f"on_{mode}_batch_end", count - 1, logs)
             if every and count % every == 0:
-                self._say(1, f"{title}, step {count}", logs)
+                progress.print(_line(f"{title}, step {count}", logs))
+            progress.step()
         return logs, count
 
     def _say(self, verbose: int, title: str, logs: dict[str, Any]) -> None:
         if verbose:
-            print(title, *(f"{name}: {value}" for name, value in logs.items()), sep=" - ")
+            print(_line(title, logs), end="")
 
     def _calls(self, callbacks: Any) -> Callable[..., None]:
         """What calls a method of all callbacks that have it."""
@@ -291,6 +299,10 @@ class Model:
         """paddle.summary of the net, for the inputs that the model was given."""
         given = self._inputs if input_size is None else input_size
         return summary(self.network, given, dtype or ([spec.dtype for spec in self._inputs] if input_size is None else None))
+
+
+def _line(title: str, logs: dict[str, Any]) -> str:
+    return " - ".join([title, *(f"{name}: {value}" for name, value in logs.items())]) + "\n"
 
 
 __all__ = ["Model"]

@@ -1,0 +1,131 @@
+"""What long work says on stderr while it goes on: bars and lines that go away, by tqdm; nothing where nobody watches.
+
+``FLAGS_progress``: auto (where stderr is a terminal, and in notebooks), on, off. docs/progress.md is the user's view.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, TextIO
+
+from ..errors import FluidValueError
+from .flags import flag
+
+SOON = 3.0  # seconds after which a wait is told
+_ON, _OFF = ("on", "1", "true"), ("off", "0", "false")
+
+
+def shown() -> bool:
+    """Whether progress is shown. Raises FluidValueError for a FLAGS_progress that is none of its values."""
+    return asked() or (flag("FLAGS_progress") == "auto" and _watched())
+
+
+def asked() -> bool:
+    """Whether FLAGS_progress is on, not only auto: then loops that a script writes itself get bars too."""
+    value = str(flag("FLAGS_progress")).lower()
+    if value not in ("auto", *_ON, *_OFF):
+        raise FluidValueError(f"FLAGS_progress is auto, on or off, not {value!r}")
+    return value in _ON
+
+
+def stream() -> TextIO | None:
+    """Where progress is shown: stderr as it is now; None where there is none."""
+    return sys.stderr
+
+
+def _watched() -> bool:
+    """Whether somebody sees lines that are written over."""
+    found = stream()
+    return (found is not None and found.isatty()) or in_notebook()
+
+
+def in_notebook() -> bool:
+    """Whether this runs in a Jupyter kernel, whose stderr is no terminal and shows such lines all the same."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+class Bar:
+    """A count that goes up. Where nothing is shown, its methods do nothing but print."""
+
+    def __init__(self, held: Any) -> None:
+        self._held = held
+
+    def step(self, told: str = "", n: int = 1) -> None:
+        """`n` more are done. told: a few words behind the bar."""
+        if self._held is not None:
+            if told:
+                self._held.set_postfix_str(told, refresh=False)
+            self._held.update(n)
+
+    def print(self, text: str) -> None:
+        """Write to stdout, above the bar."""
+        if self._held is None:
+            print(text, end="", flush=True)
+        else:
+            self._held.write(text, file=sys.stdout, end="")
+
+
+@contextlib.contextmanager
+def bar(what: str, total: int | None = None, unit: str = "batch", show: bool | None = None) -> Iterator[Bar]:
+    """A bar for a loop. total: how many there are, if that is known. show: default whether progress is `shown`."""
+    if not (shown() if show is None else show):
+        yield Bar(None)
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=total, desc=what, unit=f" {unit}", leave=False, file=stream(), dynamic_ncols=True) as held:
+        yield Bar(held)
+
+
+@contextlib.contextmanager
+def waiting(what: str | Callable[[], str], after: float | None = None) -> Iterator[None]:
+    """Tell what is waited for, and how long already, once that is `after` seconds (default SOON); the line goes away at the end.
+
+        with waiting("compiling a step of 2,300 ops"):  # compiling a step of 2,300 ops ... 12 s
+    """
+    if not shown():
+        yield
+        return
+    ended = threading.Event()
+    line = threading.Thread(target=_tell, args=(what, SOON if after is None else after, ended), name="fluidjax-progress", daemon=True)
+    line.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        line.join()
+
+
+def _tell(what: str | Callable[[], str], after: float, ended: threading.Event) -> None:
+    began = time.monotonic()
+    if ended.wait(after):
+        return
+    from tqdm import tqdm
+
+    every = 1.0 if _watched() else 10.0  # lines in a file are not written over
+    with tqdm(bar_format="{desc}", leave=False, file=stream(), dynamic_ncols=True) as held:
+        while True:
+            text = what if isinstance(what, str) else what()
+            held.set_description_str(f"{text} ... {int(time.monotonic() - began)} s")
+            if ended.wait(every):
+                return
+
+
+def tell(text: str) -> None:
+    """One line on stderr, which stays."""
+    if shown():
+        print(text, file=stream(), flush=True)
+
+
+def size(n: int) -> str:
+    """A number of bytes as ``1.2 GB``: units of a thousand, as in memory reports."""
+    amount, units = float(n), ["bytes", "kB", "MB", "GB", "TB"]
+    while amount >= 1000 and len(units) > 1:
+        amount, units = amount / 1000, units[1:]
+    return f"{amount:,.0f} {units[0]}" if units[0] == "bytes" else f"{amount:,.1f} {units[0]}"
