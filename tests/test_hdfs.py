@@ -14,8 +14,8 @@ from fluidjax.errors import EnforceNotMet, FluidTypeError, FluidValueError
 HADOOP = """#!/bin/sh
 root={root}
 echo "$@" >> {root}.log
-[ "$1" = fs ] && [ "$2" = -Dfs.default.name=here ] || exit 2
-shift 2
+[ "$1 $2 $3" = "fs -Dfs.default.name=here -Dhadoop.job.ugi=me,secret" ] || exit 2
+shift 3
 list() {{
   for f in "$1"/*; do
     [ -e "$f" ] || continue
@@ -47,7 +47,7 @@ def client(tmp_path):
     binary.write_text(HADOOP.format(root=tmp_path / "hdfs"))
     binary.chmod(0o755)
     (tmp_path / "hdfs").mkdir()
-    return HDFSClient(str(tmp_path / "client"), {"fs.default.name": "here"})
+    return HDFSClient(str(tmp_path / "client"), {"fs.default.name": "here", "hadoop.job.ugi": "me,secret"})
 
 
 def test_files_there_and_back(client, tmp_path, capfd):
@@ -56,7 +56,8 @@ def test_files_there_and_back(client, tmp_path, capfd):
     for name, text in {"a": "2", "b": "1", "deep er/c; touch x": "3"}.items():  # the first character is the day of its change
         (local / name).write_text(text)
     multi_upload(client, "/data", str(local), multi_processes=2)
-    assert "Running system command: " in capfd.readouterr().out
+    said = capfd.readouterr()
+    assert "bin/hadoop fs -Dfs.default.name=... -Dhadoop.job.ugi=... -put " in said.out and "secret" not in said.out + said.err
     assert client.is_dir("/data") and client.is_exist("/data/a") and not client.is_dir("/data/a") and not client.is_exist("/no")
     assert sorted(client.ls("/data")) == ["/data/a", "/data/b", "/data/deep er"] and client.ls("/no") == client.lsr("/no") == []
     assert client.lsr("/data") == ["/data/b", "/data/a", "/data/deep er/c; touch x"]

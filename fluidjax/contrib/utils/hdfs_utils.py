@@ -1,6 +1,7 @@
 """HDFSClient: files of a Hadoop file system, by the user's own ``hadoop`` command, and many of them at a time.
 
-The command is started without a shell, so that no name of a file is read as anything else, and is shown before.
+The command is started without a shell, so that no name of a file is read as anything else, and is shown before, but for the values
+of its settings, of which one is a password.
 """
 
 from __future__ import annotations
@@ -39,13 +40,14 @@ class HDFSClient:
         command = [*self.pre_commands, *words]
         if shutil.which(command[0]) is None:
             raise FluidValueError(f"there is no {command[0]} to run; HDFSClient(hadoop_home, configs) takes the folder of a Hadoop client")
-        print(f"Running system command: {' '.join(command)}", flush=True)
+        shown = " ".join(word.partition("=")[0] + "=..." if word in self.pre_commands[2:] else word for word in command)
+        print(f"Running system command: {shown}", flush=True)
         done = subprocess.run(command, capture_output=True, check=False)
         for time in range(retry_times):
             if done.returncode == 0:
                 break
             level = logging.DEBUG if words[0] == "-test" else logging.WARNING  # that a file is not there is an answer
-            _logger.log(level, "attempt %d of %s ended with %d: %s", time + 1, command, done.returncode, _text(done.stderr).strip())
+            _logger.log(level, "attempt %d of %s ended with %d: %s", time + 1, shown, done.returncode, _text(done.stderr).strip())
             done = subprocess.run(command, capture_output=True, check=False)
         return done.returncode == 0, _text(done.stdout)
 
