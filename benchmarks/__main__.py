@@ -1,5 +1,6 @@
 """``python -m benchmarks [steady] [overhead] [building] [startup] [first] [fusing] [passes] [memory] [parallel]
-[embedding] [transpile] [beside] [convolutions] [kernels] [decoding] [loops] [ragged] [ops] [searched]``: print these figures, or all.
+[planning] [embedding] [transpile] [beside] [convolutions] [kernels] [decoding] [loops] [ragged] [ops]
+[searched]``: print these figures, or all.
 
 With ``--page`` they are put into docs/benchmarks.json and docs/benchmarks.md too (`make bench` does so). ``--short``: in less than a
 minute, whether the benchmarks run, without figures to keep.
@@ -34,6 +35,7 @@ from . import (
     overhead,
     parallel,
     passes,
+    planning,
     ragged,
     searched,
     short,
@@ -110,7 +112,7 @@ def programs() -> None:
 PARTS: dict[str, Callable[[], list[Table] | None]] = {
     "steady": steady, "overhead": calls, "building": programs, "startup": startup.table, "first": first,
     "fusing": fusing.table, "passes": passes.table, "memory": memory.table,
-    "parallel": parallel.table, "embedding": embedding.table, "transpile": transpile.table,
+    "parallel": parallel.table, "planning": planning.table, "embedding": embedding.table, "transpile": transpile.table,
     "beside": beside.table, "convolutions": convolutions.table, "kernels": kernels.table, "decoding": decoding.table,
     "loops": loops.table, "ragged": ragged.table, "ops": ops.table, "searched": searched.table,
 }  # fmt: skip
@@ -123,6 +125,8 @@ def main(arguments: list[str]) -> None:
         return one_first(arguments[1], int(arguments[2]))
     if arguments[:1] == ["_parallel"]:
         return parallel.measure(int(arguments[1]))
+    if arguments[:1] == ["_planning"]:
+        return planning.measure(int(arguments[1]))
     to_page, brief = "--page" in arguments, "--short" in arguments
     wanted = [a for a in arguments if a not in ("--page", "--short")]
     unknown = [a for a in wanted if a not in PARTS]

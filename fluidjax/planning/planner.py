@@ -173,7 +173,7 @@ class _Job:
 
     def row(self, strategy: str, ranks: int, each: int) -> Row:
         one = self.local(each)
-        desc, _ = rank_program(self.program, strategy, ranks)
+        desc = rank_program(self.program, strategy, ranks)
         keeps = held(self.program.desc, desc, self.fetches)
         told = messages(desc, self.fetches, ranks, one)
         payload = Counter[str]()

@@ -11,7 +11,6 @@ from jax.sharding import AbstractMesh, PartitionSpec
 
 from ..base.dtypes import numpy_dtype
 from ..dist.spmd.data_parallel import DataParallel
-from ..dist.spmd.parallel import rewritten
 from ..dist.spmd.pserver import on_mesh
 from ..dist.spmd.shard_optimizer import ShardOptimizer
 from ..errors import FluidValueError, UnsupportedError, near
@@ -26,9 +25,8 @@ from ..ops import ring
 from ..ops.kinds import is_lookup
 from ..ops.registry import traits
 from ..ops.selected import KIND
-from ..passes.base import Pass
+from ..passes.base import Pass, run
 from ..runtime.objecting import agreed
-from ..runtime.shard_layout import ShardLayout
 from ..transpiler import DistributeTranspiler
 from .links import ALL_GATHER, REDUCE_SCATTER
 from .local import Local
@@ -58,20 +56,24 @@ def refuse_talking(ops: Iterable[OpDesc]) -> None:
         raise UnsupportedError(f"the program has collectives already, such as op '{ours.type}' ({ours.loc}); plan the one before them")
 
 
-def rank_program(program: Program, strategy: str, ranks: int) -> tuple[ProgramDesc, Mapping[str, ShardLayout]]:
-    """The program that each of the ranks runs, and where the variables are of which each has a part."""
+def rank_program(program: Program, strategy: str, ranks: int) -> ProgramDesc:
+    """The program that each of the ranks runs."""
+    desc, rewrites = passes(program, strategy, ranks)
+    for rewrite in rewrites:
+        desc = run(rewrite, desc).desc
+    return desc
+
+
+def passes(program: Program, strategy: str, ranks: int) -> tuple[ProgramDesc, tuple[Pass, ...]]:
+    """A program, and what makes it the one that each of the ranks runs."""
     if ranks == 1 or not trains(program.desc):
-        return program.desc, {}
-    return rewritten(*_passes(program, strategy, ranks))
-
-
-def _passes(program: Program, strategy: str, ranks: int) -> tuple[ProgramDesc, tuple[Pass, ...]]:
+        return program.desc, ()
     if strategy == WHOLE:
         return program.desc, (DataParallel(ranks),)
     if strategy == PIECES:
         return program.desc, (ShardOptimizer(ranks), DataParallel(ranks))
     transpiler = DistributeTranspiler()
-    endpoints = ",".join(f"10.0.{i // 250}.{i % 250}:6174" for i in range(ranks))
+    endpoints = ",".join(f"10.{i >> 16}.{i >> 8 & 255}.{i & 255}:6174" for i in range(ranks))
     transpiler.transpile(0, Program.from_desc(program.desc), endpoints, ranks, startup_program=Program())
     plan = transpiler.plan
     assert plan is not None

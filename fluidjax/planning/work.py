@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,10 +49,12 @@ class _Count:
         self.others = 0.0
         self.traffic = 0.0
         self.open_loops = 0
+        self.platforms: set[Any] = set()  # values that say which platform a step is compiled for
 
     def walk(self, body: Any, wanted: Sequence[bool], times: int) -> list[bool]:
         """Count the equations that the wanted results need, last first; which arguments those need."""
         needed = {v for v, want in zip(body.outvars, wanted, strict=True) if want and not isinstance(v, Literal)}
+        self.platforms.update(v for eqn in body.eqns if eqn.primitive.name == "platform_index" for v in eqn.outvars)
         for eqn in reversed(body.eqns):
             outs = [v in needed for v in eqn.outvars]
             if any(outs) or eqn.effects:
@@ -69,7 +71,8 @@ class _Count:
             self._all(eqn.params["cond_jaxpr"], times)
             self._all(eqn.params["body_jaxpr"], times)
         elif name == "cond":
-            self._most(eqn.params["branches"], outs, times)
+            by_platform = eqn.invars[0] in self.platforms
+            self._one_of(eqn.params["branches"], outs, times, min if by_platform else max)
         elif (inner := called(eqn)) is not None:
             return self.walk(inner, outs, times)
         else:
@@ -80,14 +83,14 @@ class _Count:
         body = getattr(closed, "jaxpr", closed)
         self.walk(body, [True] * len(body.outvars), times)
 
-    def _most(self, branches: Sequence[Any], outs: list[bool], times: int) -> None:
-        """Of a choice the branch with the most work."""
+    def _one_of(self, branches: Sequence[Any], outs: list[bool], times: int, choose: Callable[..., _Count]) -> None:
+        """Of a choice by data the branch with the most work; of one by platform that with the least, which moves nothing twice."""
         found = []
         for branch in branches:
             one = _Count()
             one.walk(getattr(branch, "jaxpr", branch), outs, times)
             found.append(one)
-        most = max(found, key=lambda c: sum(c.flops.values()) + c.others)
+        most = choose(found, key=lambda c: (sum(c.flops.values()) + c.others, c.traffic))
         for dtype, flops in most.flops.items():
             self.flops[dtype] += flops
         self.others += most.others

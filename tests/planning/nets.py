@@ -9,9 +9,10 @@ import jax
 
 import fluidjax as fluid
 from fluidjax import layers
+from fluidjax.dist.spmd.parallel import rewritten
 from fluidjax.lower.step import Step
 from fluidjax.memory.sizes import arguments
-from fluidjax.planning.ranks import rank_program
+from fluidjax.planning.ranks import passes
 from fluidjax.runtime.compiled import Compiled
 from fluidjax.runtime.placement import Mesh
 from fluidjax.runtime.recompiles import Recompiles
@@ -23,6 +24,14 @@ def dense(optimizer: Any, wide: int = 96) -> Any:
     x, y = fluid.data("x", [None, 90]), fluid.data("y", [None, 1])
     h = layers.batch_norm(layers.fc(x, wide, act="relu"))
     loss = layers.mean(layers.square_error_cost(layers.fc(layers.dropout(h, 0.3), 1), y))
+    optimizer.minimize(loss)
+    return loss
+
+
+def plain(optimizer: Any) -> Any:
+    """Two layers, of one of whose parameters 4 devices do not get equal parts."""
+    x, y = fluid.data("x", [None, 90]), fluid.data("y", [None, 1])
+    loss = layers.mean(layers.square_error_cost(layers.fc(layers.fc(x, 97, act="tanh"), 1), y))
     optimizer.minimize(loss)
     return loss
 
@@ -45,7 +54,7 @@ def build(net: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[fluid.Pro
 
 def compiled(main: fluid.Program, loss: Any, strategy: str, ranks: int, batch: int) -> jax.stages.Compiled:
     """The step that Executor.run compiles for so many devices, of which there must be as many; nothing is run."""
-    desc, placed = rank_program(main, strategy, ranks)
+    desc, placed = rewritten(*passes(main, strategy, ranks))
     one = Compiled(desc, (loss.name,), Mesh(tuple(jax.devices()[:ranks])), Recompiles(), sharded=placed)
     types = arguments(Step(desc, (loss.name,)), batch, None)
     return one.lower(types.state, types.feed).compile()

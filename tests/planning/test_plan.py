@@ -15,6 +15,7 @@ from fluidjax.planning import Device, Link, Links, Plan
 from fluidjax.planning.hlo import payload
 from fluidjax.planning.links import LINKS, wire_bytes
 from fluidjax.planning.units import speed
+from tests.document_code import carry_out
 from tests.planning.nets import build, clicks, dense
 
 FLAT = Links("flat", Link("1GB/s", "1us"))
@@ -176,3 +177,8 @@ def test_the_command(tmp_path: Path, capsys: Any) -> None:
     for wrong in (["--devices", "8,x"], ["--devices", "5"], ["--links", "1furlong/s"], ["--measured", "4=soon"]):
         assert cli.main([*line, *wrong]) == 1
         assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.thorough
+def test_the_page_prints_what_it_says() -> None:
+    carry_out("docs/planning.md")
