@@ -31,12 +31,14 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     made.update({page.path: page.markdown for page in (*names, *types)})
     layers = {page.title: page.path for page in names if page.path.startswith("api/layers/")}
     subjects = {page.title: page.path for page in names if page.path.startswith("api/") and page.path not in layers.values()}
+    first = subjects.pop("All names")
     later = {page.title: page.path for page in names if page.path.startswith("paddle/")}
     groups = {
         "fluid.layers": layers, "fluid, by subject": subjects, "Paddle 2": later,
         "Op types": {page.title: page.path for page in types},
     }  # fmt: skip
-    behind: dict[str, list[Any]] = {"Reference": [{group: [{t: p} for t, p in pages.items()]} for group, pages in groups.items()]}
+    listed: list[Any] = [{group: [{title: path} for title, path in pages.items()]} for group, pages in groups.items()]
+    behind = {"Reference": [{"All names": first}, *listed]}
     config.nav = navigation.nav(behind)
     return config
 

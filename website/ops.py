@@ -7,15 +7,16 @@ import inspect
 from collections.abc import Iterator
 from html import escape
 
+from fluidjax.ops.attributes import REQUIRED, Attr
+from fluidjax.ops.catalog import REGISTRY
+from fluidjax.ops.definition import OpDef, Slot
+
 from . import docstrings
 from .reference import Page, first_line, plain, up
 
 
 def pages() -> list[Page]:
     """A page for the families that have many types, one for the others together."""
-    from fluidjax.ops.catalog import REGISTRY
-    from fluidjax.ops.definition import OpDef
-
     families: dict[str, list[OpDef]] = {}
     for op in REGISTRY.values():
         if op.forward is None:
@@ -24,7 +25,7 @@ def pages() -> list[Page]:
             families.setdefault(module if module.startswith("fluidjax.ops.") else "fluidjax.ops.control", []).append(op)
     halves: dict[str, list[str]] = {}
     for module in sorted(families):
-        initial = "control and communication" if ".control" in module else ""
+        initial = "control ops" if ".control" in module else ""
         halves.setdefault(initial or letter(module), []).append(module)
     return [page(title, {m: families[m] for m in modules}) for title, modules in sorted(halves.items())]
 
@@ -34,7 +35,7 @@ def letter(module: str) -> str:
     return next(span for span in ("a-c", "d-e", "f-l", "m-q", "r-s", "t-z") if span[0] <= first <= span[2])
 
 
-def page(title: str, families: dict[str, list]) -> Page:
+def page(title: str, families: dict[str, list[OpDef]]) -> Page:
     found = Page(f"ops/{title.replace(' ', '-')}.md", title if len(title) > 3 else f"Families {title}")
 
     def link(name: str) -> str | None:
@@ -42,7 +43,8 @@ def page(title: str, families: dict[str, list]) -> Page:
 
     lines = [f"# Op types: {found.title.lower()}\n"]
     for module, ops in families.items():
-        lines.append(f"## {plain(module.removeprefix('fluidjax.ops.').replace('_', ' '))}\n")
+        name = module.removeprefix("fluidjax.ops.").replace("control_interface", "control").replace("_", " ")
+        lines.append(f"## {plain(name)}\n")
         lines.append(f'<p class="subject">{docstrings.inline(first_line(importlib.import_module(module)), link)}</p>\n')
         for op in sorted(ops, key=lambda op: op.type):
             lines += described(op, link)
@@ -50,7 +52,7 @@ def page(title: str, families: dict[str, list]) -> Page:
     return found
 
 
-def described(op, link: docstrings.Link) -> Iterator[str]:
+def described(op: OpDef, link: docstrings.Link) -> Iterator[str]:
     yield f"### `{op.type}` {{#op-{op.type}}}\n"
     doc = inspect.cleandoc(op.doc or "")
     names = [slot.name for slot in (*op.inputs, *op.outputs)] + list(op.attrs)
@@ -61,20 +63,18 @@ def described(op, link: docstrings.Link) -> Iterator[str]:
     yield f'<div class="doc">{docstrings.html(doc, names, link)}<table class="op">{table}</table></div>\n'
 
 
-def slot(found) -> str:
+def slot(found: Slot) -> str:
     said = {"several": found.many, "optional": found.optional, "for the gradient": found.intermediate}
     words = [word for word, holds in said.items() if holds]
     return f"<code>{escape(found.name)}</code>" + (f" ({', '.join(words)})" if words else "")
 
 
-def attribute(found) -> str:
-    from fluidjax.ops.attributes import REQUIRED
-
+def attribute(found: Attr) -> str:
     value = "" if found.default is REQUIRED else f" = {found.default!r}"
     return f"<code>{escape(found.name + value)}</code> {found.type}"
 
 
-def gradient(op) -> str:
+def gradient(op: OpDef) -> str:
     if op.grad is not None:
         return f"<code>{escape(op.grad.type)}</code>, of " + ", ".join(f"<code>{escape(s)}</code>" for s in op.grad.gives.values())
     if op.reuse:

@@ -40,7 +40,12 @@ def outside(turn: Callable[[re.Match[str]], str], markdown: str) -> str:
 def linked(markdown: str, path: str) -> list[str]:
     """The files of the repository that a page links to. path: its own, from the root."""
     links: list[str] = []
-    outside(lambda link: links.append(link[2]) or "", markdown)
+
+    def note(link: re.Match[str]) -> str:
+        links.append(link[2])
+        return link[0]
+
+    outside(note, markdown)
     return [posixpath.normpath(posixpath.join(posixpath.dirname(path), link)) for link in links]
 
 

@@ -6,12 +6,16 @@ import dataclasses
 import enum
 import importlib
 import inspect
+import pkgutil
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from types import ModuleType
 from typing import Any
+
+from fluidjax.compat.compare import standing
+from fluidjax.compat.recorded import find
 
 from . import docstrings
 from .paths import ROOT
@@ -63,6 +67,7 @@ SUBJECTS = {
     "api/ir": ("Programs as values", "ir.desc ir.edit ir.walk ir.verify ir.text ir.proto ir.show ops.registry"),
     "api/fluid": ("Other names of fluid", "fluidjax"),
 }
+# modules below fluidjax.paddle in this order; packages that are not named here follow
 LATER = (
     "nn nn.functional nn.layer nn.initializer optimizer optimizer.lr static static.nn linalg io metric vision.transforms inference "
     "signal regularizer hapi distributed distributed.fleet framework compat utils"
@@ -94,7 +99,7 @@ def pages() -> list[Page]:
     known = Names([entry for page in found for _, entries in page.sections for entry in entries])
     for page in found:
         page.markdown = known.written(page)
-    return found
+    return [overview(found), *found]
 
 
 def outline() -> list[Page]:
@@ -185,7 +190,9 @@ def passes(page: str) -> list[Entry]:
 
 def later() -> Iterator[Page]:
     """Paddle 2's names; a large module by the modules that its functions come from."""
-    for module in ("", *LATER.split()):
+    packages = [info.name for info in pkgutil.walk_packages(load("paddle").__path__, "fluidjax.paddle.") if info.ispkg]
+    named = LATER.split()
+    for module in ("", *named, *(n for n in (p.removeprefix("fluidjax.paddle.") for p in packages) if n not in named)):
         name = f"paddle.{module}".rstrip(".")
         page = Page(f"paddle/{module or 'paddle'}.md", name)
         found = entries(name, name, page.path, seen_names)
@@ -261,7 +268,7 @@ def described(entry: Entry, known: Mapping[int, Entry], link: docstrings.Link) -
         yield fence(f"{entry.name}({options})" if options else entry.name)
     elif not (inspect.isclass(value) and (issubclass(value, enum.Enum | Exception) or not own_init(value))):
         yield fence(code(entry.name, value))
-    yield f'<div class="doc">{text_of(value, link)}{source(value)}</div>\n'
+    yield f'<div class="doc">{text_of(value, link)}{source(entry)}</div>\n'
     if inspect.isclass(value):
         yield from members(entry, known, link)
 
@@ -272,15 +279,42 @@ def text_of(value: Any, link: docstrings.Link) -> str:
     return docstrings.html(doc, names, link)
 
 
-def source(value: Any) -> str:
-    """Where it is written."""
+def source(entry: Entry) -> str:
+    """How it stands to Paddle's, and where it is written."""
     try:
-        file = inspect.getsourcefile(inspect.unwrap(value))
-        line = inspect.unwrap(value).__code__.co_firstlineno if inspect.isfunction(value) else None
+        file = str(inspect.getsourcefile(inspect.unwrap(entry.value))).removeprefix(f"{ROOT}/")
     except TypeError:
         return ""
-    place = str(file).removeprefix(f"{ROOT}/")
-    return f'<p class="source">{place}{f":{line}" if line else ""}</p>'
+    line = f":{inspect.unwrap(entry.value).__code__.co_firstlineno}" if inspect.isfunction(entry.value) else ""
+    return f'<p class="source">{" · ".join(filter(None, [beside_paddle(entry.name), file + line]))}</p>'
+
+
+def beside_paddle(name: str) -> str:
+    """Whether a name that was recorded of Paddle takes what Paddle's does."""
+    theirs = f"paddle.{name}" if name.startswith("fluid.") else name
+    recorded = find(theirs) if theirs.startswith("paddle.") else None
+    if recorded is None:
+        return ""
+    told = standing(theirs).told
+    return escape(f"differs from Paddle {recorded.version}: {told}" if told else f"arguments as in Paddle {recorded.version}")
+
+
+def overview(pages: list[Page]) -> Page:
+    """All names on one page, each with its first sentence."""
+    page = Page("api/names.md", "All names")
+    lines = ["# All names\n"]
+    for other in pages:
+        found = [entry for _, listed in other.sections for entry in listed]
+        rows = "".join(f'<li><a href="{up(page.path)}{address(e, page.path)}"><code>{e.name}</code></a> {brief(e)}</li>' for e in found)
+        lines.append(f'## {plain(other.title)}\n\n<ul class="names">{rows}</ul>\n')
+    page.markdown = "\n".join(lines)
+    return page
+
+
+def brief(entry: Entry) -> str:
+    """The first sentence of its docstring."""
+    first = " ".join(docstrings.blocks(inspect.getdoc(entry.value) or " ")[:1]).split()
+    return docstrings.inline(re.split(r"(?<=[^.][.;:]) ", " ".join(first))[0].rstrip(".;:"), lambda name: None)
 
 
 def own_init(cls: type) -> bool:

@@ -36,7 +36,7 @@ def written(signature: inspect.Signature) -> list[str]:
         if p.kind is p.KEYWORD_ONLY and bare:
             words.append("*")
         bare = bare and p.kind not in (p.KEYWORD_ONLY, p.VAR_POSITIONAL)
-        star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+        star = "*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else ""
         kind = "" if p.annotation is p.empty or p.annotation in ("Any", Any) else f": {annotation(p.annotation)}"
         equals = " = " if kind else "="
         words.append(f"{star}{p.name}{kind}" + ("" if p.default is p.empty else f"{equals}{default(p.default)}"))
