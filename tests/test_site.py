@@ -33,6 +33,14 @@ def test_a_page_that_nobody_listed_is_told_with_the_line_to_write(tmp_path: Path
         "docs/README.md that fits"
     )
     assert notebook.startswith("notebooks/new.ipynb") and "](../notebooks/new.ipynb)" in notebook
+    (tmp_path / "docs/README.md").write_text((tmp_path / "docs/README.md").read_text() + "\n## Internals\n\n- [Here](here.md): again.\n")
+    assert navigation.missing()[2:] == ["docs/here.md is in the navigation twice: leave one of its lines in docs/README.md"]
+
+
+def test_the_navigation_has_generated_pages_behind_a_section(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/README.md").write_text("# Documents\n\n## Guides\n\n- [Here](here.md): it is.\n")
+    monkeypatch.setattr(navigation, "ROOT", tmp_path)
     assert navigation.nav({"Guides": ["more.md"]}) == ["README.md", {"Guides": [{"Here": "here.md"}, "more.md"]}]
 
 

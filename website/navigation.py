@@ -24,12 +24,17 @@ def sections() -> dict[str, list[tuple[str, str]]]:
 
 
 def missing() -> list[str]:
-    """A sentence for each page of docs/ and each notebook that docs/README.md does not list."""
-    listed = {path for pages in sections().values() for _, path in pages} | {INDEX}
+    """A sentence for each page of docs/ and each notebook that docs/README.md does not list, or lists twice."""
+    every = [path for pages in sections().values() for _, path in pages]
+    listed = {*every, INDEX}
     there = [*(ROOT / "docs").glob("*.md"), *(ROOT / "notebooks").glob("*.ipynb")]
     paths = sorted(path.relative_to(ROOT).as_posix() for path in there)
     advice = {path: ADVICE.format(path=posixpath.relpath(path, "docs")) for path in paths}
-    return [f"{path} is not in the navigation: {advice[path]}" for path in paths if path not in listed]
+    twice = sorted(path for path in listed if every.count(path) > 1)
+    return [
+        *(f"{path} is not in the navigation: {advice[path]}" for path in paths if path not in listed),
+        *(f"{path} is in the navigation twice: leave one of its lines in docs/README.md" for path in twice),
+    ]
 
 
 def nav(more: dict[str, list[object]]) -> list[object]:
