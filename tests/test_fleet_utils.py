@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -21,12 +22,16 @@ from fluidjax.paddle.distributed.fleet.utils import fs
 
 from .nets import fresh
 from .test_hdfs import HADOOP
+from .tools import record_fleet_utils
 from .tools.record_fleet import local_files
 
 MORE = """  -cat) cat "$root$2" ;;
   -touchz) touch "$root$2" ;;
   *) exit 2 ;;
 """
+
+
+SETTINGS = {"fs.default.name": "here", "hadoop.job.ugi": "me,secret"}
 
 
 @pytest.fixture
@@ -36,7 +41,6 @@ def home(tmp_path, monkeypatch):
     binary.parent.mkdir(parents=True)
     text = HADOOP.replace("  *) exit 2 ;;\n", MORE).replace('mkdir "$root$2"', 'shift $(($# - 1)); mkdir -p "$root$1"')
     text = text.replace('cp "$2" "$root$3"', 'cp -r "$2" "$root$3"').replace('cp "$root$2" "$3"', 'cp -r "$root$2" "$3"')
-    text = text.replace("shift 2\n", 'shift 2\ncase "$1" in -D*) shift ;; esac\n')
     binary.write_text(text.format(root=tmp_path / "hdfs"))
     binary.chmod(0o755)
     (tmp_path / "hdfs").mkdir()
@@ -52,7 +56,7 @@ def tree(folder, files):
 
 
 def test_a_fleets_hadoop_client(home, tmp_path):
-    client = HDFSClient(home, {"fs.default.name": "here"})
+    client = HDFSClient(home, SETTINGS)
     local = tree(tmp_path / "local", {"a; b": "1", "c": "2"})
     client.upload("/data", local, multi_processes=2)
     assert client.is_file("/data/c") and not client.is_file("/data") and client.cat("/data/c") == "2" and client.cat("/data") == ""
@@ -73,7 +77,7 @@ def test_a_fleets_hadoop_client(home, tmp_path):
 
 
 def test_a_hadoop_client_of_paddle_2(home, tmp_path):
-    client = fs.HDFSClient(home, {"fs.default.name": "here"})
+    client = fs.HDFSClient(home, SETTINGS)
     local = tree(tmp_path / "local", {"a": "12", "deep/c": "3"})
     client.upload_dir(local, "/up")
     client.upload(local, "/data")
@@ -156,6 +160,44 @@ def test_the_auc_over_workers(capsys):
     ):  # fmt: skip
         with pytest.raises(error, match=sentence):
             call()
+
+
+@pytest.fixture
+def model(tmp_path):
+    """A copy of the folder that 1.8.5 wrote, and what it said of it."""
+    shutil.copytree(record_fleet_utils.FOLDER, tmp_path / "model")
+    return str(tmp_path / "model"), json.loads((tmp_path / "model" / "recorded.json").read_text())
+
+
+def test_a_saved_model_is_what_1_8_says(model, tmp_path):
+    folder, recorded = model
+    for (shape, values), found in zip(recorded["dumped"], record_fleet_utils.dumped(utils, folder), strict=True):
+        assert found[0] == shape
+        np.testing.assert_allclose(found[1], values, rtol=1e-5, atol=1e-6)
+    program = utils.load_program(folder + "/__model__")
+    assert utils.load_program(folder + "/__model__.pbtxt", is_text=True).desc == program.desc
+    utils.parse_program(program, folder)
+    for log in record_fleet_utils.LOGS:
+        found, expected = ((tmp_path / "model" / log).read_text().splitlines(), recorded[log].splitlines())
+        assert sorted(found) == sorted(expected)  # 1.8.5's order of variables is a hash table's
+    config = record_fleet_utils.Config(
+        dump_model_dir=folder, dump_program_filename="__model__", is_text_dump_program=False, save_params_filename="params",
+        feed_config=record_fleet_utils.feeds(folder, False), fetch_config=record_fleet_utils.fetches(), batch_size=3,
+        train_prog_path=folder + "/__model__", is_text_train_program=False, pruned_prog_path=folder + "/__model__.pbtxt",
+        is_text_pruned_program=True, draw=True, draw_out_name="pruned",
+    )  # fmt: skip
+    util = FleetUtil("transpiler")
+    assert util.check_vars_and_dump(config)[0].shape == (3, 2)
+    assert util.check_two_programs(config) and (tmp_path / "model" / "pruned.dot").is_file()
+    for change, sentence in (
+        ({"feeded_vars_dims": [3, 3]}, r"a row of 'y' has the shape \(2,\) in the program, \(3,\) in feeded_vars_dims"),
+        ({"feeded_vars_dims": [3]}, "2 variables to feed, but 1 sizes"),
+        ({"feeded_vars_filelist": [folder + "/recorded.json"] * 2}, "recorded.json', line 1: numbers with blanks"),
+    ):
+        wrong = record_fleet_utils.feeds(folder, False)
+        vars(wrong).update(change)
+        with pytest.raises(FluidValueError, match=sentence):
+            utils.check_saved_vars_try_dump(folder, "__model__", False, wrong, record_fleet_utils.fetches(), 1, "params")
 
 
 def test_programs_in_files(tmp_path):

@@ -74,9 +74,6 @@ NAMES: dict[str, str] = {
     **{n: f"never was there; use fluid.layers.{n}" for n in "expand matmul reduce_sum reshape softmax squeeze tanh transpose".split()},
     "multiply": "never was there; use fluid.layers.elementwise_mul",
     "trainer": "went before 1.0; use Executor.run in a loop",
-    **dict.fromkeys(
-        ("check_saved_vars_try_dump", "try_load_model_vars"), "is not there; use fluid.io.load_inference_model, and run what it gives"
-    ),
     "XPUPlace": "is not there, for there are no XPUs; use CPUPlace or CUDAPlace",
     "cross_entropy2": "is not there; cross_entropy appends it for hard labels",
     **dict.fromkeys(

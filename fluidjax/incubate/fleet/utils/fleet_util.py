@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -102,6 +103,25 @@ class FleetUtil:
     def draw_from_program(self, program: Program, output_dir: str, output_name: str) -> None:
         """Draw the first block of a program, as utils.graphviz does."""
         utils.graphviz(program.global_block(), output_dir, output_name)
+
+    def check_two_programs(self, config: Any) -> bool:
+        """utils.check_pruned_program_vars of two files; config: train_prog_path, is_text_train_program, pruned_prog_path,
+        is_text_pruned_program, draw, draw_out_name (the pruned program is drawn beside its file).
+        """
+        train = utils.load_program(config.train_prog_path, config.is_text_train_program)
+        pruned = utils.load_program(config.pruned_prog_path, config.is_text_pruned_program)
+        if config.draw:
+            self.draw_from_program(pruned, os.path.dirname(config.pruned_prog_path), config.draw_out_name)
+        return utils.check_pruned_program_vars(train, pruned)
+
+    def check_vars_and_dump(self, config: Any) -> list[Any]:
+        """utils.check_saved_vars_try_dump; config: dump_model_dir, dump_program_filename, is_text_dump_program, feed_config,
+        fetch_config, batch_size, save_params_filename.
+        """
+        return utils.check_saved_vars_try_dump(
+            config.dump_model_dir, config.dump_program_filename, config.is_text_dump_program, config.feed_config, config.fetch_config,
+            config.batch_size, config.save_params_filename,
+        )  # fmt: skip
 
     def parse_program_proto(self, prog_path: str, is_text: bool, output_dir: str) -> None:
         """utils.parse_program of a program in a file."""

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ....base.absent import reporter
 from ....debugger import draw_block_graphviz
-from ....errors import FluidTypeError, ParseError
+from ....errors import FluidTypeError, FluidValueError, ParseError, UnsupportedError
+from ....executor import Executor
 from ....graph.block import Block
 from ....graph.program import Program
+from ....lod_tensor import create_lod_tensor
+from ....runtime.place import CPUPlace
+from ....runtime.scope import Scope, scope_guard
 from ....saved.files import read_file, write_files
+from ....saved.model import load_inference_model
 from ....saved.values import is_persistable
 
 _logger = logging.getLogger(__name__)
@@ -93,8 +102,8 @@ def graphviz(block: Block, output_dir: str = "", filename: str = "debug") -> Non
 def parse_program(program: Program, output_dir: str) -> None:
     """Write what a program has into vars_persistable.log, vars_all.log and ops.log of a folder, a variable or op a line."""
     every = list(program.list_vars())
-    kept = [{**_told(v), "type": v.desc.kind} for v in every if is_persistable(v)]
-    others = [{"name": v.name, "type": v.desc.kind} if v.desc.kind in _HOLDERS else _told(v) for v in every]
+    kept = [{**_told(v), "type": _enum(v.desc.kind)} for v in every if is_persistable(v)]
+    others = [{"name": v.name, "type": _enum(v.desc.kind)} if v.desc.kind in _HOLDERS else _told(v) for v in every]
     ops = [
         {"type": op.type, "input_arg_names": str(op.input_arg_names), "output_arg_names": str(op.output_arg_names)}
         for op in program.global_block().ops
@@ -110,11 +119,78 @@ def _written(pieces: list[bytes]) -> Any:
 
 
 def _told(var: Any) -> dict[str, Any]:
-    return {"name": var.name, "shape": str(tuple(var.shape)), "lod_level": int(var.lod_level), "dtype": var.dtype.name}
+    return {"name": var.name, "shape": str(tuple(var.shape)), "lod_level": int(var.lod_level), "dtype": _enum(var.dtype.name)}
+
+
+def _enum(name: str) -> str:
+    return f"VarType.{name}"
+
+
+def check_saved_vars_try_dump(
+    dump_dir: str, dump_prog_fn: str, is_text_dump_program: bool, feed_config: Any, fetch_config: Any, batch_size: int = 1,
+    save_filename: str | None = None,
+) -> list[Any]:  # fmt: skip
+    """Run a saved model once: the values of its targets, or of those that fetch_config.fetch_vars_names lists.
+
+    feed_config: feeded_vars_names, feeded_vars_dims (a number or a tuple each), feeded_vars_types, and feeded_vars_filelist: a file
+    of numbers for each, of which every line holds batches, batch_size rows of that size; a rest is left out. Without files,
+    numbers between 0 and 1 are drawn. save_filename: the file that holds all parameters.
+    Raises what loading and running raise, FluidValueError for sizes that do not fit the program and for files that hold no numbers.
+    """
+    if is_text_dump_program:
+        dump_prog_fn = program_type_trans(dump_dir, dump_prog_fn, True)
+    exe = Executor(CPUPlace())
+    with scope_guard(Scope()):
+        program, names, targets = load_inference_model(dump_dir, exe, dump_prog_fn, save_filename)
+        tables = {op.type for op in program.global_block().ops if op.type == "lookup_table"}
+        if tables:
+            _logger.warning("the program has the op 'lookup_table': is it the one that was pruned for inference?")
+        if feed_config.feeded_vars_names is not None:
+            names = list(feed_config.feeded_vars_names)
+        if fetch_config.fetch_vars_names is not None:
+            targets = [program.global_block().var(n) for n in fetch_config.fetch_vars_names]
+        fed = _fed(program, names, feed_config, batch_size)
+        results = exe.run(program, fed, targets, return_numpy=all(v.lod_level == 0 for v in targets))
+    for var, value in zip(targets, results, strict=True):
+        _logger.info("%s: %s", var.name, value)
+    return results
+
+
+def _fed(program: Program, names: Sequence[str], config: Any, batch_size: int) -> dict[str, Any]:
+    """The values of what is fed, from files or drawn."""
+    dims, dtypes, files = config.feeded_vars_dims, config.feeded_vars_types, config.feeded_vars_filelist
+    if not len(names) == len(dims) == len(dtypes) == len(files or names):
+        there = f"{len(dims)} sizes, {len(dtypes)} dtypes and {len(files or ())} files"
+        raise FluidValueError(f"there are {len(names)} variables to feed, but {there}")
+    found: dict[str, Any] = {}
+    for at, (name, given, dtype) in enumerate(zip(names, dims, dtypes, strict=True)):
+        shape, var = tuple(given) if isinstance(given, list | tuple) else (given,), program.global_block().var(name)
+        if shape != tuple(var.shape[1:]):
+            raise FluidValueError(f"a row of {name!r} has the shape {tuple(var.shape[1:])} in the program, {shape} in feeded_vars_dims")
+        rows = _numbers(files[at], shape, batch_size) if files else np.random.random((batch_size, *shape))
+        found[name] = rows.astype(dtype)
+        if var.lod_level:
+            if var.lod_level > 1:
+                raise UnsupportedError(f"{name!r} is fed sequences of sequences, which are not made up; run the model with data of yours")
+            found[name] = create_lod_tensor(found[name], [[1] * len(rows)], CPUPlace())
+    return found
+
+
+def _numbers(path: str, shape: tuple[int, ...], batch_size: int) -> np.ndarray:
+    """The rows in a file: of each line as many whole batches as it holds."""
+    size, found = math.prod(shape) * batch_size, []
+    for number, line in enumerate(read_file(path).decode("utf-8", "replace").splitlines(), 1):
+        try:
+            values = [float(word) for word in line.split()]
+        except ValueError as error:
+            raise FluidValueError(f"{path!r}, line {number}: numbers with blanks between them are expected ({error})") from None
+        found += values[: len(values) // size * size]
+    return np.array(found).reshape(-1, *shape)
 
 
 __all__ = [
-    "check_pruned_program_vars", "graphviz", "load_program", "parse_program", "program_type_trans", "save_program",
+    "check_pruned_program_vars", "check_saved_vars_try_dump", "graphviz", "load_program", "parse_program", "program_type_trans",
+    "save_program",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
