@@ -22,7 +22,7 @@ from .graph.variable import Variable
 from .loaders.slots.executing import RunsDatasets
 from .loaders.slots.handler import FetchHandler as FetchHandler
 from .runtime.adapting import adapted
-from .runtime.building import tracing
+from .runtime.building import ready, tracing
 from .runtime.calling import advance, initialise, keep, made, refuse_lod_of
 from .runtime.compilations import Compilation
 from .runtime.compile_cache import CACHE
@@ -384,13 +384,13 @@ class Executor(RunsDatasets):
             args = (*buffers.arrays, feed, seed, step)
             if flag("FLAGS_check_nan_inf") and not count:
                 kind = Kind.CHECKED_TURNS if kind is Kind.TURNS else Kind.CHECKED
-                result = compiled.function(kind)(*args)
+                result = ready(compiled, kind, args)(*args)
                 compiled.finite[kind].refuse(result[4])
                 refuse_lod_of(compiled.with_lod(result[2]) if numpy else None)
                 buffers.cell.append(result)
                 keep(buffers, scope, made(result), compiled)
             elif compiled.may_raise:
-                result = ended(compiled.function(kind), args)
+                result = ended(ready(compiled, kind, args), args)
                 refuse_lod_of(compiled.with_lod(result[2]) if numpy else None)
                 buffers.cell.append(result)
                 keep(buffers, scope, made(result), compiled)

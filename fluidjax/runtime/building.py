@@ -31,6 +31,14 @@ def build(compiled: Compiled, kind: Kind, args: Sequence[Any], refuse: Callable[
             pass
 
 
+def ready(compiled: Compiled, kind: Kind, args: Sequence[Any]) -> Any:
+    """The jitted function for a call that is not `advance`d, compiled for such arguments."""
+    fn = compiled.function(kind)
+    if compiled.signature(fn, args[2]) not in compiled.ready:
+        build(compiled, kind, args)
+    return fn
+
+
 def building(
     compiled: Compiled, kind: Kind, args: Sequence[Any], refuse: Callable[[str], Exception] | None = None, background: bool = False
 ) -> Iterator[None]:

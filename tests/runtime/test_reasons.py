@@ -18,7 +18,7 @@ from fluidjax.runtime.reasons import fed
 
 @pytest.fixture(scope="module")
 def ran():
-    """A program that was run in five ways, and what was logged meanwhile."""
+    """A program that was run in six ways, and what was logged meanwhile."""
     logger = logging.getLogger("fluidjax")
     held: list[logging.LogRecord] = []
     handler, level = logging.Handler(), logger.level
@@ -36,9 +36,13 @@ def ran():
                 exe.run(main, {"x": np.ones((n, 2), "float32")}, [loss])
             exe.run(main, {"x": np.ones((4, 2), "float32")}, [loss, x])
             exe.run_steps(main, {"x": np.ones((2, 4, 2), "float32")}, [loss])
+            fluid.set_flags({"FLAGS_check_nan_inf": True})
+            exe.run(main, {"x": np.ones((4, 2), "float32")}, [loss])
+            fluid.set_flags({"FLAGS_check_nan_inf": False})
             layers.relu(loss)
             exe.run(main, {"x": np.ones((4, 2), "float32")}, [loss])
     finally:
+        fluid.set_flags({"FLAGS_check_nan_inf": False})
         logger.removeHandler(handler)
         logger.setLevel(level)
     return exe.explain_recompiles(main), [r.getMessage() for r in held if "compiled a step" in r.getMessage()]
@@ -52,6 +56,7 @@ def test_each_has_its_reason(ran):
         "feed 'x' is float32[4, 2], before float32[3, 2]",
         f"it fetches {mean}, x, before {mean}",
         "it runs many steps in one call, before one step; feed 'x' is float32[2, 4, 2], before float32[4, 2]",
+        "it runs one step that is checked for what is not finite, before one step",
         "the program was changed: 1 relu more",
     ]
 
@@ -61,7 +66,7 @@ def test_each_has_its_line_and_its_time(ran):
     lines = [int(re.fullmatch(r"tests/runtime/test_reasons\.py:(\d+)", made.line)[1]) for made in report]
     assert lines == sorted(lines) and lines[0] == lines[1] < lines[2]
     assert all(made.seconds > 0 for made in report)
-    assert str(report).startswith("5 executables were compiled of this program, ")
+    assert str(report).startswith("6 executables were compiled of this program, ")
     second = str(report).splitlines()[2]
     assert re.fullmatch(r"  2\. tests/runtime/test_reasons\.py:\d+, \d+\.\d\d s: " + re.escape(report.made[1].reason), second)
     assert [text.split("): ")[-1] for text in logged] == [made.reason for made in report]
