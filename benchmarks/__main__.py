@@ -23,6 +23,7 @@ import fluidjax as fluid
 
 from . import (
     beside,
+    budget,
     building,
     convolutions,
     decoding,
@@ -114,7 +115,7 @@ PARTS: dict[str, Callable[[], list[Table] | None]] = {
     "fusing": fusing.table, "passes": passes.table, "memory": memory.table,
     "parallel": parallel.table, "planning": planning.table, "embedding": embedding.table, "transpile": transpile.table,
     "beside": beside.table, "convolutions": convolutions.table, "kernels": kernels.table, "decoding": decoding.table,
-    "loops": loops.table, "ragged": ragged.table, "ops": ops.table, "searched": searched.table,
+    "loops": loops.table, "ragged": ragged.table, "ops": ops.table, "budget": budget.table, "searched": searched.table,
 }  # fmt: skip
 TIERED = {"first", "startup", "beside", "loops"}  # what is timed here includes first steps
 

@@ -62,6 +62,8 @@ def _apply(step: tuple[Any, ...], values: list[Any]) -> Any:
         return layers.scale(at(rest[1]), rest[0], bias=0.5)
     if kind == "concat_split":
         return layers.split(layers.concat([at(rest[0]), at(rest[1])], axis=1), 2, dim=1)[1]
+    if kind == "dropout":  # not among the recipes, which others run without a key
+        return layers.dropout(at(rest[0]), 0.5)
     if kind == "reshape":
         return layers.transpose(layers.reshape(at(rest[0]), [-1, 2, WIDTH // 2]), [0, 2, 1])
     if kind == "assign_over":  # a name that is written twice

@@ -29,9 +29,9 @@ from .ways import Way, Ways
 
 MOST_TRIED = 3  # programs that are compiled before the best of those that fit is taken
 WORTHWHILE = 0.1  # of the time that all recomputation takes: for less, none is compiled
-TOO_MUCH = 1.05  # what needs so much more than the budget is not compiled for another scheduler
+STRAYS = 1.6  # times the estimate: a scheduler that needs more temporaries does not do what the way is about, and another is tried
 MOST_DOUBTED = 3
-USUALLY = 1.25  # bytes of temporaries for each of the estimate, where values are computed again
+USUALLY = 1.4  # bytes of temporaries for each of the estimate, where values are computed again
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,8 @@ class _Search:
         self.target, self.wanted = target, wanted
         feeds = target.types.feed.values()
         rows = max((t.shape[0] for t in feeds if t.shape), default=1) // target.devices
-        self.ways = Ways(target.desc, frozenset({*target.keep, *target.fetches}), max(rows, 1)).found
+        all_ways = Ways(target.desc, frozenset({*target.keep, *target.fetches}), max(rows, 1))
+        self.ways, self.why_none = all_ways.found, all_ways.why_none
         self.fixed = sum(nbytes(t) for t in target.types.state.values()) + sum(map(nbytes, feeds)) // target.devices
         self.tried: list[Tried] = []
         self.lowered: dict[int, jax.stages.Lowered] = {}
@@ -214,7 +215,7 @@ class _Search:
             self.tried.append(Tried(way, name, figures))
             if figures.total <= self.wanted:
                 return self.tried[-1]
-            if figures.total > TOO_MUCH * self.wanted and not every and at:
+            if at and not every and figures.temporaries <= STRAYS * way.estimate:
                 return None
         return None
 
@@ -232,6 +233,7 @@ class _Search:
             if not self._seen(at) and (fitting := self._compiled(at, every=True)) is not None:
                 return at, fitting
         least = min(self.tried, key=lambda t: t.figures.total)
+        nothing = f"; nothing is computed again, since {self.why_none}" if self.why_none else ""
         raise FluidValueError(
-            f"the step cannot be made to need {self.wanted:,} bytes: the least that was found is {least.figures.total:,} ({least})"
+            f"the step cannot be made to need {self.wanted:,} bytes: the least that was found is {least.figures.total:,} ({least}){nothing}"
         )

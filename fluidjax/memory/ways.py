@@ -18,6 +18,7 @@ from .kept import Choice
 PARTS = (1, 2, 3, 4, 6, 8, 12, 16, 24)  # of the forward pass, each of which is computed again by itself
 BYTES_A_SECOND = 4e9  # that ops besides convolutions and products read and write
 PRICES = tuple(1e-12 * 4**i for i in range(11))  # seconds that one is willing to compute for a byte
+MOST_TOLD = 3
 FAR, BETWEEN = 0.85, 5  # between two ways, of which one needs so much less, there are so many
 
 
@@ -46,6 +47,17 @@ class Ways:
         self.forward = Forward(desc, kept)
         self.vars = desc.blocks[0].vars
         self.seconds = {op.uid: self._seconds(op) for op in self.forward.ops}
+
+    @cached_property
+    def why_none(self) -> str | None:
+        """Why nothing of the program is computed again; None where something is."""
+        if (why := self.forward.refusal()) is not None:
+            return why
+        if any(way.again for way in self.found):
+            return None
+        reasons = {why: op for op in self.forward.ops[::-1] if (why := self.forward.again(op)) is not None}
+        told = ", ".join(f"op '{op.type}'{f' ({op.loc})' if op.loc else ''}: {why}" for why, op in list(reasons.items())[:MOST_TOLD])
+        return "none of its values takes less memory for it" + (f"; not computed twice is {told}" if told else "")
 
     @cached_property
     def found(self) -> list[Way]:

@@ -132,11 +132,11 @@ class Forward:
         # statistics that move do not enter what an op gives besides them; the second time they go nowhere
         moved = set() if its.unchanged is None else {n for slot in its.unchanged.outs for n in op.output(slot)}
         for n in op.writes:
-            if n not in moved and (self._persistable(n) or len(self.writers[n]) > 1):
+            if n not in moved and (self._persistable(n) or len(self.writers.get(n, ())) > 1):
                 return f"it writes {n!r}, which is kept or written again"
         at = self.position[op.uid]
         for n in op.reads:
-            if n not in moved and not all(self._updates(i) for i in self.writers[n] if i >= at):
+            if n not in moved and not all(self._updates(i) for i in self.writers.get(n, ()) if i >= at):
                 return f"it reads {n!r}, which is written again"
         return None
 
@@ -152,7 +152,7 @@ class Forward:
     def _forgettable(self, name: str, end: int) -> bool:
         """Whether only ops before `end` and the backward pass read a value."""
         ops = self.desc.blocks[0].ops
-        return name not in self.kept and all(i < end or edit.role(ops[i]) & edit.BACKWARD for i in self.readers[name])
+        return name not in self.kept and all(i < end or edit.role(ops[i]) & edit.BACKWARD for i in self.readers.get(name, ()))
 
     def free(self, ops: Sequence[OpDesc], kept: Set[str]) -> dict[str, OpDesc]:
         """What of these ops' values may be forgotten, and the op that gives it."""
@@ -162,7 +162,7 @@ class Forward:
 
     def backward_reads(self, name: str) -> bool:
         """Whether the backward pass needs a value."""
-        return any(edit.role(self.desc.blocks[0].ops[i]) & edit.BACKWARD for i in self.readers[name])
+        return any(edit.role(self.desc.blocks[0].ops[i]) & edit.BACKWARD for i in self.readers.get(name, ()))
 
     def segments(self, ops: Sequence[OpDesc], kept: Set[str]) -> list[Segment]:
         """What of these ops is computed again: ops that hang together by what they forget are one segment."""
@@ -184,7 +184,7 @@ class Forward:
         found = []
         for mentioned, again in parts:
             again.sort(key=lambda op: self.position[op.uid])
-            at = min(i for n in mentioned for i in self.readers[n] if i >= self.first)
+            at = min(i for n in mentioned for i in self.readers.get(n, ()) if i >= self.first)
             found.append(Segment(tuple(again), tuple(n for n in names if n in mentioned), at))
         return found
 
