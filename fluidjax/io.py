@@ -16,6 +16,7 @@ from .checkpoint.functions import (
 from .graph.block import Block
 from .graph.variable import Variable
 from .loaders.by_length import batch_by_length
+from .loaders.collate import default_collate_fn
 from .loaders.decorators import (
     ComposeNotAligned,
     batch,
@@ -68,6 +69,7 @@ __all__ = [
     "chain",
     "clean_checkpoint",
     "compose",
+    "default_collate_fn",
     "firstn",
     "get_latest_checkpoint_serial",
     "get_parameter_value",

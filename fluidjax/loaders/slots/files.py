@@ -19,7 +19,7 @@ from typing import IO, Any
 from ...errors import FluidValueError
 
 AS_IT_IS = "cat"
-_BLOCK = 1 << 20  # bytes that are read, and parsed, at once
+_BLOCK = 1 << 19  # bytes that are read, and parsed, at once: what is made of them stays in the caches
 _OTHER = {  # how files begin that hold no plain text, and what to do with them
     b"\x1f\x8b": "compressed by gzip; let its name end in .gz",
     b"BZh": "compressed by bzip2; read it by set_pipe_command('bunzip2')",

@@ -43,17 +43,16 @@ class _Lines:
     def __init__(self, content: bytes, path: str, number: int, slots: Sequence[Slot]) -> None:
         self.text = Text.of(content)
         breaks = np.flatnonzero(self.text.data == 10)
-        ends = breaks if content.endswith(b"\n") or not content else np.append(breaks, len(content))
+        ends = breaks if content.endswith(b"\n") or not content else np.append(breaks, len(content) + Text.FRONT)
         self.stop = np.searchsorted(self.text.starts, ends)
         self.at = np.concatenate([[0], self.stop])[: len(ends)].astype(np.int64)
         self.path, self.number, self.slots = path, number, slots
 
     def refuse(self, bad: np.ndarray, why: str) -> None:
         """Raise FluidValueError for the first line of which this is true. why: with {word}, the word that it has come to."""
-        lines = np.flatnonzero(bad)
-        if not len(lines):
+        if not bad.any():
             return
-        line = int(lines[0])
+        line = int(np.flatnonzero(bad)[0])
         word = repr(self.text.word(int(self.at[line]))) if self.at[line] < self.stop[line] else "the end of the line"
         self.fail(line, why.format(word=word))
 
@@ -99,8 +98,12 @@ def _words(lines: _Lines, slot: Slot) -> tuple[np.ndarray, np.ndarray]:
         shape = list(slot.shape or ())
         lines.refuse(count != width, f"dense slot {slot.name!r} has {{word}} values, where its shape {shape} asks for {width}")
     offsets = np.concatenate([[0], np.cumsum(count)])
-    words = np.repeat(lines.at + 1 - offsets[:-1], count) + np.arange(offsets[-1])
-    lines.at = lines.at + 1 + count
+    first = lines.at + 1
+    if len(count) and (count == count[0]).all():
+        words = first if count[0] == 1 else (first[:, None] + np.arange(count[0])).ravel()
+    else:
+        words = np.repeat(first - offsets[:-1], count) + np.arange(offsets[-1])
+    lines.at = first + count
     return words, offsets
 
 

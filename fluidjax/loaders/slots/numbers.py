@@ -3,38 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-_SPACE = np.zeros(256, bool)
-_SPACE[[9, 10, 11, 12, 13, 32]] = True
-_ZEROS = 0x3030303030303030
-# in a word of n characters at the upper bytes: what "0" to the left of them looks like
-_LEADING = np.array([_ZEROS >> (8 * n) if n < 8 else 0 for n in range(9)], np.uint64)
-_SHIFT = np.array([8 * (8 - n) if n else 0 for n in range(9)], np.uint64)
-_KEPT = np.array([0, *([2**64 - 1] * 8)], np.uint64)
+_ZEROS = np.uint64(0x3030303030303030)
+# of the eight bytes that end with a word of n characters, those that are its own
+_OWN = np.array([2**64 - 2 ** (64 - 8 * n) for n in range(9)], np.uint64)
+_EIGHT = 8
+_TENS = 10.0 ** np.arange(9)
 _LONGEST = 24  # characters of a whole number that are looked at; 20 are the most that 64 bits need
 _LARGEST = 2**64 - 1
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text and where its words begin and end. eights[i]: the eight bytes from i on, as one number."""
+    """A text with blanks around it, and where its words begin and end in that. eights[i]: the eight bytes before i, as one number."""
 
     data: np.ndarray
     starts: np.ndarray
     ends: np.ndarray
     eights: np.ndarray
 
+    FRONT: ClassVar = _LONGEST  # blanks before the text
+
     @staticmethod
     def of(content: bytes) -> Text:
         """The words of a text: what stands between blanks."""
-        padded = np.frombuffer(content + b" " * (_LONGEST + 8), np.uint8)
-        data = padded[: len(content)]
-        space = np.concatenate([[True], _SPACE[data], [True]])
+        whole = np.frombuffer(b"".join((b" " * (Text.FRONT + 1), content, b" ")), np.uint8)
+        space = whole - np.uint8(9)  # tab, line break, ..., carriage return
+        space = (space <= 4) | (whole == ord(" "))
+        data = whole[1:]  # so that what follows a change is where it is
         edges = np.flatnonzero(space[1:] != space[:-1])
-        eights = np.ndarray((len(content) + _LONGEST,), "<u8", padded, strides=(1,))
-        return Text(data, edges[::2], edges[1::2], eights)
+        eights = np.ndarray((len(data) - _EIGHT + 1,), "<u8", whole, 1, (1,))
+        return Text(data, edges[::2].copy(), edges[1::2].copy(), eights)
 
     def word(self, index: int) -> str:
         """A word, for a message."""
@@ -44,39 +46,60 @@ class Text:
 
 def whole(text: Text, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The whole numbers that these words spell, modulo 2**64 as int64, and which words spell none (or one beyond 64 bits)."""
-    at, end = text.starts[words], text.ends[words]
-    first = text.data[at] if len(at) else np.zeros(0, np.uint8)
-    negative = first == ord("-")
-    at = at + (negative | (first == ord("+")))
-    length = end - at
-    low, bad = _eight(text, end - np.minimum(length, 8), np.minimum(length, 8))
-    bad |= length < 1
-    if length.max(initial=0) > 8:
-        long = np.flatnonzero(length > 8)
+    end = text.ends[words]
+    at = text.starts[words]
+    length, first = end - at, text.data[at]
+    longest = int(length.max(initial=0))
+    if longest <= 1:  # how many values there are is one digit nearly always
+        value = first - np.uint8(ord("0"))
+        return value.astype(np.int64), value > 9
+    negative = None
+    if int(first.min(initial=255)) < ord("0"):
+        negative = first == ord("-")
+        length -= negative | (first == ord("+"))
+        longest = int(length.max(initial=0))
+    low, bad = _eight(text, end, length if longest <= _EIGHT else np.minimum(length, _EIGHT))
+    if negative is not None:
+        bad |= length < 1
+    if longest > _EIGHT:
+        long = np.flatnonzero(length > _EIGHT)
         low[long], wrong = _long(text, end[long], length[long], low[long])
         bad[long] |= wrong
-    return np.where(negative, np.negative(low), low).view(np.int64), bad
+    if negative is not None:
+        np.negative(low, out=low, where=negative)
+    return low.view(np.int64), bad
 
 
 def _long(text: Text, end: np.ndarray, length: np.ndarray, low: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Numbers of 9 to 24 digits, of which the last eight are known."""
-    middle, bad = _eight(text, end - np.minimum(length, 16), np.minimum(length, 16) - 8)
-    rest = np.minimum(length, _LONGEST)
-    high, wrong = _eight(text, end - rest, np.maximum(rest - 16, 0))
+    middle, bad = _eight(text, end - 8, np.minimum(length, 16) - 8)
+    high, wrong = _eight(text, end - 16, np.clip(length - 16, 0, _EIGHT))
     lower = middle * np.uint64(10**8) + low
     top = np.uint64(_LARGEST // 10**16)
     over = (high > top) | ((high == top) & (lower > np.uint64(_LARGEST % 10**16))) | (length > _LONGEST)
     return high * np.uint64(10**16) + lower, bad | wrong | over
 
 
-def _eight(text: Text, at: np.ndarray, length: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of up to eight digits each, all digits of one at once, and which have something else among them."""
-    digits = ((text.eights[at] & _KEPT[length]) << _SHIFT[length] | _LEADING[length]) ^ np.uint64(_ZEROS)
-    digits[length == 0] = 0
-    bad = ((digits + np.uint64(0x7676767676767676)) | digits) & np.uint64(0x8080808080808080) != 0
-    pairs = (digits * np.uint64(10 * 2**8 + 1)) >> np.uint64(8) & np.uint64(0x00FF00FF00FF00FF)
-    fours = (pairs * np.uint64(100 * 2**16 + 1)) >> np.uint64(16) & np.uint64(0x0000FFFF0000FFFF)
-    return (fours * np.uint64(10000 * 2**32 + 1)) >> np.uint64(32), bad
+def _eight(text: Text, end: np.ndarray, length: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of up to eight digits that end there, all digits of one at once, and which have something else among them."""
+    digits = text.eights[end - _EIGHT]
+    digits ^= _ZEROS
+    digits &= _OWN[length]
+    other = digits + np.uint64(0x7676767676767676)
+    other |= digits
+    other &= np.uint64(0x8080808080808080)
+    for factor, width, kept in _STEPS:
+        digits *= factor
+        digits >>= width
+        digits &= kept
+    return digits, other != 0
+
+
+_STEPS = [  # pairs of digits, then of pairs, then of fours become one number
+    (np.uint64(10 * 2**8 + 1), np.uint64(8), np.uint64(0x00FF00FF00FF00FF)),
+    (np.uint64(100 * 2**16 + 1), np.uint64(16), np.uint64(0x0000FFFF0000FFFF)),
+    (np.uint64(10000 * 2**32 + 1), np.uint64(32), np.uint64(2**64 - 1)),
+]
 
 
 def decimal(text: Text, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -97,15 +120,20 @@ def _plain(text: Text, at: np.ndarray, length: np.ndarray) -> tuple[np.ndarray, 
     first = text.data[at] if len(at) else np.zeros(0, np.uint8)
     negative = first == ord("-")
     at, length = at + negative, length - negative
-    point = _points(text, at, length)
-    before, after = point, np.maximum(length - point - 1, 0)
-    bad = (length < 1) | (before > 8) | (after > 8) | (before + after > 15) | (before + after == 0)
-    before, after = np.where(bad, 0, before), np.where(bad, 0, after)
-    left, wrong = _eight(text, at, before)
-    right, wrong_too = _eight(text, at + before + 1, after)
-    scale = 10.0**after
-    values = (left.astype(np.float64) * scale + right.astype(np.float64)) / scale
-    values[negative] *= -1.0
+    before = _points(text, at, length)
+    after = np.maximum(length - before - 1, 0)
+    both = before + after
+    bad = (before > 8) | (after > 8) | (both > 15) | (both == 0)
+    if bad.any():
+        before, after, length = (np.where(bad, 0, n) for n in (before, after, length))
+    left, wrong = _eight(text, at + before, before)
+    right, wrong_too = _eight(text, at + length, after)
+    scale = _TENS[after]
+    values = left.astype(np.float64)
+    values *= scale
+    values += right
+    values /= scale
+    np.negative(values, out=values, where=negative)
     halfway = values.view(np.uint64) & np.uint64(2**29 - 1) == np.uint64(2**28)  # float32's rounding might be a second one
     return values, bad | wrong | wrong_too | halfway
 
