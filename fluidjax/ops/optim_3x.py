@@ -99,7 +99,8 @@ def rprop(
     p = param if master_param is None else master_param
     g = grad.astype(p.dtype)
     turn = g * prev
-    factor = jnp.where(turn > 0, etas[1], jnp.where(turn < 0, etas[0], 1))
-    rate = jnp.clip(learning_rate * factor, learning_rate_range[0], learning_rate_range[1])
+    (down, up), (low, high) = etas.reshape(-1), learning_rate_range.reshape(-1)
+    factor = jnp.where(turn > 0, up, jnp.where(turn < 0, down, 1))
+    rate = jnp.clip(learning_rate * factor, low, high)
     g = jnp.where(turn < 0, 0, g)
     return settled(param, master_param, p - jnp.sign(g) * rate, g, rate)

@@ -10,6 +10,7 @@ import pytest
 import fluidjax as fluid
 import fluidjax.layers as L
 import fluidjax.paddle as paddle
+from fluidjax.errors import UnsupportedError
 
 X = np.array([[-3.5, -0.4, 0.2], [0.7, 2.5, 5.0]])  # no kink of a function below
 Y = np.array([[2.0, 3.0, -0.5], [0.7, 2.0, 4.0]])
@@ -176,3 +177,37 @@ def test_places_tensors_and_random_numbers():
     paddle.seed(3)
     drawn = fluid.Executor().run(fetch_list=[paddle.randn([4000])])[0]
     assert abs(drawn.mean()) < 0.08 and abs(drawn.std() - 1) < 0.05 and drawn.dtype == np.float32
+
+
+def test_a_cell_of_ones_own():
+    class Doubling(L.RNNCell):
+        """adds its inputs to twice its states"""
+
+        def call(self, inputs, states):
+            new = L.elementwise_add(L.scale(states, 2.0), inputs)
+            return new, new
+
+        @property
+        def state_shape(self):
+            return [2]
+
+    rows = np.arange(12, dtype="float32").reshape(2, 3, 2)
+    states, last = L.rnn(Doubling(), L.assign(rows))
+    got, end = fluid.Executor().run(fetch_list=[states, last])
+    want = [rows[:, 0], 2 * rows[:, 0] + rows[:, 1], 4 * rows[:, 0] + 2 * rows[:, 1] + rows[:, 2]]
+    np.testing.assert_array_equal(got, np.stack(want, 1))
+    np.testing.assert_array_equal(end, want[-1])
+
+
+def test_modes_places_and_what_is_given():
+    assert paddle.enable_static() is None and paddle.in_dynamic_mode() is False
+    with pytest.raises(UnsupportedError, match="dynamic mode"):
+        paddle.disable_static()
+    assert paddle.in_dynamic_mode() is False
+    x = paddle.static.data("given", [2, 3], "float32")
+    double = paddle.static.default_main_program().current_block().create_var(name="double", shape=[2, 3], dtype="float32")
+    paddle.static.py_func(lambda a: 2 * np.asarray(a), x, double)
+    (got,) = fluid.Executor(paddle.CUDAPinnedPlace()).run(feed={"given": M.astype("float32")}, fetch_list=[double])
+    assert got.tolist() == (2 * M).tolist()
+    spec = paddle.static.InputSpec.from_numpy(M, "m")
+    assert spec == paddle.static.InputSpec([2, 3], "int64", "m") and tuple(spec.batch(7).shape) == (7, 2, 3)

@@ -18,6 +18,7 @@ from ...errors import FluidTypeError, FluidValueError, UnsupportedError
 from ...graph.operator import Operator
 from ...graph.program import Program
 from ...graph.variable import Parameter, Variable
+from ...optimizers.later import NAdamUpdate, RAdamUpdate, RpropUpdate
 from ...regularizer import L2Decay, Pair, WeightDecayRegularizer, append_regularization_ops
 from ...runtime.scope import Scope, global_scope
 from . import lr as lr
@@ -426,4 +427,98 @@ class Lamb(Static, MultiPrecision, fluid.LambOptimizer):
         return {**super().op_attributes(param), "always_adapt": self._always_adapt}
 
 
-__all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Lamb", "Momentum", "RMSProp", "lr"]
+class NAdam(Static, NAdamUpdate):
+    """Adam with Nesterov's look ahead: ``mu_t = beta1 * (1 - 0.96^(t * momentum_decay) / 2)`` takes beta1's place; Paddle 3's op ``nadam``.
+
+    Raises FluidTypeError for a beta1, beta2, epsilon or momentum_decay that is no number, FluidValueError for a beta outside of [0, 1).
+    """
+
+    def __init__(
+        self,
+        learning_rate: float | Variable | lr.LRScheduler = 0.002,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        momentum_decay: float = 0.004,
+        parameters: Sequence[Any] | None = None,
+        weight_decay: Any = None,
+        grad_clip: GradientClipBase | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            learning_rate=learning_rate,
+            momentum_decay=momentum_decay,
+            beta1=beta1,
+            beta2=beta2,
+            epsilon=epsilon,
+            parameter_list=parameters,
+            regularization=_decay(weight_decay),
+            grad_clip=grad_clip,
+            name=name,
+        )
+
+
+class RAdam(Static, RAdamUpdate):
+    """Adam, rectified: a step is that of the gradient's average alone while few gradients say little of their variance; op ``radam``.
+
+    Raises FluidTypeError for a beta1, beta2 or epsilon that is no number, FluidValueError for a beta outside of [0, 1).
+    """
+
+    def __init__(
+        self,
+        learning_rate: float | Variable | lr.LRScheduler = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        parameters: Sequence[Any] | None = None,
+        weight_decay: Any = None,
+        grad_clip: GradientClipBase | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            learning_rate=learning_rate,
+            beta1=beta1,
+            beta2=beta2,
+            epsilon=epsilon,
+            parameter_list=parameters,
+            regularization=_decay(weight_decay),
+            grad_clip=grad_clip,
+            name=name,
+        )
+
+
+class Rprop(Static, RpropUpdate):
+    """Steps by the gradient's sign, of a size that each element has for itself: times etas[1] while the sign stays, times etas[0] where
+    it turns, within learning_rate_range; Paddle 3's op ``rprop``. For whole batches.
+
+    learning_rate is where the sizes start. Raises FluidValueError where it is outside of the range or etas are not below and above 1,
+    FluidTypeError for a variable or a scheduler, UnsupportedError for multi_precision.
+    """
+
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        learning_rate_range: Sequence[float] = (1e-05, 50),
+        parameters: Sequence[Any] | None = None,
+        etas: Sequence[float] = (0.5, 1.2),
+        grad_clip: GradientClipBase | None = None,
+        multi_precision: bool = False,
+        name: str | None = None,
+    ) -> None:
+        if multi_precision:
+            raise UnsupportedError("Rprop has no multi_precision: its parameters are float32 or float64 here")
+        if isinstance(learning_rate, lr.LRScheduler):
+            raise FluidTypeError("Rprop's learning_rate is where the rates of its elements start, so it takes no scheduler")
+        super().__init__(
+            learning_rate=learning_rate,
+            learning_rate_range=learning_rate_range,
+            etas=etas,
+            parameter_list=parameters,
+            grad_clip=grad_clip,
+            name=name,
+        )
+
+
+__all__ = [
+    "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Lamb", "Momentum", "NAdam", "RAdam", "RMSProp", "Rprop", "lr",
+]  # fmt: skip
