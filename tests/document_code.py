@@ -35,7 +35,7 @@ def fresh() -> Iterator[None]:
             with programs, fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):
                 yield
         finally:
-            fluid.set_flags(flags)
+            fluid.set_flags({name: value for name, value in flags.items() if fluid.get_flags(name)[name] != value})
             for log, level, handlers in loggers:
                 log.setLevel(level)
                 log.handlers[:] = handlers
