@@ -10,6 +10,7 @@ import pytest
 import fluidjax as fluid
 from fluidjax import cli
 from fluidjax.errors import FluidTypeError, FluidValueError
+from tests.look.dom import harmless, parsed
 
 SCRIPTS = Path(__file__).parent / "data" / "scripts"
 SCRIPT = """import paddle
@@ -55,7 +56,8 @@ def test_it_prints_and_has_html(script):
     assert first.startswith(f"{len({u.name for u in report})} names of Paddle in {len(report)} places: ") and len(lines) == 5
     assert f"{script}:11: paddle.fluid.ComplexVariable is absent: belongs to complex numbers" in str(report)
     html = report._repr_html_()
-    assert html.count("<tr>") == 6 and "<code>paddle.fluid.layers.gone</code>" in html
+    assert html.count("<tr>") == 6 and "<td>paddle.fluid.layers.gone</td>" in html
+    harmless(parsed(html))
 
 
 def test_star_imports_and_modules(script):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from html import escape
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
 from ..errors import FluidTypeError, FluidValueError
+from ..look.frame import esc, fragment, table
 from ..paddle import names
 from . import compare
 from .compare import ABSENT, DIFFERENT, THERE
@@ -68,13 +68,10 @@ class CompatReport:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape(f'{u.file}:{u.line}')}</td><td><code>{escape(u.name)}</code></td><td>{u.status}</td><td>{escape(u.told)}</td></tr>"
-            for status in (ABSENT, DIFFERENT)
-            for u in self.of(status)
-        )
-        head = "<tr><th>line</th><th>name</th><th></th><th>how, or what instead</th></tr>"
-        return f"<p>{escape(self._head())}</p>" + (f"<table>{head}{rows}</table>" if rows else "")
+        uses = [u for status in (ABSENT, DIFFERENT) for u in self.of(status)]
+        rows = [(f"{u.file}:{u.line}", u.name, u.status, u.told) for u in uses]
+        shown = table(rows, ("line", "name", "is", "how, or what instead")) if rows else ""
+        return fragment(f"<p>{esc(self._head())}</p>{shown}", script=False)
 
 
 def compat_report(script: str | Path | ModuleType) -> CompatReport:

@@ -52,6 +52,10 @@ class Graph(Picture):
     engine: str = "own"
     endings: ClassVar[tuple[str, ...]] = (".svg", ".html", ".dot", ".pdf", ".png")
 
+    def __repr__(self) -> str:
+        ops = sum(len(block.ops) for block in self.desc.blocks[:1])
+        return f"<Graph: {count(ops, 'op')}, arranged by {ENGINES[self.engine]}>"
+
     def html(self) -> str:
         return f"{super().html()}<p><small>arranged by {ENGINES[self.engine]}</small></p>{self.inner}"
 

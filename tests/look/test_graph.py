@@ -101,6 +101,7 @@ def test_a_group_leads_to_its_graph():
 
 def test_who_arranges_a_graph(monkeypatch):
     program = fluid.Program.from_desc(small())
+    assert repr(program.graph()) == "<Graph: 5 ops, arranged by fluidjax>"
     assert program.graph().engine == "own" and "arranged by fluidjax" in program.graph()._repr_html_()
     with pytest.raises(FluidValueError, match=r"a graph is arranged by 'own', 'graphviz' or 'auto', not by 'elk'"):
         program.graph("elk")
