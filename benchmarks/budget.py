@@ -10,7 +10,7 @@ import math
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ from fluidjax.memory import compiler
 from . import data, fluid_models
 
 SHARES = (0.7, 0.55, 0.4, 0.3)  # of the temporaries of the step without a budget
+PEERS = {"jax.checkpoint, each block": None, "jax.checkpoint, sqrt(n)": 0}  # 0: as many groups as the root of the blocks
 RATE, MOMENTUM = 1e-2, 0.9
 
 
@@ -65,7 +66,8 @@ def _of(kind: str, every: int = 1) -> Callable[[list[OpDesc], int], bool]:
     return lambda ops, at: ops[at].type == kind and sum(op.type == kind for op in ops[: at + 1]) % every == 0
 
 
-def _sequence(batch: int, length: int, width: int) -> dict[str, Any]:
+def sequence(batch: int, length: int, width: int) -> dict[str, Any]:
+    """Sequences with a label each."""
     made = data.sequences(batch, length, width, 10)
     return {"x": made["x"], "label": made["label"][:, 0]}
 
@@ -76,7 +78,7 @@ CASES = {
     "vgg16": Case("VGG-16, 64x64, batch 32", partial(fluid_models.vgg16, 64, 10), lambda: data.images(32, 64, 3), _of("pool2d")),
     "transformer": Case("transformer, 12 layers, batch 4", partial(fluid_models.transformer, depth=12),
                         lambda: data.sequences(4, 128, 256, 10), _of("layer_norm", 2)),
-    "lstm": Case("stacked LSTM, 3 x 16 steps, batch 256", stacked_lstm, lambda: _sequence(256, 16, 64), _of("lstm_unit", 4)),
+    "lstm": Case("stacked LSTM, 3 x 16 steps, batch 256", stacked_lstm, lambda: sequence(256, 16, 64), _of("lstm_unit", 4)),
 }  # fmt: skip
 
 
@@ -127,7 +129,7 @@ class Checkpointed:
         self.feed = case.feed()
         main, startup, loss = built(case, train=False)
         self.parameters = [v.name for v in main.list_vars() if v.persistable and getattr(v, "trainable", False)]
-        held = fluid.init_fn(startup)(jax.random.key(1))
+        held = fluid.init_fn(startup)(jax.random.fold_in(jax.random.key(1), 0))  # as Ours begins
         with jax.enable_x64(True):
             speeds = {n: jax.numpy.zeros_like(held[n]) for n in self.parameters}
             self.state = {n: jax.numpy.array(v) for n, v in held.items()}, speeds
@@ -191,7 +193,7 @@ def _given(parts: list[list[OpDesc]], at: int, loss: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(n for op in parts[at] for n in op.writes if n in later))
 
 
-def measure(case: Case, shares: Sequence[float] = SHARES, turns: int = 7) -> list[Point]:
+def measure(case: Case, shares: Sequence[float] = SHARES, turns: int = 7, peers: Mapping[str, int | None] = PEERS) -> list[Point]:
     """The points of a case, the step without a budget first. Every step takes its turn in each of the turns."""
     plain = Ours(case)
     least = plain.figures()
@@ -207,7 +209,7 @@ def measure(case: Case, shares: Sequence[float] = SHARES, turns: int = 7) -> lis
         figures = ours.figures()
         assert figures.total <= budget, (figures, budget)
         runners[name], found[name] = ours, Point(name, figures.temporaries, figures.total, budget, search=ours.search)
-    for name, count in {"jax.checkpoint, each block": None, "jax.checkpoint, sqrt(n)": 0}.items():
+    for name, count in peers.items():
         theirs = Checkpointed(case, count)
         runners[name], found[name] = theirs, Point(name, theirs.best.temporaries, theirs.best.total)
     times: dict[str, list[float]] = {name: [] for name in runners}

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import fluidjax as fluid
-from benchmarks import cases, data, flax_models, fluid_models, kernels, page, parallel
+from benchmarks import budget, cases, data, flax_models, fluid_models, kernels, page, parallel
 from benchmarks.peers import ragged_nets
 from benchmarks.peers.nets import CASES
 from benchmarks.peers.ragged_nets import RAGGED
@@ -121,3 +121,14 @@ def test_a_part_is_kept_as_its_tables_or_as_what_it_prints(capsys):
 
 def test_the_page_shows_the_figures_that_are_kept():
     assert page.rendered(page.PAGE.read_text(), page.read()) == page.PAGE.read_text()
+
+
+@pytest.mark.thorough
+def test_budgets_are_measured_beside_the_same_step():
+    """Under jax.checkpoint and within a budget, a step begins with the same loss and goes on with the same."""
+    whole = budget.CASES["lstm"]
+    case = replace(whole, network=lambda: budget.stacked_lstm(8, 8, 2), feed=lambda: budget.sequence(300, 8, 8))
+    runs = [budget.Ours(case), budget.Ours(case, 700_000), budget.Checkpointed(case, None), budget.Checkpointed(case, 0)]
+    losses = [[float(np.asarray(run.run()).reshape(())) for _ in range(3)] for run in runs]
+    assert losses[0][2] < losses[0][0]
+    np.testing.assert_allclose(losses[1:], [losses[0]] * 3, rtol=1e-4)

@@ -66,19 +66,20 @@ class Ways:
         if self.forward.refusal() is not None:
             return [plain]
         found = _front([plain, *self._all()])
-        return _front([*found, *(way for pair in pairwise(found[1:]) for way in self._between(*pair))])
+        return _front([*found, *(way for pair in pairwise(found) for way in self._between(*pair))])
 
     def _between(self, cheap: Way, small: Way) -> Iterator[Way]:
         """Ways that forget of the first part of the net what one forgets, and of the rest what the other does: layers that are alike
         are alike to a price, which takes all of them or none."""
-        if small.estimate > FAR * cheap.estimate or cheap.made_by is None or small.made_by is None:
+        if small.estimate > FAR * cheap.estimate or small.made_by is None:
             return
+        whole = cheap.made_by or Recompute(kept=tuple(self._choice(()).free))  # the program as it is keeps all
         for part in range(1, BETWEEN + 1):
             border = len(self.forward.ops) * part // (BETWEEN + 1)
             early = {n for op in self.forward.ops[:border] for n in op.writes}
             cuts, kept = (
                 (*(n for n in a if n in early), *(n for n in b if n not in early))
-                for a, b in zip(*((w.checkpoints, w.kept) for w in (small.made_by, cheap.made_by)), strict=True)
+                for a, b in zip(*((w.checkpoints, w.kept) for w in (small.made_by, whole)), strict=True)
             )
             yield self._way(cuts, kept)
 
