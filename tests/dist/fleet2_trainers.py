@@ -16,13 +16,14 @@ import fluidjax as fluid
 from fluidjax.paddle import distributed as dist
 from fluidjax.paddle.distributed import fleet
 
-STEPS, BATCH = 4, 8
+STEPS, BATCH = 8, 8
 KINDS: dict[str, dict[str, Any]] = {
     "plain": {},
     "merged": {"gradient_merge": True, "gradient_merge_configs": {"k_steps": 2}},
     "synchronised": {"sync_batch_norm": True},
     "sharded": {"sharding": True},
     "half": {"fp16_allreduce": True},
+    "adaptive": {"adaptive_localsgd": True, "adaptive_localsgd_configs": {"init_k_steps": 2, "begin_step": 2}},
     "local": {"localsgd": True, "localsgd_configs": {"k_steps": 2, "begin_step": 1}},
 }
 
@@ -41,7 +42,7 @@ def net(kind: str, minimize: Any) -> tuple[fluid.Program, fluid.Program, Any]:
 
 
 def optimizer(kind: str) -> Any:
-    return fluid.optimizer.SGD(0.1) if kind == "local" else fluid.optimizer.Adam(0.05)
+    return fluid.optimizer.SGD(0.1) if kind in ("local", "adaptive") else fluid.optimizer.Adam(0.05)
 
 
 def batches(part: int = 0, parts: int = 1) -> list[dict[str, np.ndarray]]:

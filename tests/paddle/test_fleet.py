@@ -227,7 +227,7 @@ def test_the_environment_is_read(monkeypatch):
 
 REFUSED = {
     "pipeline": UnsupportedError, "tensor_parallel": UnsupportedError, "dgc": UnsupportedError, "auto": UnsupportedError,
-    "adaptive_localsgd": UnsupportedError, "elastic": UnsupportedError, "asp": UnsupportedError, "qat": UnsupportedError,
+    "elastic": UnsupportedError, "asp": UnsupportedError, "qat": UnsupportedError,
     "semi_auto": UnsupportedError, "adam_d2sum": UnsupportedError,
 }  # fmt: skip
 
@@ -247,6 +247,8 @@ def test_fields_that_are_refused(name):
         (adam, 1, {"lars": True}, FluidTypeError, "DistributedStrategy.lars is for Momentum, not for Adam"),
         (momentum, 1, {"lamb": True}, FluidTypeError, "DistributedStrategy.lamb is for Adam, not for MomentumOptimizer"),
         (adam, 2, {"localsgd": True}, FluidTypeError, "DistributedStrategy.localsgd is for SGD or Momentum, not for Adam"),
+        (momentum, 2, {"localsgd": True, "adaptive_localsgd": True}, UnsupportedError, "localsgd do not go together"),
+        (momentum, 2, {"adaptive_localsgd": True, "adaptive_localsgd_configs": {"begin_step": 0}}, FluidValueError, "numbers from 1 on"),
         (momentum, 2, {"localsgd": True, "localsgd_configs": {"k_steps": 0}}, FluidValueError, "numbers from 1 on"),
         (momentum, 1, {"amp": True, "amp_configs": {"use_pure_fp16": True}}, UnsupportedError, r"amp_configs\['use_pure_fp16'\]"),
         (momentum, 1, {"hybrid_configs": {"mp_degree": 2}}, UnsupportedError, r"hybrid_configs\['mp_degree'\] is 1"),

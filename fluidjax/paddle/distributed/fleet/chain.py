@@ -24,6 +24,7 @@ HOLDS = {
     "fp16_allreduce": {"recompute", "lars", "lamb"},
     "gradient_merge": {"amp", "recompute", "lars", "lamb"},
     "localsgd": {"amp"},
+    "adaptive_localsgd": {"amp"},
     "amp": {"recompute", "lars", "lamb"},
     "recompute": {"lars", "lamb"},
     "lars": set(),
@@ -31,14 +32,17 @@ HOLDS = {
 }
 
 
+_LOCAL = ("localsgd", "adaptive_localsgd")
+
+
 def chain(strategy: DistributedStrategy, optimizer: Any, workers: int) -> tuple[str, ...]:
     """The fields that take part, the outermost first.
 
-    localsgd and sharding do nothing for one worker, gradient_merge nothing for k_steps of 1. Raises UnsupportedError for what is
-    not there and for fields that do not go together; FluidValueError, FluidTypeError for what a field needs and does not have.
+    localsgd, adaptive_localsgd and sharding do nothing for one worker, gradient_merge nothing for k_steps of 1. Raises
+    UnsupportedError for what is not there and for fields that do not go together; FluidValueError, FluidTypeError for what a field needs and does not have.
     """
     strategy.refuse_what_is_not_there()
-    asked = [n for n in HOLDS if getattr(strategy, n) and (workers > 1 or n not in ("sharding", "localsgd"))]
+    asked = [n for n in HOLDS if getattr(strategy, n) and (workers > 1 or n not in ("sharding", *_LOCAL))]
     if strategy.gradient_merge_configs["k_steps"] <= 1 and "gradient_merge" in asked:
         asked.remove("gradient_merge")
     for at, outer in enumerate(asked):
@@ -54,15 +58,17 @@ def chain(strategy: DistributedStrategy, optimizer: Any, workers: int) -> tuple[
 def _check(strategy: DistributedStrategy, optimizer: Any, asked: list[str]) -> None:
     needed: Mapping[str, tuple[tuple[type, ...], str]] = {
         "lars": ((fluid.MomentumOptimizer,), "Momentum"), "lamb": ((fluid.AdamOptimizer,), "Adam"),
-        "localsgd": ((fluid.MomentumOptimizer, fluid.SGDOptimizer), "SGD or Momentum"),
+        **dict.fromkeys(_LOCAL, ((fluid.MomentumOptimizer, fluid.SGDOptimizer), "SGD or Momentum")),
     }  # fmt: skip
     for name, (kinds, told) in needed.items():
         if name in asked and not isinstance(optimizer, kinds):
             raise FluidTypeError(f"DistributedStrategy.{name} is for {told}, not for {type(optimizer).__name__}")
     if "recompute" in asked and not strategy.recompute_configs["checkpoints"]:
         raise FluidValueError("DistributedStrategy.recompute needs recompute_configs = {'checkpoints': [variables]}")
-    if "localsgd" in asked and min(strategy.localsgd_configs.values()) < 1:
-        raise FluidValueError(f"DistributedStrategy.localsgd_configs has numbers from 1 on, not {strategy.localsgd_configs}")
+    for name in _LOCAL:
+        configs = getattr(strategy, f"{name}_configs")
+        if name in asked and min(configs.values()) < 1:
+            raise FluidValueError(f"DistributedStrategy.{name}_configs has numbers from 1 on, not {configs}")
 
 
 def composed(optimizer: Any, strategy: DistributedStrategy, names: tuple[str, ...]) -> tuple[Any, Any]:

@@ -16,7 +16,7 @@ from ...optimizer import register_schedule
 from .base.distributed_strategy import DistributedStrategy
 from .base.role_maker import RoleMakerBase
 from .chain import chain, composed
-from .localsgd import average_now_and_then
+from .localsgd import average_as_the_loss_says, average_now_and_then
 
 
 class Workers:
@@ -43,11 +43,12 @@ class Workers:
             ops = [synchronised(op) for op in main.desc.blocks[0].ops]
             main.set_desc(edit.replace_ops(main.desc, 0, ops))
         if count > 1:
-            self._join(main, startup, names)
+            self._join(loss, updates._global_learning_rate(main), startup, names)
         return done
 
-    def _join(self, main: Program, startup: Program, names: tuple[str, ...]) -> None:
-        """Have the workers begin with the same parameters, and keep them the same."""
+    def _join(self, loss: Variable, rate: Any, startup: Program, names: tuple[str, ...]) -> None:
+        """Have the workers begin with the same parameters, and keep them the same. rate: the variable of the learning rate."""
+        main = loss.block.program
         endpoints = self._role._get_trainer_endpoints()
         index = self._role._worker_index()
         ring = Trainers(tuple(endpoints), index, endpoints[index], 1)
@@ -56,6 +57,8 @@ class Workers:
         startup.set_desc(join(startup.desc, ring))
         if "localsgd" in names:
             average_now_and_then(main, startup, len(endpoints), **self._strategy.localsgd_configs)
+        elif "adaptive_localsgd" in names:
+            average_as_the_loss_says(main, startup, len(endpoints), loss, rate, **self._strategy.adaptive_localsgd_configs)
         elif "sharding" in names:
             main.update_info(shards_optimizer=True)
         else:

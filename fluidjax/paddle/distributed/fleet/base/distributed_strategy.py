@@ -73,7 +73,6 @@ _KINDS: dict[str, type] = {"build_strategy": BuildStrategy, "execution_strategy"
 # Fields that ask for what is not there, with what serves instead.
 _REFUSED = {
     "adam_d2sum": "Adam with d2sum is an update rule of Paddle's own servers; use Adam",
-    "adaptive_localsgd": "the number of local steps does not adapt; use localsgd with localsgd_configs['k_steps']",
     "asp": "sparsity of 2 in 4 is not there",
     "auto": "strategies are not chosen by themselves; set those that you want",
     "auto_search": "strategies are not chosen by themselves; set those that you want",
@@ -107,7 +106,7 @@ class DistributedStrategy:
     """How a fleet trains. A field is True or False, a number, or ``<field>_configs``, a dict of which any part may be set.
 
     With workers alone these do what they say, composed as Paddle composes them: amp, recompute, gradient_merge, sharding, localsgd,
-    lars, lamb, fp16_allreduce, sync_batch_norm. With servers: a_sync and a_sync_configs["k_steps"]. What asks for something that
+    adaptive_localsgd, lars, lamb, fp16_allreduce, sync_batch_norm. With servers: a_sync and a_sync_configs["k_steps"]. What asks for something that
     is not there is refused by minimize, in a sentence that names the field. What plans messages, threads or kernels
     (fuse_all_reduce_ops, nccl_comm_num, use_hierarchical_allreduce, cudnn_exhaustive_search, ...) is kept and changes no value.
 
