@@ -24,6 +24,10 @@ KINDS: dict[str, dict[str, Any]] = {
     "sharded": {"sharding": True},
     "half": {"fp16_allreduce": True},
     "adaptive": {"adaptive_localsgd": True, "adaptive_localsgd_configs": {"init_k_steps": 2, "begin_step": 2}},
+    "mixed": {
+        "amp": True, "amp_configs": {"init_loss_scaling": 8}, "lamb": True,
+        "gradient_merge": True, "gradient_merge_configs": {"k_steps": 2},
+    },
     "local": {"localsgd": True, "localsgd_configs": {"k_steps": 2, "begin_step": 1}},
 }
 

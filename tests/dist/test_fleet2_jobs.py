@@ -18,21 +18,28 @@ def one_process(kind, feeds):
     return trainers.train(trainers.net(kind, lambda loss: trainers.optimizer(kind).minimize(loss)), feeds)
 
 
-def local_by_hand(k_steps, begin_step):
-    """Two trainers in turn, whose parameters are averaged after steps up to begin_step, then after every k_steps more."""
+def local_by_hand(k_steps, begin_step, adapts=False):
+    """Two trainers in turn, whose parameters are averaged after steps up to begin_step, then after every k_steps more.
+
+    adapts: the number follows the mean loss. Also the steps after which they were.
+    """
     made = trainers.net("local", lambda loss: trainers.optimizer("local").minimize(loss))
-    exe, scopes, last = fluid.Executor(fluid.CPUPlace()), [trainers.begun(made) for _ in range(2)], begin_step
+    exe, scopes = fluid.Executor(fluid.CPUPlace()), [trainers.begun(made) for _ in range(2)]
+    last, often, first, averaged = 0 if adapts else begin_step, k_steps, None, []
     names = [p.name for p in made[0].all_parameters()]
     for step in range(1, trainers.STEPS + 1):
-        for rank, scope in enumerate(scopes):
-            exe.run(made[0], trainers.batches(rank, 2)[step - 1], scope=scope)
-        if step <= begin_step or step - last == k_steps:
+        loss = np.mean([exe.run(made[0], trainers.batches(r, 2)[step - 1], [made[2]], scope=s)[0] for r, s in enumerate(scopes)])
+        first = loss if first is None else first
+        if step <= begin_step or step - last == often:
+            if adapts and step > begin_step:
+                often = int(np.clip(np.ceil(np.sqrt(loss / first * k_steps)), 1, 16))
             last = step
+            averaged.append(step)
             for name in names:
                 mean = (scopes[0].get(name) + scopes[1].get(name)) / 2
                 for scope in scopes:
                     scope.var(name).set(mean)
-    return [{n: scope.get(n) for n in names} for scope in scopes]
+    return [{n: scope.get(n) for n in names} for scope in scopes], averaged
 
 
 def close(found, expected, **tolerance):
@@ -58,20 +65,22 @@ def job(tmp_path, monkeypatch, forked):
     return run
 
 
-def test_workers_that_merge_gradients_or_average_now_and_then(job):
-    found = job("merged", "local")
+def test_workers_that_merge_gradients(job):
+    found = job("merged")
     expected = one_process("plain", merged(trainers.batches(), 2))
     for one in found["merged"]:
         close(one, expected)
         assert one["gradient_merge_step"] == 0 and not one["fc_0.w_0@GRAD@GradientMerge"].any()
-    for one, by_hand in zip(found["local"], local_by_hand(2, 1), strict=True):
-        close(one, by_hand)
     _collectives(found["together"])
 
 
 @pytest.mark.thorough
-def test_workers_whose_gradients_are_averaged(job):
-    found = job("plain", "sharded", "half", "synchronised")
+def test_workers_with_other_strategies(job):
+    found = job("plain", "sharded", "half", "synchronised", "mixed", "local", "adaptive")
+    for kind, (by_hand, averaged) in {"local": local_by_hand(2, 1), "adaptive": local_by_hand(2, 2, adapts=True)}.items():
+        for one, expected in zip(found[kind], by_hand, strict=True):
+            close(one, expected)
+            assert one["last_step"] == averaged[-1], (kind, averaged)
     plain = one_process("plain", trainers.batches())
     for both in (found[k] for k in ("plain", "sharded", "half", "synchronised")):
         for name in (n for n in both[0] if n.startswith("fc_")):
@@ -79,6 +88,10 @@ def test_workers_whose_gradients_are_averaged(job):
     for kind in ("plain", "sharded"):
         close(found[kind][1], plain)
         np.testing.assert_allclose(sum(one["loss"] for one in found[kind]) / 2, plain["loss"], rtol=2e-5)
+    merging = lambda loss: fluid.optimizer.Lamb(0.05, epsilon=1e-8).minimize(loss)  # noqa: E731
+    expected = trainers.train(trainers.net("plain", merging), merged(trainers.batches(), 2))
+    close(found["mixed"][1], expected, rtol=0.02, atol=0.02)
+    assert not np.allclose(found["mixed"][1]["fc_0.w_0"], expected["fc_0.w_0"], rtol=1e-6, atol=0)
     close(found["half"][0], plain, rtol=0.02, atol=0.02)
     assert not np.allclose(found["half"][0]["fc_0.w_0"], plain["fc_0.w_0"], rtol=1e-6, atol=0)  # the gradients did travel in half
     close(found["synchronised"][0], one_process("synchronised", trainers.batches()), rtol=1e-4, atol=1e-5)

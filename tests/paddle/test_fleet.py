@@ -225,6 +225,13 @@ def test_the_environment_is_read(monkeypatch):
         fleet.Fleet().init(is_collective=True)
 
 
+def built(**options):
+    made = fluid.BuildStrategy()
+    for name, value in options.items():
+        setattr(made, name, type(getattr(made, name))(value))
+    return made
+
+
 REFUSED = {
     "pipeline": UnsupportedError, "tensor_parallel": UnsupportedError, "dgc": UnsupportedError, "auto": UnsupportedError,
     "elastic": UnsupportedError, "asp": UnsupportedError, "qat": UnsupportedError,
@@ -253,6 +260,10 @@ def test_fields_that_are_refused(name):
         (momentum, 1, {"amp": True, "amp_configs": {"use_pure_fp16": True}}, UnsupportedError, r"amp_configs\['use_pure_fp16'\]"),
         (momentum, 1, {"hybrid_configs": {"mp_degree": 2}}, UnsupportedError, r"hybrid_configs\['mp_degree'\] is 1"),
         (momentum, 1, {"sharding": True, "sharding_configs": {"optimize_offload": True}}, UnsupportedError, "optimize_offload"),
+        (momentum, 1, {"gradient_scale_configs": {"scale_strategy": "sum"}}, UnsupportedError, r"\['scale_strategy'\] is 'avg', not 'sum'"),
+        (momentum, 1, {"build_strategy": built(gradient_scale_strategy=1)}, UnsupportedError, "gradients are averaged"),
+        (momentum, 1, {"build_strategy": built(reduce_strategy=1)}, UnsupportedError, r"set DistributedStrategy\.sharding$"),
+        (momentum, 1, {"trainer_desc_configs": {"dump_fields": ["x"]}}, UnsupportedError, "dump_fields'.: fields and parameters"),
         (momentum, 1, {"amp_configs": {"init_loss_scalin": 1}}, FluidValueError, "has no 'init_loss_scalin'.*init_loss_scaling"),
         (momentum, 1, {"amp_configs": {"init_loss_scaling": "high"}}, FluidTypeError, "is a value such as 32768.0, not 'high'"),
         (momentum, 1, {"amp_configs": 3}, FluidTypeError, "amp_configs is a dict, not 3"),

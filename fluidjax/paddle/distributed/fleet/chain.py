@@ -39,7 +39,8 @@ def chain(strategy: DistributedStrategy, optimizer: Any, workers: int) -> tuple[
     """The fields that take part, the outermost first.
 
     localsgd, adaptive_localsgd and sharding do nothing for one worker, gradient_merge nothing for k_steps of 1. Raises
-    UnsupportedError for what is not there and for fields that do not go together; FluidValueError, FluidTypeError for what a field needs and does not have.
+    UnsupportedError for what is not there and for fields that do not go together; FluidValueError, FluidTypeError for what a field
+    needs and does not have.
     """
     strategy.refuse_what_is_not_there()
     asked = [n for n in HOLDS if getattr(strategy, n) and (workers > 1 or n not in ("sharding", *_LOCAL))]

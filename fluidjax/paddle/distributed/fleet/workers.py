@@ -39,7 +39,7 @@ class Workers:
         register_schedule(optimizer, updates, main)
         self.scaling = _scaling(made)
         self._origin = main.clone(for_test=False)
-        if count > 1 and self._strategy.sync_batch_norm:
+        if count > 1 and (self._strategy.sync_batch_norm or self._strategy.build_strategy.sync_batch_norm):
             ops = [synchronised(op) for op in main.desc.blocks[0].ops]
             main.set_desc(edit.replace_ops(main.desc, 0, ops))
         if count > 1:

@@ -87,13 +87,24 @@ _REFUSED = {
     "tensor_parallel": "layers are not split over processes; use sharding",
 }
 # Values of configurations that ask for what is not there.
+_ALWAYS = {
+    "gradient_scale_configs": {
+        "scale_gradient": "gradients are averaged, not scaled besides",
+    },
+    "trainer_desc_configs": dict.fromkeys(
+        ("dump_fields_path", "dump_fields", "dump_param"), "fields and parameters are not dumped; fetch them, or use fluid.layers.Print"
+    ),
+    "a_sync_configs": dict.fromkeys(("use_ps_gpu", "use_gpu_graph"), "servers keep no tables on GPUs"),
+}
 _REFUSED_CONFIGS = {
     "amp_configs": {
         **dict.fromkeys(
             ("use_pure_fp16", "use_optimizer_fp16", "use_pure_bf16"), "parameters are float32, and ops of the white list compute in half"
         ),
     },
-    "recompute_configs": {"enable_offload": "what is kept stays on the device"},
+    "recompute_configs": {
+        "enable_offload": "what is kept stays on the device", "refined_ops_patterns": "what is computed again lies between checkpoints",
+    },
     "sharding_configs": {"optimize_offload": "the optimizer's state stays on the devices"},
 }
 _ALONE = {  # degrees of splitting that are 1 here
@@ -106,8 +117,8 @@ class DistributedStrategy:
     """How a fleet trains. A field is True or False, a number, or ``<field>_configs``, a dict of which any part may be set.
 
     With workers alone these do what they say, composed as Paddle composes them: amp, recompute, gradient_merge, sharding, localsgd,
-    adaptive_localsgd, lars, lamb, fp16_allreduce, sync_batch_norm. With servers: a_sync and a_sync_configs["k_steps"]. What asks for something that
-    is not there is refused by minimize, in a sentence that names the field. What plans messages, threads or kernels
+    adaptive_localsgd, lars, lamb, fp16_allreduce, sync_batch_norm. With servers: a_sync and a_sync_configs["k_steps"]. What asks for
+    something that is not there is refused by minimize, in a sentence that names the field. What plans messages, threads or kernels
     (fuse_all_reduce_ops, nccl_comm_num, use_hierarchical_allreduce, cudnn_exhaustive_search, ...) is kept and changes no value.
 
     Setting a field that there is not raises UnknownFieldError (a TypeError and an AttributeError), one of another type FluidTypeError,
@@ -160,6 +171,17 @@ class DistributedStrategy:
             for key, why in keys.items():
                 if getattr(self, name.removesuffix("_configs")) and getattr(self, name)[key]:
                     raise UnsupportedError(f"DistributedStrategy.{name}[{key!r}]: {why}")
+        for name, keys in _ALWAYS.items():
+            for key, why in keys.items():
+                if getattr(self, name)[key]:
+                    raise UnsupportedError(f"DistributedStrategy.{name}[{key!r}]: {why}")
+        if (how := self.gradient_scale_configs["scale_strategy"]) != "avg":
+            raise UnsupportedError(f"DistributedStrategy.gradient_scale_configs['scale_strategy'] is 'avg', not {how!r}")
+        build = self.build_strategy
+        if build.gradient_scale_strategy != BuildStrategy.GradientScaleStrategy.CoeffNumDevice:
+            raise UnsupportedError("DistributedStrategy.build_strategy.gradient_scale_strategy is CoeffNumDevice: gradients are averaged")
+        if build.reduce_strategy != BuildStrategy.ReduceStrategy.AllReduce:
+            raise UnsupportedError("DistributedStrategy.build_strategy.reduce_strategy is AllReduce; set DistributedStrategy.sharding")
         for name, degrees in _ALONE.items():
             for key in degrees:
                 if getattr(self, name)[key] > 1 and getattr(self, name.removesuffix("_configs"), True) is not False:
