@@ -133,6 +133,11 @@ def test_configs(files, tmp_path):
     same([t.as_ndarray() for t in core.create_paddle_predictor(native).run([core.PaddleTensor(RECORDED[n]) for n in "xi"])])
     assert {n: int(core.PaddleDType[n]) for n in TOLD["dtypes"]} == TOLD["dtypes"]
     assert {n: int(config.Precision[n]) for n in TOLD["precision"]} == TOLD["precision"]
+    assert (config.Int8, config.Half, config.Float32) == (1, 2, 0)
+    config.switch_specify_input_names(True)
+    older = config.to_native_config()  # as 1.8.5 answers
+    assert [older.device, older.fraction_of_gpu_memory, older.specify_input_name, older.use_gpu] == [0, 0.0, True, False]
+    assert [older.model_dir, older.prog_file, older.param_file] == ["", *files]
     assert [core.PaddleBuf(b).length() for b in ([1, 2], [1.0, 2.0], RECORDED["i"], RECORDED["x"], 8)] == TOLD["buffers"]
     for call in (config.enable_quantizer, config.enable_profile, lambda: config.pass_builder().append_pass("p")):
         with pytest.raises(UnsupportedError):
@@ -147,6 +152,10 @@ def test_configs(files, tmp_path):
         core.create_paddle_predictor(files[0])
     with pytest.raises(FluidValueError, match="no directory named"):
         core.create_paddle_predictor(core.AnalysisConfig(str(tmp_path / "none")))
+    held = core.AnalysisConfig()
+    held.set_model_buffer(b"p", 1, b"v", 1)
+    with pytest.raises(FluidValueError, match="this model is in memory"):
+        held.to_native_config()
     with pytest.raises(FluidTypeError, match="lie in one folder"):
         core.create_paddle_predictor(core.AnalysisConfig(files[0], str(tmp_path / "params")))
     with pytest.raises(FluidTypeError, match="not an array of bool"):

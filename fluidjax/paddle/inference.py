@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import enum
+
 from ..errors import FluidValueError
 from ..predictors import AnalysisConfig as Config
 from ..predictors import PaddleDType as DataType
@@ -11,6 +13,16 @@ from ..predictors import create_predictor as create_predictor
 from . import version
 
 PrecisionType = Config.Precision
+
+
+class PlaceType(enum.IntEnum):
+    """Where a tensor is."""
+
+    UNK = -1
+    CPU = 0
+    GPU = 1
+    XPU = 2
+    CUSTOM = 4
 
 
 class PredictorPool:
@@ -42,6 +54,6 @@ def get_num_bytes_of_data_type(dtype: DataType) -> int:
 
 
 __all__ = [
-    "Config", "DataType", "PrecisionType", "Predictor", "PredictorPool", "Tensor", "create_predictor", "get_num_bytes_of_data_type",
-    "get_version",
+    "Config", "DataType", "PlaceType", "PrecisionType", "Predictor", "PredictorPool", "Tensor", "create_predictor",
+    "get_num_bytes_of_data_type", "get_version",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from ..errors import FluidTypeError, UnsupportedError
+from ..errors import FluidTypeError, FluidValueError, UnsupportedError
 from ..runtime.place import CPUPlace, CUDAPlace, Place, gpus
 
 
@@ -43,6 +43,8 @@ class AnalysisConfig:
         Float32 = 0
         Int8 = 1
         Half = 2
+
+    Float32, Int8, Half = Precision.Float32, Precision.Int8, Precision.Half
 
     def __init__(self, model: str | AnalysisConfig = "", params_file: str | None = None) -> None:
         self._folder = self._program = self._params = ""
@@ -213,6 +215,14 @@ class AnalysisConfig:
     def enable_profile(self) -> NoReturn:
         """Refused. Raises UnsupportedError."""
         raise UnsupportedError("enable_profile is not there; put fluid.profiler.profiler('CPU', 'total') around the runs")
+
+    def to_native_config(self) -> NativeConfig:
+        """The same as a NativeConfig. Raises FluidValueError for a model in memory, which it cannot say."""
+        if self.model_from_memory():
+            raise FluidValueError("a NativeConfig names files; this model is in memory")
+        return NativeConfig(
+            self._folder, self._program, self._params, self.use_gpu(), self._gpu or 0, 0.0, self._named, self._threads
+        )
 
 
 @dataclass
