@@ -19,7 +19,7 @@ import jax
 import numpy as np
 
 import fluidjax as fluid
-from fluidjax.planning import Link, Links, Row
+from fluidjax.planning import Link, Links
 from fluidjax.planning.links import wire_bytes
 
 from .cases import CASES, Case, Ours
@@ -28,7 +28,7 @@ from .parallel import OursParallel, OursPservers
 DEVICES = (1, 2, 4, 8)
 CHOSEN = (0, 1, 2, 3, 4)
 TURNS = 7
-SECONDS = 0.6  # of CPU time that a turn of one side takes about
+SECONDS = 0.25  # of CPU time that a turn of one side takes about
 KINDS: dict[str, Callable[[Case, int], Ours]] = {
     "data parallel": OursParallel,
     "pieces": lambda case, devices: OursParallel(case, devices, sharded=True),
@@ -75,24 +75,32 @@ def measure(index: int) -> None:
     case, links = CASES[index], Links("memory", link())
     batch = len(next(iter(case.feed().values())))
     for kind, make in KINDS.items():
-        sides = {n: _side(case, make, n, batch) for n in DEVICES}
-        taken = in_turns({n: s.run for n, s in sides.items()})
-        for row in _planned(sides[1], kind, links, batch, taken[1]):
-            told = taken[row.devices] / _cores()
-            assert row.seconds is not None
-            times = f"{told * 1e3:>12.2f}{row.seconds * 1e3:>12.2f}{row.seconds / told:>8.2f}"
-            print(f"{case.name:<44}{kind:<15}{row.devices:>3}{times}", flush=True)
+        sides = {n: _side(case, make, n, n) for n in DEVICES}
+        _compare(case, kind, kind, sides, {batch: 1}, links, batch_per_device=batch)
+    sides = {n: _side(case, OursParallel, n, 1) for n in DEVICES} | {0: _side(case, OursParallel, 1, 1 / max(DEVICES))}
+    _compare(case, "data parallel", "one batch", sides, {batch: 1, batch // max(DEVICES): 0}, links, batch=batch)
 
 
-def _side(case: Case, make: Callable[[Case, int], Ours], devices: int, batch: int) -> Ours:
+def _side(case: Case, make: Callable[[Case, int], Ours], devices: int, times: float) -> Ours:
+    """A case on so many devices, fed so many times its batch."""
     side = Ours(case) if devices == 1 else make(case, devices)
-    side.feed = {n: np.concatenate([v] * devices) for n, v in side.feed.items()}  # each device gets the case's batch
+    rows = {n: int(len(v) * times) for n, v in side.feed.items()}
+    side.feed = {n: np.concatenate([v] * max(1, int(times)))[: rows[n]] for n, v in side.feed.items()}
     return side
 
 
-def _planned(one: Ours, kind: str, links: Links, batch: int, taken: float) -> tuple[Row, ...]:
-    given: dict[str, Any] = {"links": links, "measured": {batch: taken}, "cores": _cores()}
-    return fluid.plan(one.main, DEVICES, batch_per_device=batch, strategies=kind, fetch_list=[one.loss], **given).rows
+def _compare(
+    case: Case, strategy: str, title: str, sides: Mapping[int, Ours], told: Mapping[int, int], links: Links, **batch: int
+) -> None:
+    """Print a row for each number of devices. told: samples -> the side of one device that says how long they take."""
+    taken = in_turns({n: s.run for n, s in sides.items()})
+    given: dict[str, Any] = {"links": links, "measured": {b: taken[n] for b, n in told.items()}, "cores": _cores(), **batch}
+    one = sides[1]
+    for row in fluid.plan(one.main, DEVICES, strategies=strategy, fetch_list=[one.loss], **given).rows:
+        assert row.seconds is not None
+        measured = taken[row.devices] / _cores()
+        times = f"{measured * 1e3:>12.2f}{row.seconds * 1e3:>12.2f}{row.seconds / measured:>8.2f}"
+        print(f"{case.name:<44}{title:<15}{row.devices:>3}{times}", flush=True)
 
 
 def _cores() -> int:
@@ -100,8 +108,14 @@ def _cores() -> int:
 
 
 def table() -> None:
-    """Measured and predicted milliseconds of a step, the same batch on each device."""
-    print("\nPlanned steps on virtual devices: CPU ms of a step over the cores, measured and predicted (medians of turns)")
+    """Measured and planned milliseconds of a step: the case's batch on each device, and ("one batch") on all together."""
+    print("\nPlanned steps on virtual devices: CPU ms of a step over the cores, measured and planned (medians of turns)")
     print(f"{'model':<44}{'strategy':<15}{'n':>3}{'measured':>12}{'planned':>12}{'ratio':>8}", flush=True)
     for index in CHOSEN:
-        subprocess.run([sys.executable, "-m", "benchmarks", "_planning", str(index)], check=True)
+        command = [sys.executable, "-m", "benchmarks", "_planning", str(index)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as found:
+            assert found.stdout is not None
+            for line in found.stdout:
+                print(line, end="", flush=True)
+        if found.returncode:
+            raise subprocess.CalledProcessError(found.returncode, command)

@@ -180,5 +180,26 @@ def test_the_command(tmp_path: Path, capsys: Any) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.optimized
+def test_temporaries_are_the_compilers_as_the_program_is_and_within_a_budget() -> None:
+    with fluid.program_guard(main := fluid.Program(), fluid.Program()):
+        h = fluid.data("x", [None, 64])
+        for _ in range(8):
+            h = fluid.layers.fc(h, 64, act="tanh")
+        loss = fluid.layers.mean(h)
+        fluid.optimizer.SGD(0.1).minimize(loss)
+    given: dict[str, Any] = {"batch_per_device": 2048, "fetch_list": [loss]}
+    row = fluid.plan(main, (1, 4), compiled=True, strategies="pieces", **given).row(4)
+    figures = main.memory_report(batch_size=2048, fetch_list=[loss]).compiled["default"]
+    assert row.temporaries == figures.temporaries and row.bytes == row.parameters + row.state + row.feeds + figures.temporaries
+    wanted = figures.total - figures.temporaries // 8
+    less = fluid.plan(main, 4, budget=wanted, strategies="pieces", **given).rows[0]
+    assert less.temporaries is not None and figures.total - figures.temporaries + less.temporaries <= wanted
+    assert less.flops >= row.flops
+    with pytest.raises(FluidValueError, match="cannot be made to need"):
+        fluid.plan(main, 4, budget="10kB", strategies="pieces", **given)
+
+
+@pytest.mark.thorough
 def test_the_page_prints_what_it_says() -> None:
     carry_out("docs/planning.md")
