@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -247,3 +248,19 @@ def test_what_is_not_finite_is_found() -> None:
                 exe.run(feed={"x": X}, fetch_list=[y])
         finally:
             fluid.set_flags({"FLAGS_check_nan_inf": False})
+
+
+def test_an_op_that_does_not_take_what_a_loop_made_says_what_has_changed() -> None:
+    """The variable, both shapes, the iteration and the loop's line."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        i, n, x = layers.fill_constant([1], "int64", 0), layers.fill_constant([1], "int64", 3), fluid.data("x", [None, 2])
+        y, going = x * 1.0, layers.less_than(i, n)
+        with layers.While(going).block():
+            layers.assign(layers.concat([y + x, y], 0), y)
+            layers.increment(i)
+            layers.less_than(i, n, cond=going)
+        with pytest.raises(TypeError) as caught:
+            fluid.Executor().run(feed={"x": np.ones((2, 2), "f4")}, fetch_list=[y])
+    told = "\n".join(caught.value.__notes__)
+    where = r"in iteration 1 of the loop at tests/test_cuts.py:\d+, "
+    assert re.search(where + r"which has changed 'tmp_\d+' from shape \[2, 2\] to \[4, 2\]", told)

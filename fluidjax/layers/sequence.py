@@ -72,8 +72,9 @@ def dynamic_lstm(
 ) -> tuple[Variable, Variable]:
     """An LSTM along each sequence: hidden and cell [rows, size / 4] from input [rows, size], with its LoD; see the op lstm.
 
-    h_0, c_0: first states [N, size / 4]; 0 where they are not given. Raises FluidTypeError, FluidValueError for arguments
-    that do not fit, bias_attr=False among them.
+    h_0, c_0: first states [N, size / 4]; 0 where they are not given. As in Paddle no gradient flows back from the cell, only from
+    the hidden states; where size / 4 is a multiple of 8, Paddle 1.8.5 loses the gradients of three gates, which are right here
+    (docs/lod.md). Raises FluidTypeError, FluidValueError for arguments that do not fit, bias_attr=False among them.
     """
     require(bias_attr is not False, "bias_attr should not be False in dynamic_lstm.")
     variable(input, "input", "dynamic_lstm", FLOATS)

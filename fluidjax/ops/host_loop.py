@@ -14,13 +14,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..errors import EnforceNotMet
+from ..errors import EnforceNotMet, note
 from ..ir import walk
 from ..ir.desc import EMPTY
 from .checking import WORD
 from .control_interface import Call, Env
 from .definition import GRAD
-from .ragged import like, rows_of
+from .ragged import Ragged, like, rows_of
 from .selected import SelectedRows
 from .step_scopes import made_by, no_gradient, used_up
 from .tensor_array import Listed, Stacked, TensorArray, is_array, unstacked
@@ -63,13 +63,32 @@ def drive(call: Call, kept: tuple[Sequence[str], Sequence[str]]) -> None:
     count = 0
     while holds(call, condition, values.get(condition, call.env[condition])):
         inner = {**call.env, **values}
-        call.run_block(idx, inner, iteration=count)
+        try:
+            call.run_block(idx, inner, iteration=count)
+        except Exception as error:
+            _tell_changes(error, call, values, count)
+            raise
         if ends or starts:
             each.append({**{n: inner[n] for n in ends if n in inner}, **{n: values[n] for n in starts if n in values}})
         values = {n: inner[n] for n in names if n in inner}
         count += 1
     call.env.update(values)
     call.env.update({n: HostScopes(each or [{}] * count, before) for n in call.op.output("StepScopes")})
+
+
+def _tell_changes(error: Exception, call: Call, values: Env, count: int) -> None:
+    """Note which values, handed on by iterations so far, have other shapes than at first: an op may not take them."""
+    shapes = {n: (_entry_shape(call.env.get(n), 0), _entry_shape(v, -1)) for n, v in values.items()}
+    changed = [f"{n!r} from shape {list(a)} to {list(b)}" for n, (a, b) in shapes.items() if a is not None and b is not None and a != b]
+    if changed:
+        note(error, f"in iteration {count} of the loop at {call.op.loc}, which has changed {' and '.join(changed)}")
+
+
+def _entry_shape(value: Any, at: int) -> tuple[int, ...] | None:
+    """The shape of a value; of an array that of an entry."""
+    if isinstance(value, Listed):
+        value = value.items[at] if value.items else None
+    return tuple(rows_of(value).shape) if hasattr(value, "shape") or isinstance(value, Ragged) else None
 
 
 def drive_rows(step: Callable[[Any, Any], Any], carry: Any, given: tuple[Any, ...], reverse: bool) -> tuple[Any, list[Any]]:

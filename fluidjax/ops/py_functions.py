@@ -42,6 +42,11 @@ def raised() -> BaseException | None:
     return found
 
 
+def told(error: Any) -> bool:
+    """Whether this is what a function has raised, which its step raises again."""
+    return any(error is one for one in _raised)
+
+
 def called(number: int, place: str, given: Sequence[Any], outs: Sequence[tuple[str, tuple[int, ...], np.dtype]]) -> list[np.ndarray]:
     """What function `number` returns for these arguments, as arrays of what is declared; an output without name is dropped.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import jax
@@ -17,6 +18,16 @@ def may_raise(step: Step) -> bool:
     blocks = walk.nested(step.desc, [i for op in step.ops for i in op.blocks])
     below = (op for idx in blocks for op in step.desc.blocks[idx].ops)
     return any(control(op.type).may_raise for op in (*step.ops, *below))
+
+
+class _NotTwice(logging.Filter):
+    """JAX logs the traceback of what a callback raises; the user gets the exception itself, so this is left out."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.exc_info is None or not py_functions.told(record.exc_info[1])
+
+
+logging.getLogger("jax._src.callback").addFilter(_NotTwice())
 
 
 def ended(fn: Any, args: tuple[Any, ...]) -> Any:

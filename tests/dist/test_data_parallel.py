@@ -364,6 +364,9 @@ def test_ragged_feeds_are_split_by_sequences():
     (whole,) = exe.run(compiled, feed={"x": feed}, fetch_list=[doubled], return_numpy=False)
     assert whole.recursive_sequence_lengths() == [[2, 1, 4]]
     np.testing.assert_array_equal(np.asarray(whole), 2 * rows)
+    nested = fluid.create_lod_tensor(rows, [[3, 0], [2, 1, 4]], CPU)
+    with pytest.raises(FeedError, match="feed 'x', split over 2 devices, gives device 1 sequences that hold none of the level below"):
+        exe.run(compiled, feed={"x": nested}, fetch_list=[doubled])
 
 
 def test_many_steps_in_one_call():

@@ -226,7 +226,8 @@ def _sequences(name: str, tensor: LoDTensor, count: int) -> list[Any]:
     """The parts of a fed tensor with a LoD: whole outermost sequences."""
     lengths = tensor.recursive_sequence_lengths()
     rows = np.asarray(tensor.array())
-    parts, taken = [], [0] * len(lengths)
+    parts: list[Any] = []
+    taken = [0] * len(lengths)
     start = 0
     for size in sizes(_enough(name, len(lengths[0]), count), count):
         level_size, part = size, []
@@ -234,6 +235,11 @@ def _sequences(name: str, tensor: LoDTensor, count: int) -> list[Any]:
             part.append(list(counts[taken[level] : taken[level] + level_size]))
             taken[level] += level_size
             level_size = sum(part[-1])
+        if not all(part):
+            raise FeedError(
+                f"feed {name!r}, split over {count} devices, gives device {len(parts)} sequences that hold none of the level below, "
+                "which is no LoD; feed them beside others, or use fewer devices"
+            )
         one = LoDTensor()
         one.set(rows[start : start + level_size])
         one.set_recursive_sequence_lengths(part)
