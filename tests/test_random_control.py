@@ -141,6 +141,7 @@ ENTRIES = ("entries", 1, True, ("at", 2), ("at", 1))
 @example(Net(("numbered", ENTRIES, ("switch", ("rows", ("at", 5)), ("at", 2), ("at", 0), ENTRIES), ("at", 0)), (0, 4), 0))
 @example(Net(("entries", 2, False, ("at", 1), ("pool", "last", ("fed",))), (1, 4, 0), 3))
 @example(Net(("pool", "sum", ("rnn", ("fed",), ("at", 0), False, ("at", 0))), (2,), 1))
+@example(Net(("pool", "sum", ("rnn", ("fed",), ("at", 5), False, ("at", 1))), (1, 4), 2))  # a word that the loop does not read
 def test_driven_by_python(net: Net) -> None:
     agree(net, driven, "driven by Python")
 

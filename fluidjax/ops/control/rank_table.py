@@ -81,7 +81,9 @@ def together(call: Call) -> None:
     if not is_array(array):
         raise EnforceNotMet(f"op '{call.op.type}' takes an array, but {x!r} is a tensor; array_write makes arrays")
     if isinstance(array, Listed) and not any(v is not None for v in array.items):
-        if table.capacity and table.longest[-1]:
+        var = call.desc.find_var(out)
+        zero = on_gradients(call.op) and var is not None and var.lod_level <= len(table.offsets)  # the loop read no entry
+        if table.capacity and table.longest[-1] and not zero:
             raise EnforceNotMet(f"op '{call.op.type}' puts the entries of {x!r} together, which nothing has written")
         call.env[out] = _nothing(call, out, table)
         return
