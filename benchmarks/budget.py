@@ -250,7 +250,7 @@ def draw(cases: dict[str, list[Point]], path: Path) -> None:
         axes.set_xlabel("share of temporaries")
         axes.axhline(1.25, color="grey", linewidth=0.6, linestyle=":")
         axes.axvline(0.4, color="grey", linewidth=0.6, linestyle=":")
-    figure.axes[0].set_ylabel("time of a step, over that without a budget")
+    figure.axes[0].set_ylabel("time, over that without a budget")
     figure.axes[0].legend(fontsize=7)
     figure.savefig(path, metadata={"Date": None})
 
