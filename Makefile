@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .NOTPARALLEL:
-.PHONY: help models demo test test-fast test-again search bench bench-short bench-peers lint format api errors browser notebooks docs clean
+.PHONY: help models demo test test-fast test-again search bench bench-short bench-peers lint format api errors compile-times browser notebooks docs clean
 
 help:
 	@echo 'make demo       train a LeNet on handwritten digits, under two minutes'
@@ -30,6 +30,7 @@ help:
 	@echo 'make format     let ruff lay the code out'
 	@echo 'make api        write the public surface anew (tests/data/public_api.txt), and docs/compatibility.md'
 	@echo 'make errors     write docs/errors-by-op.md anew: how far every op lies from the recordings (some minutes)'
+	@echo 'make compile-times  write docs/compile-time.md anew: what each op adds to the compilation of a step (a quarter of an hour)'
 	@echo 'make notebooks  run the notebooks and keep in them what their cells show'
 	@echo 'make docs       the documents as a site, in build/site; fails where a link leads nowhere or a page is not listed'
 	@echo 'make browser    pages of programs in a Chromium that is installed (SCREENSHOTS=DIR keeps pictures)'
@@ -92,6 +93,9 @@ api: $(VENV)/.with-test
 
 errors: $(VENV)/.with-test
 	$(VENV)/bin/python -m tests.ops.errors
+
+compile-times: $(VENV)/.with-test
+	$(VENV)/bin/python -m tests.ops.compile_time $(ARGS)
 
 notebooks: $(VENV)/.with-demo
 	$(VENV)/bin/python -m tests.notebooks

@@ -142,6 +142,24 @@ def recurred(x: Any, w: Any, b: Any, lengths: Any) -> Any:
     return states.swapaxes(0, 1).reshape(rows, width)
 
 
+def remembered(x: Any, w: Any, b: Any, lengths: Any) -> Any:
+    """An LSTM without peepholes, as `recurred`."""
+    rows, width = x.shape[0], w.shape[0]
+    cells = (x + b).reshape(lengths.shape[0], -1, 4 * width).swapaxes(0, 1)
+
+    def step(state: Any, given: Any) -> Any:
+        (h, c), (x, alive) = state, given
+        a, i, f, o = jnp.split(x + h @ w, 4, 1)
+        cell = jnp.tanh(a) * jax.nn.sigmoid(i) + jax.nn.sigmoid(f) * c
+        new = jax.nn.sigmoid(o) * jnp.tanh(cell)
+        return (jnp.where(alive[:, None], new, h), jnp.where(alive[:, None], cell, c)), new
+
+    alive = jnp.arange(cells.shape[0])[:, None] < lengths
+    zero = jnp.zeros((lengths.shape[0], width), x.dtype)
+    _, states = lax.scan(step, (zero, zero), (cells, alive))
+    return states.swapaxes(0, 1).reshape(rows, width)
+
+
 def ranked(predict: Any, label: Any, pos: Any, neg: Any) -> Any:
     """The area under the ROC curve of what was counted so far, by 4,096 thresholds."""
     at, hit = (predict[:, 1] * 4095).astype(jnp.int32), label[:, 0]
@@ -218,6 +236,8 @@ CASES = (
          random=True),
     Case("gru", {"Input": (1024, 384), "Weight": (128, 384), "Bias": (1, 384)}, recurred, out="Hidden",
          more=("BatchGate", "BatchResetHiddenPrev", "BatchHidden"), lengths={"Input": (32,) * 32}, size=0.1),
+    Case("lstm", {"Input": (1024, 512), "Weight": (128, 512), "Bias": (1, 512)}, remembered, {"use_peepholes": False}, out="Hidden",
+         more=("Cell", "BatchGate", "BatchCellPreAct"), lengths={"Input": (32,) * 32}, size=0.1),
     Case("sgd", {"Param": WEIGHTS, "Grad": WEIGHTS, "LearningRate": (1,)}, lambda p, g, rate: p - rate * g, out="ParamOut",
          inplace={"ParamOut": "Param"}, fixed=("Param", "Grad", "LearningRate")),
     Case("momentum", {"Param": WEIGHTS, "Grad": WEIGHTS, "Velocity": WEIGHTS, "LearningRate": (1,)}, momentum, {"mu": 0.9},

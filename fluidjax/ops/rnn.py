@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.ad_checkpoint import checkpoint_name
 
 from ..errors import EnforceNotMet, ShapeError
 from .infer import Spec
@@ -55,14 +56,27 @@ def first_state(op_type: str, slot: str, value: Array | None, x: Ragged, width: 
     return value
 
 
+KEPT = "gates before their activation"
+
+
+def kept(value: Any) -> Any:
+    """The value, which a step of `scanned` keeps for its gradient."""
+    return checkpoint_name(value, KEPT)
+
+
 def scanned(x: Ragged, reverse: bool, state: Any, step: Callable[[Any, Any], tuple[Any, Any]]) -> Any:
-    """`step(state, rows [N, ...]) -> (state, outputs)` along all sequences; the outputs as packed rows."""
+    """`step(state, rows [N, ...]) -> (state, outputs)` along all sequences; the outputs as packed rows.
+
+    For the gradient the states stay, and what the step marks with `kept`: its products. What follows from them element by element is
+    computed again, which is sooner done than to carry a dozen arrays from one loop to the other.
+    """
 
     def one(state: Any, given: Any) -> tuple[Any, Any]:
         rows, alive = given
         new, outputs = step(state, rows)
         return jax.tree.map(lambda a, b: jnp.where(alive[:, None], a, b), new, state), outputs
 
+    one = jax.checkpoint(one, prevent_cse=False, policy=jax.checkpoint_policies.save_only_these_names(KEPT))
     _, cells = jax.lax.scan(one, state, (jnp.moveaxis(view(x, reverse), 1, 0), mask(x).T))
     return jax.tree.map(lambda c: copied(x.with_rows(pack(x, jnp.moveaxis(c, 0, 1), reverse))), cells)
 
@@ -104,7 +118,6 @@ def _gru_specs(Input: Spec, H0: Spec | None, Weight: Spec, Bias: Spec | None, **
     grad="Input H0 Weight Bias BatchGate BatchResetHiddenPrev BatchHidden Hidden",
     infer=_gru_specs,
     rows=knows_rows(Hidden="Input", each="H0"),
-    heavy=True,
 )
 def gru(
     Input: Ragged, H0: Array | None, Weight: Array, Bias: Array | None, *, activation: str = "tanh",
@@ -122,9 +135,9 @@ def gru(
     gate, act = activation_of("gru", gate_activation), activation_of("gru", activation)
 
     def step(h: Any, rows: Any) -> tuple[Any, Any]:
-        u, r = jnp.split(gate(rows[:, : 2 * width] + h @ gates), 2, 1)
+        u, r = jnp.split(gate(kept(rows[:, : 2 * width] + h @ gates)), 2, 1)
         reset = r * h
-        c = act(rows[:, 2 * width :] + reset @ candidate)
+        c = act(kept(rows[:, 2 * width :] + reset @ candidate))
         new = u * h + (1 - u) * c if origin_mode else (1 - u) * h + u * c
         return new, (jnp.concatenate([u, r, c], 1), reset, new)
 
@@ -149,7 +162,6 @@ def _lstm_specs(Input: Spec, H0: Spec | None, C0: Spec | None, Weight: Spec, Bia
     grad_outs="Hidden",
     infer=_lstm_specs,
     rows=knows_rows(Hidden="Input", Cell="Input", each="H0 C0"),
-    heavy=True,
 )
 def lstm(
     Input: Ragged, H0: Array | None, C0: Array | None, Weight: Array, Bias: Array, *, use_peepholes: bool = True,
@@ -173,7 +185,7 @@ def lstm(
 
     def step(state: Any, rows: Any) -> tuple[Any, Any]:
         h, c = state
-        pa, pi, pf, po = jnp.split(rows + h @ Weight, 4, 1)
+        pa, pi, pf, po = jnp.split(kept(rows + h @ Weight), 4, 1)
         a, i, f = act(pa), gate(pi + wi * c), gate(pf + wf * c)
         cell = a * i + f * c
         o = gate(po + wo * cell)
