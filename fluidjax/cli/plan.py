@@ -17,6 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batch-per-device", type=int, metavar="N", help="samples of each device (default: 1)")
     parser.add_argument("--shape", action="append", default=[], metavar="NAME=1,3,640,640",
                         help="the shape of an input; an unknown first dimension stays the batch")  # fmt: skip
+    parser.add_argument("--fetch", metavar="NAME,...", help="its results, where the file does not name them (no fetch ops)")
     parser.add_argument("--strategies", metavar="NAME,...", help="of a model that trains: data parallel, pieces, pservers")
     parser.add_argument("--links", metavar="NAME", help="the links of a preset (h100), or a speed (50GB/s, 400Gb/s)")
     parser.add_argument("--device", metavar="NAME", help="the device of a preset (h100)")
@@ -29,10 +30,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the plan. Raises FluidValueError for arguments that do not fit."""
     from ..planning import plan
+    from ..planning.ranks import trains
     from ..saved.model import feeds_and_fetches
 
     program = open_program(args)
     feeds, fetches = feeds_and_fetches(program.desc)
+    fetches = args.fetch.split(",") if args.fetch else fetches
+    if not fetches and not trains(program.desc):
+        raise FluidValueError("the program has no fetch ops, so nothing says what it is to compute; name its results with --fetch NAME,...")
     each = 1 if args.batch is None and args.batch_per_device is None else args.batch_per_device
     found = plan(
         program,

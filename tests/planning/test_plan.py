@@ -174,6 +174,13 @@ def test_the_command(tmp_path: Path, capsys: Any) -> None:
     assert cli.main([*line, "--devices", "8", "--measured", "4=2ms", "--strategies", "pieces", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["rows"]
     assert row["strategy"] == "pieces" and row["compute"] == pytest.approx(2e-3)
+    forward = tmp_path / "forward"
+    with fluid.program_guard(program := fluid.Program(), fluid.Program()):
+        y = fluid.layers.scale(fluid.data("x", [None, 4]), 2.0)
+    forward.write_bytes(program.serialize_to_string())
+    assert cli.main(["plan", str(forward)]) == 1 and "--fetch NAME" in capsys.readouterr().err
+    assert cli.main(["plan", str(forward), "--devices", "1", "--fetch", y.name, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"][0]["flops"] == 4
     for wrong in (["--devices", "8,x"], ["--devices", "5"], ["--links", "1furlong/s"], ["--measured", "4=soon"]):
         assert cli.main([*line, *wrong]) == 1
         assert capsys.readouterr().err.count("\n") == 1

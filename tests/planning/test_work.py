@@ -61,7 +61,7 @@ def brute(size: int, taps: int, stride: int, before: int, after: int, gaps: int,
     return int(y.sum())
 
 
-@pytest.mark.parametrize("case", [(9, 3, 2, 1, 1, 1, 1), (5, 3, 1, 2, 2, 2, 1), (6, 7, 1, 0, 5, 3, 2), (7, 2, 3, -1, 4, 1, 3)])
+@pytest.mark.parametrize("case", [(5, 3, 1, 2, 2, 2, 1), (6, 7, 1, 0, 5, 3, 2)])
 def test_padding_and_gaps_are_no_work(case: tuple[int, ...]) -> None:
     size, taps, stride, before, after, gaps, spread = case
 
