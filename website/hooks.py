@@ -63,7 +63,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Give mkdocs the pages that are made."""
     for path, text in made.items():
         files.append(File.generated(config, path, content=text))
-    for name in ("site.css", "iframe-worker.js"):
+    for name in ("site.css", "site.js", "iframe-worker.js"):
         files.append(File.generated(config, f"assets/{name}", abs_src_path=str(ROOT / "website" / name)))
     return files
 

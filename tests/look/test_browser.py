@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,9 +23,9 @@ from fluidjax.look.owners import Held, Part, owners
 from fluidjax.look.program import to_page
 from fluidjax.look.sequence import Said, sequence
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="make browser installs playwright")
+from .windows import CHROMIUM, window
+
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="make browser installs axe")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 pytestmark = [pytest.mark.once, pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")]
 
@@ -58,14 +57,6 @@ def chain() -> ProgramDesc:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as player:
-        started = player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield started
-        started.close()
-
-
-@pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "net.html"
     path.write_text(to_page(chain(), "5,000 ops"), encoding="utf-8")
@@ -75,20 +66,10 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def page(browser: Any, file: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
     """The page; errors of its script, and requests for anything but itself, fail the test."""
-    scheme = getattr(request, "param", "light")
-    opened = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme=scheme)
-    wrong: list[str] = []
-    opened.on("pageerror", lambda error: wrong.append(str(error)))
-    opened.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-    opened.on("request", lambda asked: wrong.append(asked.url) if asked.url != file.as_uri() else None)
-    opened.goto(file.as_uri())
-    yield opened
-    folder = os.environ.get("SCREENSHOTS")
-    if folder:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        opened.screenshot(path=Path(folder) / f"{re.sub(r'[^a-z0-9]+', '-', request.node.name.lower()).strip('-')}.png")
-    opened.close()
-    assert not wrong
+    size, scheme = {"width": 1280, "height": 900}, getattr(request, "param", "light")
+    with window(browser, request.node.name, file.as_uri().__eq__, viewport=size, color_scheme=scheme) as opened:
+        opened.goto(file.as_uri())
+        yield opened
 
 
 def op(page: Any, at: int) -> Any:

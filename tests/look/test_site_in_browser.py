@@ -5,17 +5,15 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="make browser installs playwright")
+from .windows import CHROMIUM, window
+
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="make browser installs axe")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 SITE = Path(__file__).parents[2] / "build" / "site"
 
 pytestmark = [
@@ -27,29 +25,17 @@ pytestmark = [
 PAGES = ["index", "errors", "api/layers/dense", "notebooks/build"]
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as player:
-        started = player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield started
-        started.close()
-
-
 @pytest.fixture(params=[("light", 1300), ("dark", 380)], ids=["light", "dark-narrow"])
 def page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
     """A window; errors of scripts, and requests for anything but files of the site, fail the test."""
     scheme, width = request.param
-    opened = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    wrong: list[str] = []
-    opened.on("pageerror", lambda error: wrong.append(str(error)))
-    opened.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-    opened.on("request", lambda asked: wrong.append(asked.url) if not asked.url.startswith((SITE.as_uri(), "data:")) else None)
-    yield opened
-    if folder := os.environ.get("SCREENSHOTS"):
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        opened.screenshot(path=Path(folder) / f"site-{request.node.name.translate(str.maketrans('/[]', '---'))}.png")
-    opened.close()
-    assert wrong == []
+    size = {"width": width, "height": 900}
+    with window(browser, request.node.name, _of_the_site, viewport=size, color_scheme=scheme) as opened:
+        yield opened
+
+
+def _of_the_site(url: str) -> bool:
+    return url.startswith((SITE.as_uri(), "data:"))
 
 
 @pytest.mark.parametrize("name", PAGES)
