@@ -118,6 +118,7 @@ def _gru_specs(Input: Spec, H0: Spec | None, Weight: Spec, Bias: Spec | None, **
     grad="Input H0 Weight Bias BatchGate BatchResetHiddenPrev BatchHidden Hidden",
     infer=_gru_specs,
     rows=knows_rows(Hidden="Input", each="H0"),
+    heavy=True,
 )
 def gru(
     Input: Ragged, H0: Array | None, Weight: Array, Bias: Array | None, *, activation: str = "tanh",
@@ -162,6 +163,7 @@ def _lstm_specs(Input: Spec, H0: Spec | None, C0: Spec | None, Weight: Spec, Bia
     grad_outs="Hidden",
     infer=_lstm_specs,
     rows=knows_rows(Hidden="Input", Cell="Input", each="H0 C0"),
+    heavy=True,
 )
 def lstm(
     Input: Ragged, H0: Array | None, C0: Array | None, Weight: Array, Bias: Array, *, use_peepholes: bool = True,
