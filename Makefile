@@ -3,6 +3,7 @@
 
 VENV ?= .venv
 JOBS ?= 2
+SCREENSHOTS ?= build/screenshots
 ARGS ?=
 
 CANDIDATES = python3.11 python3.12 python3.13 python3.14 python3 python
@@ -33,7 +34,7 @@ help:
 	@echo 'make compile-times  write docs/compile-time.md anew: what each op adds to the compilation of a step (a quarter of an hour)'
 	@echo 'make notebooks  run the notebooks and keep in them what their cells show'
 	@echo 'make docs       the documents as a site, in build/site; fails where a link leads nowhere or a page is not listed'
-	@echo 'make browser    pages of programs in a Chromium that is installed (SCREENSHOTS=DIR keeps pictures)'
+	@echo 'make browser    pages of programs in a Chromium that is installed; pictures of what was seen are kept in $(SCREENSHOTS)'
 	@echo 'make clean      remove the virtual environment and caches'
 
 demo: $(VENV)/.with-demo

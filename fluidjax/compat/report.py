@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ..errors import FluidTypeError, FluidValueError
 from ..look.frame import esc, fragment, table
+from ..look.shown import Shown
 from ..paddle import names
 from . import compare
 from .compare import ABSENT, DIFFERENT, THERE
@@ -31,7 +32,7 @@ class Use(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CompatReport:
+class CompatReport(Shown):
     """Every use of Paddle's names in a script, in its order; str() and notebooks show what is different or absent."""
 
     uses: tuple[Use, ...]

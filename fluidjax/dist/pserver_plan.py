@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import FluidValueError, UnknownEndpointError, near
 from ..ir.desc import ProgramDesc
+from ..look.shown import Shown
 
 if TYPE_CHECKING:
     from ..look.picture import Picture
@@ -88,7 +89,7 @@ class PlannedTable:
 
 
 @dataclass(frozen=True)
-class PserverPlan:
+class PserverPlan(Shown):
     """Who owns what in a parameter-server job, and the programs that it came from.
 
     mode: ``sync``, ``async``, ``half_async`` or ``geo``. trainers: how many there are; trainer_id: which one this plan was

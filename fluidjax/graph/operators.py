@@ -197,7 +197,7 @@ def _warn_of_condition(var: Any) -> None:
     _warned.add(line)
     warnings.warn(
         f"{var.name!r}, the result of {maker.type}, is used as a Python condition at {line}; while the program is built it "
-        "has no value and counts as true (so does `in` a list of variables): choose by layers.Switch, or by multiplying "
+        "has no value and counts as true (so does `in` a list of variables): choose by layers.cond or layers.Switch, or by multiplying "
         "with a cast of the comparison",
         stacklevel=3,
     )

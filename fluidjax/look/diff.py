@@ -12,6 +12,7 @@ from functools import cached_property
 from ..ir import show, walk
 from ..ir.desc import ProgramDesc
 from .frame import count, esc, fold, fragment, table
+from .shown import Shown
 
 CONTEXT = 2  # equal lines that are shown around what differs
 _ALIKE = 0.6  # of two lines that stand side by side
@@ -22,7 +23,7 @@ Pair = tuple[str | None, str | None]
 
 
 @dataclass(frozen=True)
-class ProgramDiff:
+class ProgramDiff(Shown):
     """The difference of two programs: str() as unified diff lines, in notebooks side by side. False if they are equal."""
 
     before: ProgramDesc

@@ -11,6 +11,7 @@ from ..errors import FluidValueError
 from ..graph.fetches import found_names
 from ..graph.program import Program
 from ..graph.variable import Variable
+from ..look.shown import Shown
 from ..lower.sizes import refuse_fed_sizes
 from ..lower.step import Step
 from . import compiler, live, picture, tables
@@ -18,7 +19,7 @@ from .figures import StepMemory
 from .sizes import Shapes, arguments, measure
 
 
-class MemoryReport(StepMemory):
+class MemoryReport(StepMemory, Shown):
     """The figures of one step, which print() and notebooks show as tables; save_picture draws the timeline."""
 
     def __str__(self) -> str:

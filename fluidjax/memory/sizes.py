@@ -74,7 +74,7 @@ def _state(var: VarDesc) -> jax.ShapeDtypeStruct:
 
 def _feed(var: VarDesc, batch_size: int | None, given: Any) -> jax.ShapeDtypeStruct:
     if var.lod_level:
-        raise UnsupportedError(f"the memory report needs dense feeds, and {var.name!r} is ragged (lod_level {var.lod_level})")
+        raise UnsupportedError(f"feed {var.name!r} is ragged (lod_level {var.lod_level}), and bytes are only told for dense feeds")
     shape = _declared(var)
     if given is not None:
         return _struct(var, _fitting(var, given))

@@ -31,6 +31,7 @@ from ..errors import FluidError, FluidValueError, PassError, near, note
 from ..ir import show, walk
 from ..ir.desc import OpDesc, ProgramDesc
 from ..ir.verify import verify
+from ..look.shown import Shown
 from ..ops.registry import lookup
 from . import pairs
 
@@ -120,7 +121,7 @@ def find(name: str) -> type[Pass]:
 
 
 @dataclass(frozen=True)
-class PassResult:
+class PassResult(Shown):
     """What running a pass gave.
 
     desc: the program now. before: as it was. params: new parameters by name. changed: whether anything differs.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..ir.desc import OpDesc
+from ..look.shown import Shown
 from .affine import Affine
 from .base import Note
 from .probe import Error
@@ -60,7 +61,7 @@ class Fold:
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(Shown):
     """The folds and refusals of one run of a pass.
 
     The formula of every fold, channel by channel: a batch_norm is a = scale / sqrt(variance + epsilon),

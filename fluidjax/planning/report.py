@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from ..look.shown import Shown
 from . import tables
 from .figures import Figures
 
 
-class Plan(Figures):
+class Plan(Figures, Shown):
     """What fluid.plan returns."""
 
     def __str__(self) -> str:

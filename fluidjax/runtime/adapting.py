@@ -76,7 +76,7 @@ def _cut(compiled: Compiled, why: NotOneStep) -> bool:
     """Run the program in segments. False on several devices, and where it is cut already."""
     if compiled.where.count != 1 or compiled.cutting is not None or why.uid is None:
         return False
-    cutting = CutStep(compiled.step)
+    cutting = CutStep(compiled.step, compiled.recompiles.reasons.made)
     cutting.refine(why)
     compiled.cutting = cutting
     return True

@@ -18,7 +18,8 @@ _logger = logging.getLogger(__name__)
 class Compilation:
     """One executable of a step.
 
-    kind: what a call of it runs: "one" step, "many" in a scan, the ranks in "turns"; "checked" ones report what is not finite.
+    kind: what a call of it runs: "one" step, "many" in a scan, the ranks in "turns"; "checked" ones report what is not finite; a "segment"
+    of a program that is cut, of which lowering counts as compiling, and so does its first run.
     fetches: what it returns. feed: the type of each fed array. effort: "quick" or "optimised". background: whether steps went
     on meanwhile. trace, lower, compile: seconds that it took to run the ops on types, to write StableHLO, and XLA's own (with
     a persistent cache: to read it there). stages: into how many a large step is divided, which are compiled at once; lowering them
@@ -57,8 +58,14 @@ def record(kept: list[Compilation], made: Compilation, step: Any = None) -> None
     kept.append(made)
     for watcher in watchers:
         watcher(made, step)
+    log(made)
+
+
+def log(made: Compilation) -> None:
+    """Tell the logger of a report."""
     place = f" at {made.line}" if made.line else ""
-    _logger.info("compiled a step%s (%s): %s", place, made, made.reason or "no reason is known")
+    what = "a segment" if made.kind == "segment" else "a step"
+    _logger.info("compiled %s%s (%s): %s", what, place, made, made.reason or "no reason is known")
 
 
 def types_of(feed: Any) -> dict[str, str]:

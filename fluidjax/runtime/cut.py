@@ -24,6 +24,7 @@ from ..ops.checking import WORD
 from ..ops.ragged import Ragged, trimmed
 from ..ops.registry import lookup, traits
 from ..ops.unmade import UNMADE, made_anew
+from .compilations import Compilation, log
 from .nan_check import refuse_left
 from .scope import Scope
 from .segments import Segment
@@ -49,8 +50,10 @@ class HostedCall(ControlCall):
 class CutStep:
     """A step in segments. It finds out where to cut as it goes."""
 
-    def __init__(self, step: Step) -> None:
+    def __init__(self, step: Step, made: list[Compilation] | None = None) -> None:
+        """made: where reports of what is compiled are kept."""
         self.step, self.cuts, self.objections = step, Cuts(step, {}), Objections()
+        self._made: list[Compilation] = [] if made is None else made
         self._segments: dict[Piece, Segment] = {}
         self._by_ops: dict[tuple[int, ...], Segment] = {}
 
@@ -88,11 +91,15 @@ class CutStep:
         if found is None:
             key = tuple(op.uid for op in piece.ops)
             found = self._by_ops.get(key)
-            new = Segment(piece, self.cuts, self.objections)
+            new = Segment(piece, self.cuts, self.objections, self._told)
             if found is None or not found.serves(new):
                 found = self._by_ops[key] = new
             self._segments[piece] = found
         return found
+
+    def _told(self, made: Compilation) -> None:
+        self._made.append(made)
+        log(made)
 
 
 class _Run:

@@ -115,7 +115,7 @@ def _differences(new: Origin, old: Origin) -> Iterator[str]:
         yield f"it runs {_KINDS[new.kind]}, before {_KINDS[old.kind]}"
     if new.effort != old.effort:
         yield f"it is the {new.effort} executable, before the {old.effort} one"
-    yield from _by_name(new.state, old.state, "variable {!r}".format)
+    yield from differences(new.state, old.state)
     yield from _by_name(new.feed, old.feed, str)
 
 
@@ -124,6 +124,11 @@ _KINDS = {
     Kind.CHECKED: "one step that is checked for what is not finite",
     Kind.CHECKED_TURNS: "the ranks in turns, checked for what is not finite",
 }  # fmt: skip
+
+
+def differences(new: Mapping[str, str], old: Mapping[str, str]) -> Iterator[str]:
+    """In which variables' types they differ, in words."""
+    return _by_name(new, old, "variable {!r}".format)
 
 
 def _by_name(new: Mapping[str, str], old: Mapping[str, str], called: Any) -> Iterator[str]:

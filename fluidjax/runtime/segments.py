@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import jax
 import numpy as np
 
+from ..base.loc import user_line
+from ..base.progress import waiting
 from ..ir.desc import OpDesc
 from ..lower.checks import Objections
 from ..lower.cuts import Cuts, Piece
@@ -22,14 +26,22 @@ from ..ops.ragged import Ragged, trimmed
 from ..ops.registry import traits
 from ..ops.tensor_array import Stacked
 from ..ops.unmade import UNMADE
+from .compilations import Compilation, types_of
 from .compile_cache import CACHE, label, named
+from .reasons import differences
 
 
 class Segment:
-    """A piece, compiled for every form of its values. What is known to be constant goes in and comes out as such (Fixed)."""
+    """A piece, compiled for every form of its values. What is known to be constant goes in and comes out as such (Fixed).
 
-    def __init__(self, piece: Piece, cuts: Cuts, objections: Objections) -> None:
-        self.piece, self._cuts, self._objections = piece, cuts, objections
+    told: is given a report of each compilation.
+    """
+
+    def __init__(self, piece: Piece, cuts: Cuts, objections: Objections, told: Callable[[Compilation], None]) -> None:
+        self.piece, self._cuts, self._objections, self._told = piece, cuts, objections, told
+        self._forms: list[Mapping[str, str]] = []  # of the values that it was compiled for
+        self._traced_at: float | None = None
+        self._meanwhile = contextlib.ExitStack()  # open during a call
         self._pairs = pair_gradients(piece.ops)
         self._varying = cuts.varying
         self.deciding = _deciding(piece.ops[0]) if piece.ops[0].uid in cuts.reasons else frozenset()
@@ -47,7 +59,7 @@ class Segment:
     def run(self, env: Env, key: Any, path: tuple[int, ...]) -> None:
         """Run the ops in `env`, whose values are there. key: the step's. path: the iterations of the loops around it."""
         given = {n: self._given(n, env[n], env) for n in self.piece.reads if n in env}
-        made, word = self._run(given, env.get(UNMADE, {}), env[WORD], key, np.array(path, np.int32) if key is not None else None)
+        made, word = self._called(given, env.get(UNMADE, {}), env[WORD], key, np.array(path, np.int32) if key is not None else None)
         for name in self.piece.results:
             if name in made:
                 env[name] = _there(made[name])
@@ -55,6 +67,25 @@ class Segment:
                 env.pop(name, None)
         if word is not None:
             env[WORD], env[UNMADE] = word
+
+    def _called(self, given: Mapping[str, Any], *others: Any) -> Any:
+        """What the function returns; if it is compiled for that, this is told while it lasts, and reported."""
+        began, self._traced_at = time.perf_counter(), None
+        with contextlib.ExitStack() as self._meanwhile:
+            made = self._run(given, *others)
+        if self._traced_at is not None:
+            self._told(self._report(given, self._traced_at - began, time.perf_counter() - self._traced_at))
+        return made
+
+    def _report(self, given: Mapping[str, Any], trace: float, compile: float) -> Compilation:
+        forms = types_of(given)
+        first = self.piece.ops[0]
+        where = f" ({first.loc})" if first.loc else ""
+        found = min((list(differences(forms, old)) for old in reversed(self._forms)), key=len, default=["the first run"])
+        self._forms.append(forms)
+        what = f"segment of {len(self.piece.ops)} ops from op '{first.type}'{where}"
+        reason = f"{what}: {'; '.join(found) or 'its values have another form'}"
+        return Compilation("segment", self.piece.results, forms, "optimised", False, trace, 0.0, compile, reason=reason, line=user_line())
 
     def _given(self, name: str, value: Any, env: Env) -> Any:
         if isinstance(value, Ragged) and value.padded and self._exact:
@@ -72,6 +103,7 @@ class Segment:
         return last[1]
 
     def _traced(self, given: Mapping[str, Any], unmade: Any, word: Any, key: Any, path: Any) -> Any:
+        self._meanwhile.enter_context(waiting(f"compiling a segment of {len(self.piece.ops):,} ops"))
         step = self._cuts.step
         env: Env = {n: v.array if isinstance(v, Fixed) else v for n, v in given.items()}
         env.update({WORD: word, UNMADE: unmade} if unmade else {WORD: word})
@@ -83,6 +115,7 @@ class Segment:
         settle(env)
         made = {n: _known(env[n]) for n in self.piece.results if n in env}
         told = bool(ctx.objected) or bool(unmade) or UNMADE in env
+        self._traced_at = time.perf_counter()
         return made, (env[WORD], env.get(UNMADE, {})) if told else None
 
 

@@ -13,6 +13,8 @@ from fluidjax.look.diff import ProgramDiff
 from fluidjax.look.owners import Held, Part, owners
 from fluidjax.look.picture import Picture
 from fluidjax.look.sequence import SHOWN, Said, sequence
+from fluidjax.passes.base import Note, PassResult
+from fluidjax.passes.certificate import Certificate
 from tests.ir.test_text import chain, small
 
 from .dom import harmless, parsed
@@ -92,3 +94,17 @@ def test_bars_are_cut_where_another_holder_begins():
     assert widths[0] + widths[1] == pytest.approx(widths[2])
     assert "none: int64[], held by none" in str(picture)
     assert repr(picture) == "<Picture: held>" and isinstance(picture, Picture)
+
+
+def test_what_notebooks_show_is_saved_as_a_page(tmp_path):
+    before = small()
+    dropped = edit.replace_ops(before, 0, before.blocks[0].ops[1:])
+    certificate = Certificate(HOSTILE, (), (Note(HOSTILE, HOSTILE, refused=True),))
+    done = PassResult(HOSTILE, before, dropped, {}, (Note(HOSTILE, HOSTILE, "net.py:1"),), certificate, changed=True, seconds=0.1)
+    for name, shown in {"diff": ProgramDiff(before, dropped), "result": done, "certificate": certificate}.items():
+        path = shown.save_page(tmp_path / f"{name}.html", title=HOSTILE)
+        text = path.read_text(encoding="utf-8")
+        harmless(parsed(text))
+        assert text.startswith("<!doctype html>") and shown._repr_html_() in text
+        with pytest.raises(FluidValueError, match="nowhere"):
+            shown.save_page(tmp_path / "nowhere" / "x.html")

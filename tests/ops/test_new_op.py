@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax.lower.rows import treat
+from fluidjax.ops import activation
 from fluidjax.ops.ragged import Ragged
 from fluidjax.ops.registry import REGISTRY, lookup
 from tests.documents import examples
@@ -45,6 +47,11 @@ def curve(x: np.ndarray) -> np.ndarray:
 
 def slope(x: np.ndarray) -> np.ndarray:
     return BEND * x / np.sqrt(x * x + 1) + 1
+
+
+def test_the_op_that_is_shown_before_is_there() -> None:
+    shown, *_ = examples("architecture.md", "## ops/")
+    assert shown.startswith("@op") and f"\n\n\n{shown}\n" in inspect.getsource(activation)
 
 
 def test_nothing_is_left_to_decide() -> None:

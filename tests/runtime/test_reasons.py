@@ -80,3 +80,20 @@ def test_ragged_feeds_and_sizes_are_told_apart():
     assert told["the number of sequences of feed 'x'"] == "2" and told["the longest sequence of feed 'x'"] == "4"
     assert told["feed 'n', which decides a size,"] == "int64[4] of 5, 6, 7, ..."
     assert fed(({"y": np.zeros(2)}, {"y": np.zeros(3)})) == {"feed 'y' of rank 0": "float64[2]", "feed 'y' of rank 1": "float64[3]"}
+
+
+def test_segments_of_a_cut_program_are_told_too():
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.scope_guard(fluid.Scope()), fluid.program_guard(main, startup):
+        x = fluid.data("x", [None, 2])
+        zero, n = (layers.fill_constant([1], "int64", value) for value in (0, 2))
+        _, grown = layers.while_loop(lambda i, y: layers.less_than(i, n), lambda i, y: [i + 1, layers.concat([y, x])], [zero, x * 2.0])
+        out = layers.reduce_sum(grown)
+        exe = fluid.Executor()
+        for rows in (1, 3):
+            exe.run(main, {"x": np.ones((rows, 2), "float32")}, [out])
+    report = exe.explain_recompiles(main)
+    segments = [made for made in report if made.kind == "segment"]
+    assert segments and all(made.line.startswith("tests/runtime/test_reasons.py:") and made.seconds > 0 for made in segments)
+    summed = [made.reason for made in segments if "reduce_sum" in made.reason]
+    assert summed[0].endswith(": the first run") and summed[1].endswith(f"variable '{grown.name}' is float32[9, 2], before float32[3, 2]")
