@@ -24,7 +24,7 @@ WITHOUT: dict[str, str] = {
     "cannot run them.":
         "c_allgather c_allreduce_max c_allreduce_min c_allreduce_prod c_allreduce_sum c_broadcast c_fused_allreduce_sum "
         "c_reducescatter c_sync_calc_stream c_sync_comm_stream c_comm_init c_comm_init_all c_gen_nccl_id gen_nccl_id "
-        "allreduce broadcast "
+        "allreduce broadcast c_reduce_max c_reduce_min c_reduce_prod c_reduce_sum c_scatter "
         "c_fused_allgather c_fused_reducescatter checkpoint_notify distributed_lookup_table fetch_barrier listen_and_serv "
         "lookup_sparse_table merge_ids prefetch recv ref_by_trainer_id send send_barrier split_byref split_ids "
         "split_selected_rows",
