@@ -41,7 +41,7 @@ def _known(name: str, value: Any) -> bool:
 
 
 OPTIMISED = Effort("optimised", packs=True)
-QUICK = Effort("quick", packs=False, stage=1500, wanted={"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False})
+QUICK = Effort("quick", packs=False, stage=2000, wanted={"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False})
 # As quick as is possible where loops over elements run in vectors: those of QUICK take ten to thirty times as long.
 QUICK_WITH_FAST_LOOPS = replace(QUICK, stage=600, wanted={**QUICK.wanted, "xla_backend_optimization_level": 1})
 # What only has to be laid out: the same buffers, the least code.

@@ -20,7 +20,7 @@ from .compiled import Compiled
 from .kind import Kind
 from .placement import OneDevice
 
-FEWEST, MOST = 4, 8  # stages: with fewer the step is soon compiled whole
+MOST = 8  # stages
 
 
 class Staged:
@@ -49,7 +49,7 @@ def in_stages(compiled: Compiled, kind: Kind, traced: Any) -> Stages | None:
         return None
     count = min(len(traced.jaxpr.jaxpr.eqns) // stage, MOST)
     assert compiled.layouts is not None
-    return divided(traced.jaxpr, count, len(compiled.layouts[0].singles)) if count >= FEWEST else None
+    return divided(traced.jaxpr, count, len(compiled.layouts[0].singles)) if count > 1 else None
 
 
 def compile_stages(compiled: Compiled, stages: Stages, args: Sequence[Any], out_info: Any, compile_lowered: Any) -> Staged:

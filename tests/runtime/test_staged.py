@@ -33,7 +33,6 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     before = fluid.get_flags("FLAGS_quick_steps")
     fluid.set_flags({"FLAGS_quick_steps": 100})
     monkeypatch.setattr(tiers, "QUICK", replace(QUICK, stage=40))
-    monkeypatch.setattr(staged, "FEWEST", 2)
     yield
     fluid.set_flags(before)
 
