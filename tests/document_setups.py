@@ -49,6 +49,7 @@ with fluid.program_guard(main, startup):
     tags = layers.cast(fluid.data("words", [None, 1], "int64", lod_level=1), "float32")
 ids = np.arange(5)[:, None]
 """,
+    "looking": NET,
     "memory": NET + """
 before, optimize = main, fluid.program_guard(without, startup)
 optimize.__enter__()
@@ -65,6 +66,14 @@ fluidjax.paddle.install()
     "pserver": NET + """
 batch_0 = batch_1 = feed
 batches = [(batch_0, batch_1)]
+""",
+    "quantization": NET + """
+import fluidjax.paddle
+
+fluidjax.paddle.install()
+place, scope, test = fluid.CPUPlace(), fluid.global_scope(), without.clone(for_test=True)
+fluid.io.save_inference_model("model", ["x"], [out], exe, without)
+samples = lambda: iter([[row] for row in np.random.default_rng(0).standard_normal((100, 4), dtype=np.float32)])
 """,
     "saved-models": NET + """
 import jax

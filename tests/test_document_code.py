@@ -47,9 +47,10 @@ def test_the_examples_of_a_page(page: str) -> None:
 
 
 def test_every_page_with_examples_is_carried_out() -> None:
+    assert not [path.name for path in (ROOT / "docs").glob("*.md") if "~~~py" in path.read_text()], "code that nobody runs"
     with_code = {path.stem for path in (ROOT / "docs").glob("*.md") if "\n```python\n" in path.read_text()}
     assert sorted(with_code - {*BEFORE, *ELSEWHERE}) == [], (
-        "tests/document_setups.py: give the page a line in BEFORE, with what its examples leave out; a sketch begins with ~~~python"
+        "tests/document_setups.py: give the page a line in BEFORE, with what its examples leave out"
     )
     assert sorted({*BEFORE, *ELSEWHERE} - with_code) == []
     for page, test in ELSEWHERE.items():

@@ -120,16 +120,17 @@ def test_trainers_draw_their_own_masks_and_stay_alike(job, tmp_path):
         )
 
 
-@pytest.mark.parametrize("example", [0, 1], ids=["nccl2", "fleet"])
+@pytest.mark.parametrize("example", [0, 1, pytest.param(2, marks=pytest.mark.thorough)], ids=["nccl2", "fleet", "pservers"])
 def test_the_examples_of_the_documentation(example, tmp_path, capfd, monkeypatch):
-    """docs/data-parallel.md: the seed documents' nccl2 example, with what stands around it; a fleet."""
+    """docs/data-parallel.md: the seed documents' nccl2 example, with what stands around it; a fleet; one with parameter servers."""
     examples = re.findall(r"```py\n(.*?)```", (ROOT / "docs/data-parallel.md").read_text(), re.DOTALL)
-    assert len(examples) == 2
+    assert len(examples) == 3
     code = examples[example]
     path = tmp_path / "train.py"
     path.write_text(code)
     monkeypatch.chdir(ROOT)
-    assert cli.main(["launch", "--nproc", "2", str(path)]) == 0
+    servers = ["--pservers", "2"] if example == 2 else []
+    assert cli.main(["launch", "--nproc", "2", *servers, str(path)]) == 0
     lines = sorted(capfd.readouterr().out.splitlines())
     assert lines == ["[trainer 0] (1,) True", "[trainer 1] (1,) True"]
 
