@@ -141,9 +141,12 @@ def fit_function(
     wanted = bytes_of(budget)
     fetches, types = described(program, batch_size, fetch_list, feed_shapes)
     key = jax.eval_shape(lambda: jax.random.key(0))
+    # as the user's jit takes them: without x64 it has int32 for int64
+    state, feed = ({n: jax.ShapeDtypeStruct(t.shape, jax.dtypes.canonicalize_dtype(t.dtype)) for n, t in some.items()}
+                   for some in (types.state, types.feed))  # fmt: skip
 
     def lower(desc: ProgramDesc) -> jax.stages.Lowered:
-        return jax.jit(stepping(desc), donate_argnums=0).lower(dict(types.state), dict(types.feed), key)
+        return jax.jit(stepping(desc), donate_argnums=0).lower(state, feed, key)
 
     return search(Target(program.desc, fetches, types, lower), wanted)
 
