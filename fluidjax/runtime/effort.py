@@ -16,8 +16,8 @@ MEMORY_OPTIMIZED = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZ
 @dataclass(frozen=True)
 class Effort:
     """packs: whether small state may travel packed, which makes calls shorter and compiling longer. stage: a step of
-    several times as many equations is compiled in stages of about so many, which is sooner done on several cores (of fewer, what is the
-    same for each stage counts). wanted: options of XLA.
+    at least twice as many equations is compiled in stages of about so many, which is sooner done on several cores (of smaller ones, what
+    is the same for each stage counts). wanted: options of XLA.
     """
 
     name: str
