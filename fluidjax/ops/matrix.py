@@ -66,20 +66,43 @@ def _matrix_shape(shape: tuple[int, ...], first: bool, transpose: bool) -> tuple
     return (*shape[:-2], shape[-1], shape[-2]) if transpose else shape
 
 
-def matmul_shape(x: tuple[int, ...], y: tuple[int, ...], transpose_X: bool, transpose_Y: bool) -> tuple[int, ...]:
+def matmul_shape(x: tuple[int, ...], y: tuple[int, ...], transpose_X: bool, transpose_Y: bool, heads: int = 1) -> tuple[int, ...]:
     """The shape of matmul's Out; -1 in and out is an unknown dimension. Raises ShapeError."""
     a, b = _matrix_shape(x, True, transpose_X), _matrix_shape(y, False, transpose_Y)
-    if not fits(a[-1], b[-2]):
+    if heads > 1:
+        b = (*b[:-1], _columns_of_heads(a[-1], *b[-2:], heads, f"X{list(x)} and Y{list(y)}"))
+    elif not fits(a[-1], b[-2]):
         raise ShapeError(f"matmul sums over {a[-1]} of X{list(x)} and {b[-2]} of Y{list(y)}")
     batches = a[:-2], b[:-2]
     if all(batches) and -1 not in batches[0] + batches[1] and math.prod(batches[0]) != math.prod(batches[1]):
         raise ShapeError(f"matmul takes as many matrices in X{list(x)} as in Y{list(y)}, or one")
-    rows, columns = a[-2:-1] * (len(x) > 1 or transpose_X), b[-1:] * (len(y) > 1 or transpose_Y)
+    rows, columns = a[-2:-1] * (len(x) > 1 or transpose_X), b[-1:] * (len(y) > 1 or transpose_Y or heads > 1)
     return (batches[0] or batches[1]) + rows + columns or (1,)
 
 
-def _infer_matmul(X: Spec, Y: Spec, *, transpose_X: bool, transpose_Y: bool, **_: Any) -> Spec:
-    return Spec(matmul_shape(X.shape, Y.shape, transpose_X, transpose_Y), X.dtype)
+def _columns_of_heads(width: int, height: int, columns: int, heads: int, given: str) -> int:
+    """The columns of Out where `width` columns of X are cut into heads, and Y [height, columns] by rows or by columns."""
+    if -1 in (width, height):
+        return -1  # whether Y is cut by rows or by columns shows when it runs
+    if width % heads:
+        raise ShapeError(f"matmul cuts the {width} columns of X into head_number = {heads} equal parts, which {given} do not have")
+    if width == height:
+        return columns if columns == -1 else heads * columns
+    if width // heads != height or (columns != -1 and columns % heads):
+        raise ShapeError(
+            f"matmul with head_number = {heads} takes {width} rows in Y, or {width // heads} and a multiple of {heads} columns, not {given}"
+        )
+    return columns
+
+
+def _by_heads(x: Array, y: Array, heads: int) -> Array:
+    """Products of the columns of x, in `heads` parts, with parts of y: its rows, else its columns; one beside another."""
+    parts = jnp.split(y, heads, -2 if x.shape[-1] == y.shape[-2] else -1)
+    return jnp.concatenate([jnp.matmul(a, b) for a, b in zip(jnp.split(x, heads, -1), parts, strict=True)], -1)
+
+
+def _infer_matmul(X: Spec, Y: Spec, *, transpose_X: bool, transpose_Y: bool, head_number: int, **_: Any) -> Spec:
+    return Spec(matmul_shape(X.shape, Y.shape, transpose_X, transpose_Y, head_number), X.dtype)
 
 
 def _multiplied(attrs: Attrs, shapes: Shapes) -> bool:
@@ -99,14 +122,20 @@ def matmul(
     Where both have leading dimensions, their products are equal and Out has X's; one matrix serves all of the other's.
     A vector X is one row and a vector Y one column; Out lacks that dimension unless they are transposed.
     Scale_x and Scale_y belong to Paddle's int8 kernels.
+
+    head_number = H > 1 cuts the columns of X [M, K] into H parts. Where Y is [K, N], its rows are cut likewise and Out [M, H * N] is
+    alpha * X_h @ Y_h side by side, which 1.8.5 declares as [M, N]; where Y is [K / H, N], its columns are cut and Out is [M, N].
+    The gradient is that of this sum; 1.8.5 ignores H in it and reads other memory. Numbers below 2 are one head, as there.
+    Raises ShapeError for sizes that H does not divide.
     """
-    if head_number != 1 or fused_reshape_Out or fused_transpose_Out:
-        raise UnsupportedError("matmul's head_number and fused_*_Out are for Paddle's MKL kernels; use reshape, transpose")
-    shape = matmul_shape(X.shape, Y.shape, transpose_X, transpose_Y)
+    if fused_reshape_Out or fused_transpose_Out:
+        raise UnsupportedError("matmul's fused_*_Out are for Paddle's MKL kernels; use reshape, transpose")
+    shape = matmul_shape(X.shape, Y.shape, transpose_X, transpose_Y, head_number)
     x, y = X.reshape(1, -1) if X.ndim == 1 else X, Y.reshape(-1, 1) if Y.ndim == 1 else Y
     if x.ndim > 2 and y.ndim > 2:
         y = y.reshape(x.shape[:-2] + y.shape[-2:])
-    out = jnp.matmul(x.mT if transpose_X else x, y.mT if transpose_Y else y).reshape(shape)
+    x, y = x.mT if transpose_X else x, y.mT if transpose_Y else y
+    out = (_by_heads(x, y, head_number) if head_number > 1 else jnp.matmul(x, y)).reshape(shape)
     return out if alpha == 1 else out * alpha
 
 

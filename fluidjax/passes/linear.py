@@ -67,6 +67,8 @@ def _transposed(op: OpDesc) -> bool:
 
 
 def _matmul_channels(op: OpDesc, shape: tuple[int, ...]) -> int:
+    if int(op.attrs.get("head_number", 1)) > 1:
+        raise Refused("its product is by heads, so a column of its weight stands for several channels; one head can be folded into")
     if len(shape) != 2:
         raise Refused(f"its weight has {len(shape)} dimensions; a matrix can be folded into")
     return shape[0] if _transposed(op) else shape[1]

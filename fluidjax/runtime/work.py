@@ -82,7 +82,7 @@ def _inner(op: OpDesc, vars: Mapping[str, VarDesc]) -> int:
         return math.prod(weight[: op.attrs.get("y_num_col_dims", 1)])
     x = _shape(op.input("X"), vars) or (1,)
     turned = op.attrs.get("transpose_X", op.attrs.get("trans_x", False))
-    return x[-2] if turned and len(x) > 1 else x[-1]
+    return (x[-2] if turned and len(x) > 1 else x[-1]) // max(1, op.attrs.get("head_number", 1))
 
 
 def _shape(names: Any, vars: Mapping[str, VarDesc]) -> tuple[int, ...]:

@@ -77,9 +77,22 @@ def test_elementwise_ops_take_one_dtype() -> None:
         lookup("elementwise_mul")({"X": jnp.ones(2, "float32"), "Y": jnp.ones(2, "int32")}, {})
 
 
+@pytest.mark.parametrize(
+    ("x", "y", "heads", "told"),
+    [
+        ((2, 4), (4, 6), 3, "cuts the 4 columns of X into head_number = 3 equal parts"),
+        ((2, 4), (3, 6), 2, "takes 4 rows in Y, or 2 and a multiple of 2 columns"),
+        ((2, 4), (2, 5), 2, r"not X\[2, 4\] and Y\[2, 5\]"),
+    ],
+)
+def test_matmul_refuses_heads_that_do_not_fit(x: Any, y: Any, heads: int, told: str) -> None:
+    with pytest.raises(FluidError, match=told):
+        infer(lookup("matmul"), specs(x, y), {"head_number": heads})
+
+
 def test_matmul_refuses_what_only_mkl_has() -> None:
-    with pytest.raises(UnsupportedError, match="head_number"):
-        lookup("matmul")({"X": jnp.ones((2, 2)), "Y": jnp.ones((2, 2))}, {"head_number": 2})
+    with pytest.raises(UnsupportedError, match="fused"):
+        lookup("matmul")({"X": jnp.ones((2, 2)), "Y": jnp.ones((2, 2))}, {"fused_reshape_Out": (4,), "fused_transpose_Out": (0,)})
 
 
 def test_second_gradient_of_a_broadcast_dividend_is_refused() -> None:

@@ -86,3 +86,16 @@ for _x, _y, _attrs in (
     _lost = _x == (3,) or len(_x) - len(_y) == 1 and len(_y) == 3
     SAMPLES.append(Sample("matmul_v2", {"X": f32(*_x), "Y": f32(*_y)}, _attrs, ["Out"], grad=["X", "Y"],
                           paddle=False if _lost else LATER, note="3.3.1 fails in this gradient" if _lost else ""))
+
+HEADS = [
+    ((2, 4), (4, 6), {}),
+    ((3, 2, 4), (3, 2, 6), {"alpha": 0.5}),
+    ((2, 4, 3), (2, 5, 4), {"transpose_X": True, "transpose_Y": True}),
+    ((2, 4), (4,), {}),
+    ((4,), (2, 6), {}),
+]
+for _x, _y, _attrs in HEADS:
+    _attrs = dict(_attrs, head_number=2)
+    SAMPLES.append(Sample("matmul", {"X": f32(*_x), "Y": f32(*_y)}, _attrs, ["Out"]))
+    SAMPLES.append(Sample("matmul", {"X": f32(*_x), "Y": f32(*_y)}, _attrs, ["Out"], grad=["X", "Y"], paddle=False,
+                          note="1.8.5's gradient ignores head_number and reads other memory"))
