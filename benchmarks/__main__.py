@@ -91,27 +91,8 @@ def one_first(side: str, index: int) -> None:
     print(time.perf_counter() - start)
 
 
-def calls() -> None:
-    """Per-call overhead and small state arrays."""
-    t = overhead.fit_a_line()
-    print("\nPer-call overhead")
-    added = t.ours - t.theirs
-    print(f"fit-a-line: Executor.run {t.ours * 1e6:.1f} us, bare jitted call {t.theirs * 1e6:.1f} us, added {added * 1e6:.1f} us")
-    t = overhead.small_arrays()
-    print(f"1,000 small state arrays: {t.ours * 1e6:.1f} us a call; one array of the same size: {t.theirs * 1e6:.1f} us")
-
-
-def programs() -> None:
-    """Building and rewriting large programs."""
-    print("\nPrograms of many ops: seconds (build also in us an op, on top of shape inference)")
-    for count in building.SIZES:
-        figures = building.measure(count)
-        shown = "  ".join(f"{k} {v:.3f}" for k, v in figures.items() if k != "build_per_op")
-        print(f"{count:>7,} ops: {figures['build_per_op']:.1f} us an op  {shown}", flush=True)
-
-
 PARTS: dict[str, Callable[[], list[Table] | None]] = {
-    "steady": steady, "overhead": calls, "building": programs, "startup": startup.table, "first": first,
+    "steady": steady, "overhead": overhead.table, "building": building.table, "startup": startup.table, "first": first,
     "fusing": fusing.table, "passes": passes.table, "memory": memory.table,
     "parallel": parallel.table, "planning": planning.table, "embedding": embedding.table, "transpile": transpile.table,
     "beside": beside.table, "convolutions": convolutions.table, "kernels": kernels.table, "decoding": decoding.table,

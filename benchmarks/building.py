@@ -12,6 +12,8 @@ from fluidjax.ir import verify
 from fluidjax.ops import infer
 from fluidjax.ops.registry import lookup
 
+from .page import Table, shown
+
 SIZES = (1_000, 10_000, 50_000)
 
 
@@ -47,6 +49,18 @@ def measure(count: int) -> dict[str, float]:
     }
     inference = _seconds(lambda: _infer_all(desc))
     return {"build_per_op": 1e6 * (total - inference) / count, "build": total, **result}
+
+
+def table() -> list[Table]:
+    """Building and rewriting large programs."""
+    heads = ["ops", "build, µs an op", "build", "clone", "clone(for_test)", "verify", "print", "prune"]
+
+    def row(count: int) -> list[str]:
+        each, *seconds = measure(count).values()
+        return [f"{count:,}", f"{each:.1f}", *(f"{s:.3f}" for s in seconds)]
+
+    title = "Programs of many ops, seconds; building an op without the inference of its shapes"
+    return [shown("programs", title, heads, map(row, SIZES), widths=[10, *[17] * 7])]
 
 
 def _infer_all(desc: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fluidjax as fluid
 
 from . import beside
-from .page import Table
+from .page import Table, shown
 from .peers import searching
 
 SEARCHES = 12
@@ -25,6 +25,6 @@ def compilations() -> int:
 
 def table() -> list[Table]:
     """Both."""
-    found = beside.searching()
-    print(f"programs compiled for {SEARCHES} searches of 4 sentences (a quick and an optimised one count as two): {compilations()}")
-    return [found]
+    title = "Programs compiled for searches of 4 sentences each; a quick and an optimised one count as two"
+    rows = ([f"{SEARCHES} searches", str(made)] for made in (compilations(),))
+    return [beside.searching(), shown("programs of searches", title, ["of", "programs"], rows)]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -16,9 +18,11 @@ from fluidjax.dist.spmd.runnable import Runnable
 from fluidjax.runtime.placement import Mesh
 from fluidjax.runtime.state_buffers import in_force
 
+from .page import Table, shown
 from .timing import seconds
 
 HEIGHTS = (10_000, 100_000, 1_000_000)
+MESH_HEIGHTS = (*HEIGHTS, 10_000_000)
 WIDTH, BATCH, DEVICES = 32, 256, 4
 OPTIMIZERS = {
     "SGD": lambda: fluid.optimizer.SGD(0.1),
@@ -68,17 +72,22 @@ def measure(optimizer: str, height: int, sparse: bool) -> tuple[float, int]:
     return times[3], training.copies()
 
 
-def table() -> None:
-    """Milliseconds a step."""
-    print(f"\nEmbedding [height, {WIDTH}], batch {BATCH}: ms a step (table-sized copies in the compiled step)")
-    print(f"{'':<22}" + "".join(f"{h:>16,}" for h in HEIGHTS))
-    for name in OPTIMIZERS:
-        for sparse in (True, False):
-            cells = (measure(name, h, sparse) for h in HEIGHTS)
-            shown = "".join(f"{s * 1e3:>12.3f} ({n})" for s, n in cells)
-            print(f"{name + (' sparse' if sparse else ' dense'):<22}{shown}", flush=True)
+def table() -> list[Table]:
+    """Milliseconds a step, on one device and of a parameter-server job on a mesh."""
+
+    def rows() -> Iterator[list[str]]:
+        for name in OPTIMIZERS:
+            for sparse in (True, False):
+                cells = (measure(name, h, sparse) for h in HEIGHTS)
+                yield [name + (" sparse" if sparse else " dense"), *(f"{s * 1e3:.3f} ({n})" for s, n in cells)]
+
+    title = f"Embedding [height, {WIDTH}], batch {BATCH}: ms a step by height (table-sized copies in the compiled step)"
+    alone = shown("embedding", title, ["optimizer", *(f"{h:,}" for h in HEIGHTS)], rows())
     call = f"import jax; jax.config.update('jax_num_cpu_devices', {DEVICES}); from benchmarks.embedding import on_mesh; on_mesh()"
-    subprocess.run([sys.executable, "-c", call], check=True)
+    out = subprocess.run([sys.executable, "-c", call], check=True, stdout=subprocess.PIPE, text=True).stdout
+    job = f"A parameter-server job on {DEVICES} virtual CPU devices, embedding [height, 16], {BATCH} ids in all"
+    title = f"{job}: ms a step by height, the best of 15 runs"
+    return [alone, shown("embedding on a mesh", title, ["optimizer", *(f"{h:,}" for h in MESH_HEIGHTS)], map(json.loads, out.splitlines()))]
 
 
 class MeshTraining:
@@ -112,17 +121,13 @@ class MeshTraining:
 
 
 def on_mesh() -> None:
-    """Print the step times of tables of parameter-server jobs on a mesh, with as many ids in all."""
-    heights = (*HEIGHTS, 10_000_000)
-    print(f"\nA parameter-server job on {DEVICES} virtual CPU devices, embedding [height, 16], {BATCH} ids in all")
-    print("ms a step, the best of 15 runs")
-    print(f"{'':<22}" + "".join(f"{h:>16,}" for h in heights))
+    """Print a line of JSON for each kind of table: the step times of parameter-server jobs on a mesh, with as many ids in all."""
     kinds = {"SGD, is_sparse": ("SGD", False), "Adagrad, is_sparse": ("Adagrad", False), "SGD, is_distributed": ("SGD", True)}
-    for shown, (optimizer, distributed) in kinds.items():
-        print(f"{shown:<22}", end="", flush=True)
-        for height in heights:
+    for name, (optimizer, distributed) in kinds.items():
+        cells = [name]
+        for height in MESH_HEIGHTS:
             training = MeshTraining(optimizer, height, distributed)
             seconds(training.run, jax.block_until_ready, 16)
             times = sorted(seconds(training.run, jax.block_until_ready, 16) for _ in range(15))
-            print(f"{times[0] * 1e3:>16.3f}", end="", flush=True)
-        print()
+            cells.append(f"{times[0] * 1e3:.3f}")
+        print(json.dumps(cells), flush=True)

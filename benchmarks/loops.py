@@ -6,13 +6,15 @@ All by CPU time, so that other work on the machine does not count.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 import fluidjax as fluid
 from fluidjax import layers
+
+from .page import Table, shown
 
 WIDTH = 32
 
@@ -86,13 +88,18 @@ def differentiated(count: int) -> tuple[float, int]:
         return seconds, memory.temp_size_in_bytes
 
 
-def table() -> None:
-    """Print all of it."""
-    print("\nLoops (CPU time)")
-    print(f"an iteration that Python drives, its segment included: {driven() * 1e6:.0f} us")
+def _rows() -> Iterator[list[str]]:
+    """What, how long, and what XLA keeps meanwhile."""
+    yield ["an iteration that Python drives, its segment included", f"{driven() * 1e6:.0f} µs", ""]
     recurrent(3)  # so that nothing of a first call counts
-    first = {steps: recurrent(steps) for steps in (10, 100, 1000)}
-    print("first step of a StaticRNN: " + ", ".join(f"{k} steps {v:.2f} s" for k, v in first.items()))
+    for steps in (10, 100, 1000):
+        yield [f"first step of a StaticRNN (width {WIDTH}) over {steps:,} steps, compilation included", f"{recurrent(steps):.2f} s", ""]
     for count in (250, 500, 1000):
         seconds, held = differentiated(count)
-        print(f"While of {count} iterations with gradient: {seconds * 1e3:.1f} ms, {held / 1e6:.2f} MB")
+        product = f"a product [64, {WIDTH}] x [{WIDTH}, {WIDTH}]"
+        yield [f"a step of a While of {count:,} iterations of {product}, with gradient", f"{seconds * 1e3:.1f} ms", f"{held / 1e6:.2f} MB"]
+
+
+def table() -> list[Table]:
+    """The rows as a table."""
+    return [shown("loops", "Loops", ["of", "CPU time of all threads", "kept meanwhile"], _rows(), widths=[96, 26, 18])]

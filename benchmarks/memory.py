@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ import fluidjax as fluid
 
 from . import data, fluid_models
 from .cases import adam, momentum
+from .page import Table, shown
 from .timing import interleaved
 
 Network = Callable[[], Any]
@@ -33,16 +34,18 @@ def report(network: Network, optimizers: Optimizers, batch: int) -> Any:
     return main.memory_report(batch_size=batch, fetch_list=[loss])  # type: ignore[attr-defined]
 
 
-def figures() -> None:
+def figures() -> Table:
     """Bytes of the training steps: op by op, and as the compiler counts them."""
-    print("\nMemory of a training step, MB: op by op / the compiler's own figures (nothing is run)")
-    heads = ("op by op", "default", "mem-opt")
-    print(f"{'model':<30}{'batch':>6}" + "".join(f"{h:>11}" for h in heads))
-    for name, network, optimizers in MODELS:
-        for batch in BATCHES:
-            r = report(network, optimizers, batch)
-            found = (r.plain, *(f.total for f in r.compiled.values()))
-            print(f"{name:<30}{batch:>6}" + "".join(f"{n / 1e6:>11,.2f}" for n in found), flush=True)
+
+    def rows() -> Iterator[list[str]]:
+        for name, network, optimizers in MODELS:
+            for batch in BATCHES:
+                r = report(network, optimizers, batch)
+                yield [name, str(batch), *(f"{n / 1e6:,.2f}" for n in (r.plain, *(f.total for f in r.compiled.values())))]
+
+    title = "Memory of a training step, MB: op by op, and the compiler's own figures by scheduler (nothing is run)"
+    heads = ["model", "batch", "op by op", "default", "memory-optimised"]
+    return shown("memory", title, heads, rows(), widths=[30, 6, 12, 12, 18])
 
 
 class Running:
@@ -58,17 +61,20 @@ class Running:
         return self.exe.run(self.main, feed=self.feed, fetch_list=[self.loss], scope=self.scope, return_numpy=False)[0]
 
 
-def scheduler() -> None:
+def scheduler() -> Table:
     """Step time with the memory-optimised scheduler over that with the default one."""
-    print("\nStep time: memory-optimised scheduler / default (medians of interleaved turns)")
-    for (name, network, optimizers), side, channels, batch in zip(MODELS[:2], (28, 32), (1, 3), (64, 32), strict=True):
-        feed = data.images(batch, side, channels)
-        saving, default = (Running(network, optimizers, feed, on) for on in (True, False))
-        t = interleaved(saving.run, default.run, jax.block_until_ready, budget=20.0)
-        print(f"{name}, batch {batch}: {t.ours * 1e3:.2f} ms / {t.theirs * 1e3:.2f} ms = {t.ratio:.3f}", flush=True)
+
+    def rows() -> Iterator[list[str]]:
+        for (name, network, optimizers), side, channels, batch in zip(MODELS[:2], (28, 32), (1, 3), (64, 32), strict=True):
+            feed = data.images(batch, side, channels)
+            saving, default = (Running(network, optimizers, feed, on) for on in (True, False))
+            t = interleaved(saving.run, default.run, jax.block_until_ready, budget=20.0)
+            yield [f"{name}, batch {batch}", f"{t.ours * 1e3:.2f}", f"{t.theirs * 1e3:.2f}", f"{t.ratio:.3f}"]
+
+    title = "A step under the memory-optimised scheduler, ms (medians of interleaved turns)"
+    return shown("scheduler", title, ["model", "memory-optimised", "default", "ratio"], rows(), widths=[40, 18, 10, 8])
 
 
-def table() -> None:
-    figures()
-    if jax.devices()[0].platform == "cpu":
-        scheduler()
+def table() -> list[Table]:
+    """Bytes; and on a CPU the time of a step."""
+    return [figures(), *([scheduler()] if jax.devices()[0].platform == "cpu" else [])]

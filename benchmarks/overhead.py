@@ -11,6 +11,7 @@ import fluidjax as fluid
 from fluidjax import layers
 
 from . import fluid_models
+from .page import Table, shown
 from .timing import Paired, interleaved
 
 
@@ -38,6 +39,15 @@ def small_arrays(count: int = 1000, size: int = 8) -> Paired:
 
     runs = [_runner(*program(*shape), feed) for shape in ((count, size), (1, count * size))]
     return interleaved(runs[0], runs[1], jax.block_until_ready, turns=21, budget=4.0)
+
+
+def table() -> list[Table]:
+    """Both: a call of fit-a-line, and one with many arrays."""
+    parts = {"fit-a-line: Executor.run, the bare jitted call": fit_a_line, "1,000 small state arrays, one of the same size": small_arrays}
+    measured = ((name, measure()) for name, measure in parts.items())
+    rows = ([name, *(f"{us * 1e6:.1f}" for us in (t.ours, t.theirs, t.ours - t.theirs))] for name, t in measured)
+    title = "A call, µs: medians of interleaved turns"
+    return [shown("a call", title, ["of", "first", "second", "added"], rows, widths=[52, 10, 10, 10])]
 
 
 def _runner(main: Any, startup: Any, loss: Any, feed: Any) -> Any:

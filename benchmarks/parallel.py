@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from fluidjax.runtime.placement import Mesh as RankMesh
 
 from . import flax_models
 from .cases import CASES, Case, Ours
+from .page import Table, shown
 from .timing import interleaved
 
 DEVICES = (2, 4, 8)
@@ -81,18 +83,23 @@ KINDS: dict[str, Callable[[Case, int], Ours]] = {
 
 
 def measure(devices: int) -> None:
-    """Print the rows of one number of devices; in a process of its own, since JAX fixes the number at its start."""
+    """Print a line of JSON for each row of one number of devices; in a process of its own, since JAX fixes the number at its start."""
     jax.config.update("jax_num_cpu_devices", devices)
     for case in (CASES[i] for i in CHOSEN):
         for kind, make in KINDS.items():
             ours = make(case, devices)
             t = interleaved(ours.run, hand_written(case, devices), jax.block_until_ready, turns=11, budget=8.0, most=IN_FLIGHT)
-            print(f"{case.name + kind:<55}{devices:>8}{t.ours * 1e3:>10.3f}{t.theirs * 1e3:>11.3f}{t.ratio:>8.3f}", flush=True)
+            print(json.dumps([case.name + kind, f"{t.ratio:.3f} ({t.ours * 1e3:.3f})"]), flush=True)
 
 
-def table() -> None:
+def table() -> list[Table]:
     """The ratios on 2, 4 and 8 devices."""
-    print("\nData parallel step, state whole, sharded, on pservers / hand-written shard_map, replicated (medians of interleaved turns)")
-    print(f"{'model':<55}{'devices':>8}{'ours ms':>10}{'theirs ms':>11}{'ratio':>8}", flush=True)
+    cells: dict[str, list[str]] = {}
     for devices in DEVICES:
-        subprocess.run([sys.executable, "-m", "benchmarks", "_parallel", str(devices)], check=True)
+        print(f"  on {devices} virtual devices", flush=True)
+        out = subprocess.run([sys.executable, "-m", "benchmarks", "_parallel", str(devices)], check=True, stdout=subprocess.PIPE, text=True)
+        for name, cell in map(json.loads, out.stdout.splitlines()):
+            cells.setdefault(name, []).append(cell)
+    title = "A data parallel step, state whole, sharded or on pservers, over a hand-written shard_map, replicated; in brackets our ms"
+    heads = ["model", *(f"{devices} devices" for devices in DEVICES)]
+    return [shown("parallel", title, heads, ([name, *row] for name, row in cells.items()), widths=[56, 18, 18, 18])]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from fluidjax.passes.lifetimes import Life, lives, shareable, size
 from fluidjax.passes.memory_optimize import MemoryOptimize
 
 from . import building, fluid_models
+from .page import Table, shown
 
 MODELS: dict[str, Callable[[], Any]] = {
     "LeNet": fluid_models.lenet,
@@ -40,21 +41,20 @@ def training(count: int) -> tuple[ProgramDesc, str]:
     return main.desc, loss.name
 
 
-def speed() -> None:
+def speed() -> Table:
     """Seconds of every pass, without the verification before and after, whose time is in the last column."""
-    print("\nPasses on training programs of many ops: seconds of the rewrite alone")
     names = [*sorted(passes.PASSES), "memory_optimize(level=1)", "memory_optimize(strategy='first_fit')"]
     rows: dict[str, list[str]] = {name: [] for name in [*names, "verify (twice a pass)"]}
     for count in building.SIZES:
         desc, loss = training(count)
         for name in names:
-            rows[name].append(f"{passes.run(name, desc, {}, [loss]).seconds:>10.3f}")
+            rows[name].append(f"{passes.run(name, desc, {}, [loss]).seconds:.3f}")
         start = time.perf_counter()
         verify(desc, lookup)
-        rows["verify (twice a pass)"].append(f"{time.perf_counter() - start:>10.3f}")
-    print(f"{'':<40}" + "".join(f"{count:>6,} ops" for count in building.SIZES))
-    for name, cells in rows.items():
-        print(f"{name:<40}{''.join(cells)}", flush=True)
+        rows["verify (twice a pass)"].append(f"{time.perf_counter() - start:.3f}")
+    title = "Passes on training programs of many ops: seconds of the rewrite alone"
+    heads = ["pass", *(f"{count:,} ops" for count in building.SIZES)]
+    return shown("passes", title, heads, ([name, *cells] for name, cells in rows.items()), widths=[40, 12, 12, 12])
 
 
 def names_bound(found: list[Life], level: int, batch_size: int) -> int:
@@ -84,22 +84,25 @@ def declared_bytes(desc: ProgramDesc, batch_size: int) -> int:
     return sum(size(v, batch_size) for v in plain)
 
 
-def memory() -> None:
+def memory() -> Table:
     """Planned bytes of the activations and gradients of training programs, over the least possible (most alive at one op)."""
-    print("\nmemory_optimize: bytes over the least possible; names also with fed variables, in MB (1e6)")
-    head = f"{'model':<24}{'batch':>6}{'least MB':>10}{'no reuse':>10}"
+    heads = ["model", "batch", "least, MB", "no reuse"]
     for level in (0, 1):
-        head += f"{f'names {level}':>9}{'bound':>8}{'0.15':>8}{'ours MB':>10}{'0.15 MB':>10}"
-    print(head)
-    for name, network in MODELS.items():
-        main, _, loss = fluid_models.build(network, fluid.optimizer.Momentum(0.1, 0.9))
-        for batch in (8, 64):
-            print(f"{name:<24}{batch:>6}{_row(main.desc, loss.name, batch)}", flush=True)
+        heads += [f"names, level {level}", "bound", "0.15", "MB", "0.15, MB"]
+
+    def rows() -> Iterator[list[str]]:
+        for name, network in MODELS.items():
+            main, _, loss = fluid_models.build(network, fluid.optimizer.Momentum(0.1, 0.9))
+            for batch in (8, 64):
+                yield [name, str(batch), *_row(main.desc, loss.name, batch)]
+
+    title = "memory_optimize: bytes over the least possible; names also with fed variables, in MB (1e6)"
+    return shown("reuse of names", title, heads, rows(), widths=[24, 6, 10, 10, *[15, 8, 8, 10, 10] * 2])
 
 
-def _row(desc: ProgramDesc, loss: str, batch: int) -> str:
+def _row(desc: ProgramDesc, loss: str, batch: int) -> list[str]:
     found = [life for life in lives(desc) if shareable(life.var) and life.name != loss]
-    cells = ""
+    cells = []
     for level in (0, 1):
         ours, old = (
             passes.run(MemoryOptimize(level=level, strategy=strategy, batch_size=batch), desc, keep=[loss])
@@ -107,13 +110,12 @@ def _row(desc: ProgramDesc, loss: str, batch: int) -> str:
         )
         plan, least = ours.certificate, ours.certificate.lower_bound
         if not level:
-            cells += f"{least / 1e6:>10.2f}{plan.unshared / least:>10.3f}"
-        cells += f"{plan.pool / least:>9.3f}{names_bound(found, level, batch) / least:>8.3f}{old.certificate.pool / least:>8.3f}"
-        cells += "".join(f"{declared_bytes(r.desc, batch) / 1e6:>10.2f}" for r in (ours, old))
+            cells += [f"{least / 1e6:,.2f}", f"{plan.unshared / least:.3f}"]
+        cells += [f"{b / least:.3f}" for b in (plan.pool, names_bound(found, level, batch), old.certificate.pool)]
+        cells += [f"{declared_bytes(r.desc, batch) / 1e6:,.2f}" for r in (ours, old)]
     return cells
 
 
-def table() -> None:
+def table() -> list[Table]:
     """Both tables."""
-    speed()
-    memory()
+    return [speed(), memory()]

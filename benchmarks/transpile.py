@@ -11,6 +11,8 @@ from fluidjax.ir import edit
 from fluidjax.ir.desc import BlockDesc, FrozenMap, OpDesc, ProgramDesc, VarDesc
 from fluidjax.transpiler.making import Maker
 
+from .page import Table, shown
+
 SIZES = (1_000, 2_000, 5_000, 10_000)
 SHAPES = ((256, 128), (128,), (64, 64), (64,))  # the first is cut in two
 PSERVERS, TRAINERS = 8, 4
@@ -72,10 +74,9 @@ def seconds(count: int) -> dict[str, float]:
     return taken
 
 
-def table() -> None:
-    """Print the table."""
-    print(f"\nDistributeTranspiler: seconds on Adam programs of many parameters, {PSERVERS} pservers, {TRAINERS} trainers")
-    columns = {count: seconds(count) for count in SIZES}
-    print(f"{'':<24}" + "".join(f"{count:>14,}" for count in SIZES))
-    for name in columns[SIZES[0]]:
-        print(f"{name:<24}" + "".join(f"{taken[name]:>14.2f}" for taken in columns.values()))
+def table() -> list[Table]:
+    """Seconds by the number of parameters."""
+    columns = [seconds(count) for count in SIZES]
+    title = f"DistributeTranspiler: seconds on Adam programs of many parameters, {PSERVERS} pservers, {TRAINERS} trainers"
+    rows = ([name, *(f"{taken[name]:.2f}" for taken in columns)] for name in columns[0])
+    return [shown("transpile", title, ["parameters", *(f"{count:,}" for count in SIZES)], rows)]
