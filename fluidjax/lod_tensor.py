@@ -11,6 +11,7 @@ import numpy as np
 from .errors import EnforceNotMet, FluidTypeError, FluidValueError
 
 Lod = tuple[tuple[int, ...], ...]
+Levels = tuple[tuple[np.ndarray, ...], tuple[int, ...]]
 
 
 class LoDTensor:
@@ -22,6 +23,7 @@ class LoDTensor:
 
     room = (0, 0)  # rows, and longest sequence, up to which a step pads it at least: those of batches before it
     _fits: tuple[Lod, int] | None = None  # offsets that were found to fit so many rows
+    _measured: tuple[Lod, Levels] | None = None  # offsets, and what `measured` says of them
 
     def __init__(self, value: Any = None) -> None:
         self._array: Any = None if value is None else np.asarray(value)
@@ -120,6 +122,23 @@ class ScopeTensor(LoDTensor):
     @offsets.setter
     def offsets(self, lod: Lod) -> None:
         self._var.lod = lod
+
+
+def measured(tensor: LoDTensor) -> Levels:
+    """The offsets of each level as int32, and the length of its longest sequence; remembered for the same offsets."""
+    lod = tensor.offsets
+    if tensor._measured is None or tensor._measured[0] is not lod:
+        offsets = tuple(np.array(level, np.int32) for level in lod)
+        tensor._measured = lod, (offsets, tuple(int(np.diff(level).max(initial=0)) for level in offsets))
+    return tensor._measured[1]
+
+
+def fitting(array: np.ndarray, lod: Lod, offsets: tuple[np.ndarray, ...], longest: tuple[int, ...]) -> LoDTensor:
+    """A LoDTensor that holds this very array, with a LoD that is known to fit it, and what `measured` says of that."""
+    tensor = LoDTensor(array)
+    tensor.offsets = lod
+    tensor._fits, tensor._measured = (lod, len(array)), (lod, (offsets, longest))
+    return tensor
 
 
 def _rows(array: Any) -> int:

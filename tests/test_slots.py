@@ -24,6 +24,8 @@ from hypothesis import strategies as st
 import fluidjax as fluid
 from fluidjax.errors import FluidError, FluidTypeError, FluidValueError, UnsupportedError
 from fluidjax.incubate import data_generator
+from fluidjax.loaders.processes import WorkerDied
+from fluidjax.loaders.slots import blocks, datasets, parsers
 from fluidjax.loaders.slots.lines import Slot, parse
 from fluidjax.loaders.slots.records import in_batches
 from fluidjax.runtime.bucketing import bucketed
@@ -290,9 +292,93 @@ def test_pipe_commands(folder, capfd):
         os.kill(int(Path("pid").read_text()), 0)
 
 
+@pytest.fixture
+def apart(monkeypatch):
+    """Even small files are parsed by processes, from their first line on."""
+    for module, name, value in ((parsers, "_WORTH", 0), (parsers, "_cores", lambda: 3), (datasets, "_HERE", 0)):
+        monkeypatch.setattr(module, name, value)
+
+
+def parsing(parent):
+    """The processes of `parent` that parse."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, above = stat.read_text().rpartition(")")[2].split()[:2]
+            if int(above) == parent and state != "Z" and b"slots.parsing" in stat.with_name("cmdline").read_bytes():
+                found.append(int(stat.parent.name))
+    return found
+
+
+def test_processes_parse_as_threads_do(folder, apart, monkeypatch):
+    """The same arrays, offsets and errors, in the same order."""
+    Path("a.txt.gz").write_bytes(gzip.compress(Path("a.txt").read_bytes()))
+    Path("bad.txt").write_text("1 1 1 0.5 1 1\n" * 9 + "1 1 1 0.5 1 x\n")
+    Path("empty.txt").write_text("")
+    made = cases.dataset(fluid, "QueueDataset", ["a.txt", "empty.txt", "a.txt.gz", "b.txt", "bad.txt", "a.txt"], cases.variables(fluid))
+    found = []
+
+    def look():
+        batches = []
+        with pytest.raises(FluidValueError) as error:
+            for feed in made.feeds():
+                batches.append({n: (v.dtype, v.tobytes(), getattr(t, "offsets", ())) for n, t in feed.items() for v in [np.asarray(t)]})
+        found.append((batches, str(error.value)))
+        assert not parsing(os.getpid())
+
+    with monkeypatch.context() as alone:
+        alone.setattr(parsers, "_cores", lambda: 1)
+        look()
+    monkeypatch.setattr(blocks, "_BLOCK", 16)  # what the thread reads before; lines go over its end
+    look()
+    monkeypatch.setattr(datasets, "_HERE", 2)
+    made.set_thread(2)
+    look()
+    assert len(found[0][0]) > 4 and found[0] == found[1] == found[2]
+    assert found[0][1].startswith("bad.txt:10: 'x' is not a whole number")
+    made.set_filelist(["a.txt.gz"])
+    made.set_pipe_command("cut -c 1-4; exit 2")
+    with pytest.raises(FluidValueError, match=r"^a\.txt\.gz \| cut -c 1-4; exit 2:1: too short"):
+        list(made.feeds())
+    monkeypatch.setattr(parsers, "_BEGIN", "import nothing_of_this_name")  # where it cannot begin, threads parse
+    made.set_pipe_command("cat")
+    assert len(list(made.feeds())) == 2
+
+
+def test_a_dead_parser_is_told(folder, apart):
+    made = cases.dataset(fluid, "QueueDataset", ["a.txt"], cases.variables(fluid), batch=100)
+    made.set_pipe_command("yes '1 1 1 0.5 1 0'")
+    feeds = made.feeds()
+    next(feeds)
+    (process,) = parsing(os.getpid())
+    os.kill(process, signal.SIGKILL)
+    with pytest.raises(WorkerDied, match=rf"parses the dataset's files \(process {process}\) was ended by SIGKILL before it was done"):
+        for _ in feeds:
+            pass
+    assert not parsing(os.getpid())
+
+
+def test_a_file_that_changes_while_it_is_read(folder, monkeypatch):
+    monkeypatch.setattr(blocks, "_BLOCK", 16)  # the file is longer than what is read ahead
+    for harm, told in (
+        (lambda: os.truncate("long.txt", 1414), r"^long\.txt changed while it was read"),
+        (lambda: os.truncate("long.txt", 1411), r"^long\.txt:101: too short.*; the file changed while it was read$"),
+    ):
+        Path("long.txt").write_text("1 1 1 0.5 1 0\n" * 200)
+        made = cases.dataset(fluid, "QueueDataset", ["long.txt"], cases.variables(fluid), batch=1)
+        feeds = made.feeds()
+        next(feeds)
+        harm()
+        with pytest.raises(FluidValueError, match=told):
+            list(feeds)
+
+
 def test_ctrl_c_ends_the_pipe_command(folder):
+    """And the process that parses what it writes."""
     script = (
         "import signal, fluidjax as fluid\n"
+        "from fluidjax.loaders.slots import datasets, parsers\n"
+        "parsers._WORTH, parsers._cores, datasets._HERE = 0, lambda: 2, 0\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # what a shell starts in the background ignores it
         "x = fluid.data('x', [None, 1])\n"
         "y = fluid.layers.relu(x)\n"
@@ -308,10 +394,11 @@ def test_ctrl_c_ends_the_pipe_command(folder):
     limit = time.monotonic() + 60
     while not (Path("pids").exists() and Path("pids").read_text()) and time.monotonic() < limit:
         time.sleep(0.02)
+    parses = parsing(process.pid)
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=60)[0] == "interrupted\n"
-    left = [Path(f"/proc/{pid}/stat") for pid in Path("pids").read_text().split()]
-    assert len(left) == 2
+    left = [Path(f"/proc/{pid}/stat") for pid in [*Path("pids").read_text().split(), *parses]]
+    assert len(left) == 3
     while any(stat.exists() and stat.read_text().split()[2] != "Z" for stat in left):  # the kernel takes a moment
         assert time.monotonic() < limit
         time.sleep(0.01)

@@ -76,9 +76,7 @@ class Worker:
 
     def _died(self) -> WorkerDied:
         self._process.join(_PATIENCE)
-        code = self._process.exitcode
-        how = "is gone" if code is None else f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
-        return WorkerDied(f"{self.name} (process {self.pid}) {how} before it was done")
+        return WorkerDied(f"{self.name} (process {self.pid}) {how_it_ended(self._process.exitcode)} before it was done")
 
     def ends(self) -> tuple[Any, Any]:
         """What is ready when it has sent something, and when it has ended."""
@@ -90,6 +88,11 @@ class Worker:
         self._mine.close()
         self._process.join()
         self._process.close()
+
+
+def how_it_ended(code: int | None) -> str:
+    """In words what the exit status of a process says; None: there is none."""
+    return "is gone" if code is None else f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
 
 
 def ready(workers: Sequence[Worker]) -> list[Worker]:
@@ -143,4 +146,4 @@ def _run(work: Callable[[Sender], None], connection: Connection, parent: int) ->
         sender.fail(error)
 
 
-__all__ = ["Sender", "Worker", "WorkerDied", "WorkerTraceback", "close_all", "ready"]
+__all__ = ["Sender", "Worker", "WorkerDied", "WorkerTraceback", "close_all", "how_it_ended", "ready"]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import FluidValueError
-from ..lod_tensor import Lod, LoDTensor
+from ..lod_tensor import Lod, LoDTensor, measured
 from ..ops.fixed import Fixed
 from ..ops.loop_course import limit
 from ..ops.ragged import ROWS, Ragged
@@ -99,8 +99,7 @@ def _ragged(name: str, tensor: LoDTensor, keys: dict[Lod, int], exact: bool, by_
     wrong = tensor.misfit()
     if wrong:
         raise FluidValueError(f"{name!r} has a LoD that does not fit its rows: {wrong}")
-    offsets = tuple(np.array(level, np.int32) for level in lod)
-    longest = tuple(int(np.diff(level).max(initial=0)) for level in offsets)
+    offsets, longest = measured(tensor)
     key = keys.setdefault(lod, len(keys))
     if exact:
         return Ragged(np.array(array), offsets, longest, key)

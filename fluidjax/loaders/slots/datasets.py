@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from itertools import islice
 from typing import Any, NoReturn
 
@@ -17,13 +19,17 @@ from ...errors import FluidTypeError, FluidValueError, UnsupportedError, near
 from ...graph.variable import Variable
 from ..channel import Background
 from . import proto
+from .blocks import Blocks
 from .feeds import Feed, Rooms, feed_of
-from .files import AS_IT_IS, Commands, blocks, show
+from .files import AS_IT_IS, Commands, opened, show
 from .lines import Slot, parse
+from .parsers import Parser, parsers
 from .records import Records, in_batches, joined
 
 _AHEAD = 4  # blocks of a file that are parsed before they are asked for
+_HERE = 4  # blocks of the first file that are parsed here while a process starts
 _BATCHES = 8  # that are made before they are asked for
+_NONE = Records((), np.zeros((0, 1), np.int64))  # no samples
 _KINDS = {VarType.FP32: "float", VarType.INT64: "uint64"}
 
 
@@ -131,29 +137,46 @@ class DatasetBase:
             raise FluidValueError("the dataset has no files; call set_filelist first")
         slots, command = self._slots(used=False), self.proto_desc.pipe_command or AS_IT_IS
         show(command, len(self.filelist))
-
-        def file(path: str) -> Background:
-            return Background(lambda: _parsed(path, command, slots, commands), _AHEAD, "fluidjax-dataset-file")
-
         with ExitStack() as stack:
-            names = iter(self.filelist)
-            running = [file(name) for name in islice(names, max(1, self.thread_num))]
+            apart = parsers(self.filelist, max(1, self.thread_num), slots, commands)
+            stack.callback(_close, apart)
+
+            def file(number: int) -> Background:
+                parser = apart[number % len(apart)] if apart else None
+                here = _HERE if number == 0 else 0
+                parts = partial(_parsed, self.filelist[number], command, slots, commands, parser, here)
+                return Background(parts, _AHEAD, "fluidjax-dataset-file")
+
+            numbers = iter(range(len(self.filelist)))
+            running = [file(number) for number in islice(numbers, max(1, self.thread_num))]
             stack.callback(_close, running)
             stack.callback(commands.end)
             while running:
                 yield from running[0]
                 running.pop(0)
-                running += [file(name) for name in islice(names, 1)]
+                running += [file(number) for number in islice(numbers, 1)]
 
 
-def _close(running: Sequence[Background]) -> None:
+def _close(running: Sequence[Background | Parser]) -> None:
     for one in running:
         one.close()
 
 
-def _parsed(path: str, command: str, slots: Sequence[Slot], commands: Commands) -> Iterator[Records]:
-    for content, number in blocks(path, command, commands):
-        yield parse(content, slots, path if command.strip() == AS_IT_IS else f"{path} | {command}", number)
+def _parsed(path: str, command: str, slots: Sequence[Slot], commands: Commands, parser: Parser | None, here: int) -> Iterator[Records]:
+    """What a file holds. parser: the process that parses it, but for so many blocks at its begin: meanwhile the process starts."""
+    as_it_is = command.strip() == AS_IT_IS
+    told, compressed = path if as_it_is else f"{path} | {command}", as_it_is and path.endswith(".gz")
+    with opened(path, command, commands) as stream:
+        source: Any = gzip.GzipFile(fileobj=stream) if compressed else stream
+        blocks = Blocks(source, path)
+        if parser is not None:
+            for content, number in islice(blocks, 0 if compressed else here):
+                yield parse(content, slots, told, number)
+            if parser.ready():
+                yield from parser.records(stream.fileno(), blocks, told, compressed)
+                return
+        for content, number in blocks:
+            yield parse(content, slots, told, number)
 
 
 class QueueDataset(DatasetBase):
@@ -232,11 +255,11 @@ class InMemoryDataset(DatasetBase):
         if not parts:
             return None
         ragged = [slot.shape is None for slot in self._slots()]
-        columns = joined(parts).columns
-        return Records(tuple(c.without_zeros() if drop else c for c, drop in zip(columns, ragged, strict=True)))
+        columns = zip(joined(parts).columns, ragged, strict=True)
+        return Records.of([c.without_zeros() if drop else c for c, drop in columns])
 
     def _keep(self, records: Records | None) -> None:
-        self._records, self._order = records or Records(()), None
+        self._records, self._order = records or _NONE, None
 
     def _ready(self, what: str) -> Records:
         if self._records is None:
@@ -245,8 +268,6 @@ class InMemoryDataset(DatasetBase):
 
     def _parts(self, commands: Commands) -> Iterator[Records]:
         records = self._ready("an InMemoryDataset")
-        if not records.columns:
-            return
         size = max(int(self.proto_desc.batch_size), 1024)
         for begin in range(0, len(records), size):
             end = min(begin + size, len(records))
@@ -279,12 +300,12 @@ class InMemoryDataset(DatasetBase):
             if name not in names:
                 raise FluidValueError(f"there is no slot {name!r}{near(name, names)}")
         draw = np.random.default_rng(random.getrandbits(64))
-        count = len(records) if records.columns else 0
+        count = len(records)
         pool = draw.permutation(count)[: self._candidates]
         if len(pool):
             order = draw.choice(pool, count)
             columns = zip(records.columns, names, strict=True)
-            self._records = Records(tuple(c.take(order) if n in slots else c for c, n in columns))
+            self._records = Records.of([c.take(order) if n in slots else c for c, n in columns])
 
     def release_memory(self) -> None:
         """Forget the samples."""
@@ -299,8 +320,7 @@ class InMemoryDataset(DatasetBase):
         return np.int64(0 if self._order is None else len(self._order))
 
     def _count(self, what: str) -> np.int64:
-        records = self._ready(what)
-        return np.int64(len(records) if records.columns else 0)
+        return np.int64(len(self._ready(what)))
 
 
 class DatasetFactory:

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from ...errors import FluidValueError
-from ...lod_tensor import LoDTensor
+from ...lod_tensor import Lod, fitting
 from ...runtime.bucketing import bucket
 from .lines import Slot
-from .records import Column, Records
+from .records import Records
 
 Feed = dict[str, Any]
+_MOST = 2**31  # values of a slot in a batch: a step knows offsets as int32
 
 
 class Rooms:
@@ -27,44 +28,40 @@ class Rooms:
 
     def of(self, name: str, rows: int, longest: int) -> tuple[int, int]:
         before = self._largest.get(name, (0, 0))
+        if rows <= before[0] and longest <= before[1]:
+            return before
         found = self._largest[name] = max(before[0], bucket(rows)), max(before[1], bucket(longest))
         return found
 
 
 def feed_of(batch: Records, slots: Sequence[Slot], rooms: Rooms) -> Feed:
-    """By name: an array of the declared shape for a dense slot, else a LoDTensor of shape [values, 1]."""
-    ragged = iter(_tensors([c for c, s in zip(batch.columns, slots, strict=True) if s.shape is None]))
-    return {
-        s.name: _in_its_room(next(ragged), s.name, rooms) if s.shape is None else _dense(c, s)
-        for c, s in zip(batch.columns, slots, strict=True)
-    }
+    """By name: an array of the declared shape for a dense slot, else a LoDTensor of shape [values, 1].
 
-
-def _tensors(columns: Sequence[Column]) -> list[tuple[LoDTensor, int]]:
-    """Each with its longest sequence. The offsets of all are looked at together: a call of NumPy for each would take longer."""
-    if not columns:
-        return []
-    offsets = np.stack([c.offsets for c in columns])
-    begins, ends = offsets[:, 0].tolist(), offsets[:, -1].tolist()
-    offsets -= offsets[:, :1]
+    The offsets of all slots are looked at together: a call of NumPy for each would take longer.
+    """
+    ends = batch.offsets[:, [0, -1]].tolist()
+    offsets = batch.offsets - batch.offsets[:, :1]
     longest = (offsets[:, 1:] - offsets[:, :-1]).max(1, initial=0).tolist()
-    same: dict[tuple[int, ...], tuple[int, ...]] = {}
-    made = []
-    for column, begin, end, level, most in zip(columns, begins, ends, map(tuple, offsets.tolist()), longest, strict=True):
-        tensor = LoDTensor(column.values[begin:end].reshape(-1, 1))
-        tensor.offsets = (same.setdefault(level, level),)
-        made.append((tensor, most))
-    return made
+    for slot, (begin, end) in zip(slots, ends, strict=True):
+        if end - begin >= _MOST:
+            raise FluidValueError(f"a batch of {len(batch)} samples holds {end - begin} values of slot {slot.name!r}; make it smaller")
+    offsets = offsets.astype(np.int32, copy=False)
+    same: dict[bytes, tuple[Lod, np.ndarray]] = {}  # few slots have offsets of their own where each sample has one value in most
+    feed: Feed = {}
+    for slot, values, (begin, end), level, most in zip(slots, batch.values, ends, offsets, longest, strict=True):
+        if slot.shape is not None:
+            feed[slot.name] = _dense(values[begin:end], level, slot)
+            continue
+        key = level.tobytes()
+        if key not in same:
+            same[key] = (tuple(level.tolist()),), level
+        lod, level = same[key]
+        tensor = feed[slot.name] = fitting(values[begin:end].reshape(-1, 1), lod, (level,), (most,))
+        tensor.room = rooms.of(slot.name, end - begin, most)
+    return feed
 
 
-def _in_its_room(made: tuple[LoDTensor, int], name: str, rooms: Rooms) -> LoDTensor:
-    tensor, longest = made
-    tensor.room = rooms.of(name, tensor.offsets[0][-1], longest)
-    return tensor
-
-
-def _dense(column: Column, slot: Slot) -> np.ndarray:
-    values, offsets = column.true()
+def _dense(values: np.ndarray, offsets: np.ndarray, slot: Slot) -> np.ndarray:
     assert slot.shape is not None
     count, rest = len(offsets) - 1, slot.shape[1:]
     if slot.width() is None and (np.diff(offsets) != offsets[1]).any():

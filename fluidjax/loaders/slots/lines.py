@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import FluidValueError
 from .numbers import Text, decimal, whole
-from .records import Column, Records
+from .records import Records
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,8 @@ def parse(content: bytes, slots: Sequence[Slot], path: str = "text", number: int
             ends = np.cumsum([len(words[i]) for i in here])
             for i, part in zip(here, np.split(numbers, ends[:-1]), strict=True):
                 values[i] = part
-    return Records(tuple(Column(v, o) for v, o, slot in zip(values, offsets, slots, strict=True) if slot.used))
+    used = [i for i, slot in enumerate(slots) if slot.used]
+    return Records(tuple(values[i] for i in used), np.stack([offsets[i] for i in used]))
 
 
 def _words(lines: _Lines, slot: Slot) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Records: samples whose slots hold any number of values each, as one array of values and one of offsets a slot."""
+"""Records: samples whose slots hold any number of values each, as an array of values for each slot, and the offsets of all."""
 
 from __future__ import annotations
 
@@ -14,10 +14,6 @@ class Column:
 
     values: np.ndarray
     offsets: np.ndarray
-
-    def part(self, begin: int, end: int) -> Column:
-        """Samples begin to end; offsets go on as they were."""
-        return Column(self.values, self.offsets[begin : end + 1])
 
     def true(self) -> tuple[np.ndarray, np.ndarray]:
         """The values that are there, and offsets from 0."""
@@ -36,7 +32,7 @@ class Column:
         values, offsets = self.true()
         zero = np.abs(values) < 1e-6 if values.dtype.kind == "f" else values == 0
         if not zero.any():
-            return self
+            return Column(values, offsets)
         kept = np.concatenate([[0], np.cumsum(~zero)])[offsets]
         empty = np.flatnonzero(np.diff(kept) == 0)
         filled = np.insert(values[~zero], kept[empty], 0)
@@ -45,25 +41,37 @@ class Column:
 
 @dataclass(frozen=True)
 class Records:
-    """Samples, a column for each slot."""
+    """Samples: of each slot the values, and a row of offsets, as a Column has them."""
 
-    columns: tuple[Column, ...]
+    values: tuple[np.ndarray, ...]
+    offsets: np.ndarray
+
+    @staticmethod
+    def of(columns: Sequence[Column]) -> Records:
+        """The samples of these slots. At least one is needed."""
+        return Records(tuple(c.values for c in columns), np.stack([c.offsets for c in columns]))
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(map(Column, self.values, self.offsets))
 
     def __len__(self) -> int:
-        return len(self.columns[0].offsets) - 1
+        return self.offsets.shape[1] - 1
 
     def part(self, begin: int, end: int) -> Records:
-        return Records(tuple(c.part(begin, end) for c in self.columns))
+        """Samples begin to end; offsets go on as they were."""
+        return Records(self.values, self.offsets[:, begin : end + 1])
 
     def take(self, order: np.ndarray) -> Records:
-        return Records(tuple(c.take(order) for c in self.columns))
+        """The samples of these numbers, in this order."""
+        return Records.of([c.take(order) for c in self.columns])
 
 
 def joined(parts: Sequence[Records]) -> Records:
     """All samples of some, one after another. At least one part is needed."""
     if len(parts) == 1:
         return parts[0]
-    return Records(tuple(_joined([p.columns[i] for p in parts]) for i in range(len(parts[0].columns))))
+    return Records.of([_joined(columns) for columns in zip(*(p.columns for p in parts), strict=True)])
 
 
 def _joined(columns: Sequence[Column]) -> Column:
