@@ -70,7 +70,7 @@ def matmul_shape(x: tuple[int, ...], y: tuple[int, ...], transpose_X: bool, tran
     """The shape of matmul's Out; -1 in and out is an unknown dimension. Raises ShapeError."""
     a, b = _matrix_shape(x, True, transpose_X), _matrix_shape(y, False, transpose_Y)
     if heads > 1:
-        b = (*b[:-1], _columns_of_heads(a[-1], *b[-2:], heads, f"X{list(x)} and Y{list(y)}"))
+        b = (*b[:-1], _columns_of_heads(a[-1], b[-2], b[-1], heads, f"X{list(x)} and Y{list(y)}"))
     elif not fits(a[-1], b[-2]):
         raise ShapeError(f"matmul sums over {a[-1]} of X{list(x)} and {b[-2]} of Y{list(y)}")
     batches = a[:-2], b[:-2]

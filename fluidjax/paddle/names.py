@@ -44,6 +44,24 @@ HINTS = {
     **dict.fromkeys(("as_strided", "cauchy_", "geometric_", "normal_", "tolist"), "it belongs to dynamic mode"),
     "check_shape": "it is a tool of Paddle's own sources",
     "disable_signal_handler": "no signal handlers are set",
+    "margin_cross_entropy": "Paddle has it for the GPU alone; write it with paddle.nn.functional.cross_entropy",
+    "class_center_sample": "Paddle draws centres for classes that several GPUs share; use fluid.layers.sampled_softmax_with_cross_entropy",
+    "sparse_attention": "Paddle has it for the GPU alone; use paddle.nn.functional.scaled_dot_product_attention",
+    **dict.fromkeys(
+        ("flash_attention", "flash_attn_qkvpacked", "flash_attn_unpadded", "flash_attn_varlen_qkvpacked", "flash_attention_v3_varlen",
+         "flashmask_attention"),
+        "it is a kernel of GPUs; use paddle.nn.functional.scaled_dot_product_attention",
+    ),
+    **dict.fromkeys(("rnnt_loss", "RNNTLoss"), "losses of transducers are not there; CTC's is (paddle.nn.functional.ctc_loss)"),
+    **dict.fromkeys(
+        ("adaptive_log_softmax_with_loss", "AdaptiveLogSoftmaxWithLoss"),
+        "it is not there; use hsigmoid_loss, or fluid.layers.sampled_softmax_with_cross_entropy",
+    ),
+    **dict.fromkeys(("moe_permute", "moe_unpermute"), "Paddle has it for the GPU alone"),
+    "static_pylayer": "use paddle.static.nn.py_func, whose backward_func gives the gradient",
+    "sparse_embedding": "use paddle.static.nn.embedding(is_sparse=True, is_distributed=True), whose table pservers hold",
+    "ASGD": "its static mode raises a TypeError in Paddle too",
+    "LBFGS": "it searches lines by calling a closure, which dynamic mode alone has",
     "LazyGuard": "parameters are made by the startup program, when it is run",
 }
 

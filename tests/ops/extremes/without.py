@@ -68,8 +68,9 @@ WITHOUT: dict[str, str] = {
         "fake_channel_wise_quantize_dequantize_abs_max fake_quantize_dequantize_abs_max fft_c2c fft_c2r fft_r2c "
         "fill_diagonal fill_diagonal_tensor fold frame fused_softmax_mask fused_softmax_mask_upper_triangle gammaln "
         "graph_send_recv graph_send_ue_recv graph_send_uv histogram i0 i0e i1 i1e identity_loss imag index_put inverse "
-        "logspace lu masked_fill masked_select matrix_rank memcpy_d2h memcpy_h2d merged_adam merged_momentum mode "
-        "nanmedian nextafter npu_identity overlap_add polygamma qr quantize_linear real reduce_amax reduce_amin reduce_as "
+        "logspace lp_pool2d lu masked_fill masked_select matrix_rank memcpy_d2h memcpy_h2d merged_adam merged_momentum mode "
+        "fractional_max_pool2d fractional_max_pool3d nanmedian nextafter npu_identity overlap_add polygamma qr "
+        "quantize_linear real reduce_amax reduce_amin reduce_as "
         "renorm rms_norm segment_pool set_value slogdeterminant svd unique_consecutive",
     "Only later Paddles have them, and they draw; their samples look at what is drawn.":
         "binomial dirichlet gumbel_softmax poisson rrelu standard_gamma",

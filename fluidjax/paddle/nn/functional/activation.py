@@ -140,8 +140,97 @@ def softplus(x: Variable, beta: float = 1, threshold: float = 20, name: str | No
     return chosen(linear, x, out, name)
 
 
+def celu(x: Variable, alpha: float = 1.0, name: str | None = None) -> Variable:
+    """Element by element: max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0). Raises FluidValueError for alpha 0."""
+    require(alpha != 0, "celu's alpha is a number other than 0")
+    return unary("celu", x, ("float16", *FLOATS), name, {"alpha": float(alpha)})
+
+
+def glu(x: Variable, axis: int = -1, name: str | None = None) -> Variable:
+    """a * sigmoid(b), where a and b are the halves of x along `axis`. Raises FluidValueError for an axis that x lacks or that is odd."""
+    require(-x.ndim <= axis < x.ndim, f"glu's axis {axis} is none of {x.name!r} {list(x.shape)}")
+    require(x.shape[axis] % 2 == 0, f"glu halves axis {axis}, which is {x.shape[axis]} long in {x.name!r}")
+    a, b = layers.split(x, 2, axis)
+    return layers.elementwise_mul(a, layers.sigmoid(b), name=name)
+
+
+def swiglu(x: Variable, y: Variable | None = None, name: str | None = None) -> Variable:
+    """silu(x) * y; without y these are the halves of x along its last axis."""
+    return append(LayerHelper("swiglu", name=name), {"x": x, "y": y}, {"out": x.dtype})
+
+
+def gumbel_softmax(x: Variable, temperature: float = 1.0, hard: bool = False, axis: int = -1, name: str | None = None) -> Variable:
+    """softmax((x + g) / temperature, axis), g drawn of Gumbel's distribution; hard: 1 where that is greatest, else 0."""
+    attrs = {"temperature": float(temperature), "hard": hard, "axis": axis}
+    return unary("gumbel_softmax", x, ("float16", *FLOATS), name, attrs)
+
+
+def rrelu(x: Variable, lower: float = 1.0 / 8.0, upper: float = 1.0 / 3.0, training: bool = True, name: str | None = None) -> Variable:
+    """x where x >= 0, else a * x, with an a of each element that is drawn of [lower, upper), or their mean where not `training`.
+
+    Raises FluidValueError unless 0 <= lower <= upper <= 1.
+    """
+    require(0 <= lower <= upper <= 1, f"rrelu takes 0 <= lower <= upper <= 1, not {lower} and {upper}")
+    attrs = {"lower": float(lower), "upper": float(upper), "is_test": not training}
+    return append(LayerHelper("rrelu", name=name), {"X": x}, {"Out": x.dtype, "Noise": x.dtype}, attrs, stop="Noise")[0]
+
+
+def hardtanh_(x: Variable, min: float = -1.0, max: float = 1.0, name: str | None = None) -> Variable:
+    """hardtanh(x, min, max); a static program has nothing to write in place."""
+    return hardtanh(x, min, max, name)
+
+
+def leaky_relu_(x: Variable, negative_slope: float = 0.01, name: str | None = None) -> Variable:
+    """leaky_relu(x, negative_slope); a static program has nothing to write in place."""
+    return leaky_relu(x, negative_slope, name)
+
+
+def tanh_(x: Variable, name: str | None = None) -> Variable:
+    """tanh(x); a static program has nothing to write in place."""
+    return layers.tanh(x, name)
+
+
+def thresholded_relu_(x: Variable, threshold: float = 1.0, name: str | None = None) -> Variable:
+    """thresholded_relu(x, threshold); a static program has nothing to write in place."""
+    return thresholded_relu(x, threshold, name)
+
+
 __all__ = [
-    "elu", "elu_", "gelu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "log_sigmoid", "log_softmax",
-    "maxout", "mish", "prelu", "relu", "relu6", "relu_", "selu", "sigmoid", "silu", "softmax", "softmax_", "softplus",
-    "softshrink", "softsign", "swish", "tanh", "tanhshrink", "thresholded_relu",
+    "celu",
+    "elu",
+    "elu_",
+    "gelu",
+    "glu",
+    "gumbel_softmax",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "hardtanh_",
+    "leaky_relu",
+    "leaky_relu_",
+    "log_sigmoid",
+    "log_softmax",
+    "maxout",
+    "mish",
+    "prelu",
+    "relu",
+    "relu6",
+    "relu_",
+    "rrelu",
+    "selu",
+    "sigmoid",
+    "silu",
+    "softmax",
+    "softmax_",
+    "softplus",
+    "softshrink",
+    "softsign",
+    "swiglu",
+    "swish",
+    "tanh",
+    "tanh_",
+    "tanhshrink",
+    "thresholded_relu",
+    "thresholded_relu_",
 ]  # fmt: skip

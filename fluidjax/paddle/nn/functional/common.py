@@ -9,7 +9,7 @@ from ....errors import UnsupportedError
 from ....graph.variable import Variable
 from ....input import one_hot as _one_hot
 from ....layer_helper import LayerHelper
-from ....layers import diag_embed, gather_tree, unfold
+from ....layers import diag_embed, gather_tree, sequence_mask, unfold
 from ....layers._build import append, one_of, require, size_list, typed
 
 
@@ -94,16 +94,35 @@ def alpha_dropout(x: Variable, p: float = 0.5, training: bool = True, name: str 
 
     Raises FluidValueError for a p outside of [0, 1].
     """
+    return _alpha(x, [], p, training)
+
+
+def _alpha(x: Variable, together: list[int], p: float, training: bool) -> Variable:
+    """alpha_dropout with one draw for all elements along the axes `together`."""
     require(0 <= p <= 1, f"alpha_dropout's p is between 0 and 1, not {p}")
     if not training or p == 0:
         return layers.scale(x, 1.0)
     low = -1.6732632423543772 * 1.0507009873554805
     a = 0.0 if p == 1 else ((1 - p) * (1 + p * low**2)) ** -0.5
     ones = layers.ones_like(x)
+    if together:
+        ones = layers.reduce_max(ones, together, keep_dim=True)
     ones.stop_gradient = True
     kept = layers.dropout(ones, p, dropout_implementation="downgrade_in_infer")
     out = layers.elementwise_add(layers.elementwise_mul(x, kept), layers.scale(kept, -low, low))
     return layers.scale(out, a, -a * low * p)
+
+
+def dropout1d(input: Variable, p: float = 0.5, training: bool = True, inplace: bool = False) -> Variable:
+    """dropout of whole channels of [N, C, L], or of rows [C, L]. Raises FluidValueError for other ranks."""
+    require(input.ndim in (2, 3), f"dropout1d takes [N, C, L] or [C, L], not {list(input.shape)}")
+    return dropout(input, p, [0, 1] if input.ndim == 3 else [0], training)
+
+
+def feature_alpha_dropout(x: Variable, p: float = 0.5, training: bool = True, name: str | None = None) -> Variable:
+    """alpha_dropout of whole channels [N, C, ...]. Raises FluidValueError for fewer than two dimensions."""
+    require(x.ndim >= 2, f"feature_alpha_dropout takes two dimensions or more, not {list(x.shape)}")
+    return _alpha(x, list(range(2, x.ndim)), p, training)
 
 
 def embedding(
@@ -163,6 +182,11 @@ def pad(
     }  # fmt: skip
     out = append(LayerHelper("pad3d", name=name), {"X": volume}, {"Out": x.dtype}, attrs)
     return layers.squeeze(out, extra) if extra else out
+
+
+def zeropad2d(x: Variable, padding: Any, data_format: str = "NCHW", name: str | None = None) -> Variable:
+    """Images with zeros around: pad by [left, right, top, bottom]."""
+    return pad(x, padding, "constant", 0.0, data_format, name)
 
 
 _MODES = {"linear": (3,), "nearest": (3, 4, 5), "bilinear": (4,), "bicubic": (4,), "trilinear": (5,), "area": (3, 4, 5)}
@@ -244,6 +268,7 @@ def upsample(
 
 
 __all__ = [
-    "alpha_dropout", "bilinear", "cosine_similarity", "diag_embed", "dropout", "dropout2d", "dropout3d", "embedding", "gather_tree",
-    "interpolate", "label_smooth", "linear", "normalize", "one_hot", "pad", "unfold", "upsample",
+    "alpha_dropout", "bilinear", "cosine_similarity", "diag_embed", "dropout", "dropout1d", "dropout2d", "dropout3d", "embedding",
+    "feature_alpha_dropout", "gather_tree", "interpolate", "label_smooth", "linear", "normalize", "one_hot", "pad", "sequence_mask",
+    "unfold", "upsample", "zeropad2d",
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .... import layers
@@ -109,4 +110,14 @@ def local_response_norm(
     return layers.elementwise_div(x, layers.pow(div, float(beta)), name=name)
 
 
-__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm"]
+def rms_norm(
+    input: Variable, normalized_shape: Sequence[int], weight: Variable | None = None, eps: float = 1e-05, name: str | None = None
+) -> tuple[Variable, Variable]:
+    """(input * r * weight, r) with r = 1 / sqrt(mean of input ** 2 + eps) over the last axes, which are of normalized_shape."""
+    attrs = {"normalized_shape": [int(n) for n in normalized_shape], "epsilon": float(eps)}
+    wide = "float32" if input.desc.dtype == "float16" else input.dtype
+    outs = {"y": input.dtype, "invvar": wide}
+    return append(LayerHelper("rms_norm", name=name), {"x": input, "scale": weight}, outs, attrs, stop="invvar")
+
+
+__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "rms_norm"]

@@ -55,4 +55,21 @@ def temporal_shift(
     return append(LayerHelper("temporal_shift", name=name), {"X": x}, {"Out": x.dtype}, attrs)
 
 
-__all__ = ["affine_grid", "grid_sample", "pixel_shuffle", "temporal_shift"]
+def pixel_unshuffle(x: Variable, downscale_factor: int, data_format: str = "NCHW", name: str | None = None) -> Variable:
+    """[N, C, H, W] to [N, C * r * r, H / r, W / r], r the factor: pixels become channels; pixel_shuffle turned back.
+
+    Raises FluidValueError for another data_format, ShapeError where r does not divide the sides.
+    """
+    one_of(data_format, "data_format", "pixel_unshuffle", ("NCHW", "NHWC"))
+    attrs = {"downscale_factor": downscale_factor, "data_format": data_format}
+    return append(LayerHelper("pixel_unshuffle", name=name), {"X": x}, {"Out": x.dtype}, attrs)
+
+
+def channel_shuffle(x: Variable, groups: int, data_format: str = "NCHW", name: str | None = None) -> Variable:
+    """[N, groups * C, H, W] with the channels in turn: the first of each group, then the second, ... Raises as pixel_unshuffle."""
+    one_of(data_format, "data_format", "channel_shuffle", ("NCHW", "NHWC"))
+    attrs = {"groups": groups, "data_format": data_format}
+    return append(LayerHelper("channel_shuffle", name=name), {"X": x}, {"Out": x.dtype}, attrs)
+
+
+__all__ = ["affine_grid", "channel_shuffle", "grid_sample", "pixel_shuffle", "pixel_unshuffle", "temporal_shift"]

@@ -283,9 +283,54 @@ class PReLU(Layer):
         return F.prelu(x, self.weight, self.data_format)
 
 
+class CELU(Layer):
+    """paddle.nn.functional.celu as a layer."""
+
+    def __init__(self, alpha: float = 1.0, name: str | None = None) -> None:
+        super().__init__()
+        self.alpha = alpha
+
+    def forward(self, x: Variable) -> Variable:
+        return F.celu(x, self.alpha)
+
+
+class GLU(Layer):
+    """paddle.nn.functional.glu as a layer."""
+
+    def __init__(self, axis: int = -1, name: str | None = None) -> None:
+        super().__init__()
+        self.axis = axis
+
+    def forward(self, x: Variable) -> Variable:
+        return F.glu(x, self.axis)
+
+
+class RReLU(Layer):
+    """paddle.nn.functional.rrelu as a layer. In training it draws."""
+
+    def __init__(self, lower: float = 1.0 / 8.0, upper: float = 1.0 / 3.0, name: str | None = None) -> None:
+        super().__init__()
+        self.lower, self.upper = lower, upper
+
+    def forward(self, x: Variable) -> Variable:
+        return F.rrelu(x, self.lower, self.upper, self.training)
+
+
+class Softmax2D(Layer):
+    """softmax over the channels of images [N, C, H, W] or [C, H, W]."""
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__()
+
+    def forward(self, x: Variable) -> Variable:
+        return F.softmax(x, axis=-3)
+
+
 __all__ = [
+    "CELU",
     "ELU",
     "GELU",
+    "GLU",
     "SELU",
     "Hardshrink",
     "Hardsigmoid",
@@ -297,11 +342,13 @@ __all__ = [
     "Maxout",
     "Mish",
     "PReLU",
+    "RReLU",
     "ReLU",
     "ReLU6",
     "Sigmoid",
     "Silu",
     "Softmax",
+    "Softmax2D",
     "Softplus",
     "Softshrink",
     "Softsign",

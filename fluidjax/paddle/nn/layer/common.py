@@ -7,6 +7,7 @@ from typing import Any
 from .... import layers
 from ....graph.variable import Variable
 from ....layers._build import require
+from ...arrange import unflatten
 from ...linalg import norm
 from ...tensor import flatten
 from .. import functional as F
@@ -273,7 +274,105 @@ def _each(padding: Any, n: int) -> list[int]:
     return [padding] * 2 * n if isinstance(padding, int) else list(padding)
 
 
+class Identity(Layer):
+    """Gives what it is given; arguments of any kind are taken and have no meaning."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+
+    def forward(self, input: Variable) -> Variable:
+        return input
+
+
+class Unflatten(Layer):
+    """One dimension of x as several: paddle.unflatten as a layer."""
+
+    def __init__(self, axis: int, shape: Any, name: str | None = None) -> None:
+        super().__init__()
+        self.axis, self.shape = axis, shape
+
+    def forward(self, x: Variable) -> Variable:
+        return unflatten(x, self.axis, self.shape)
+
+
+class FeatureAlphaDropout(Layer):
+    """paddle.nn.functional.feature_alpha_dropout as a layer."""
+
+    def __init__(self, p: float = 0.5, name: str | None = None) -> None:
+        super().__init__()
+        self.p = p
+
+    def forward(self, x: Variable) -> Variable:
+        return F.feature_alpha_dropout(x, self.p, self.training)
+
+
+class PixelUnshuffle(Layer):
+    """paddle.nn.functional.pixel_unshuffle as a layer."""
+
+    def __init__(self, downscale_factor: int, data_format: str = "NCHW", name: str | None = None) -> None:
+        super().__init__()
+        self.downscale_factor, self.data_format = downscale_factor, data_format
+
+    def forward(self, x: Variable) -> Variable:
+        return F.pixel_unshuffle(x, self.downscale_factor, self.data_format)
+
+
+class ChannelShuffle(Layer):
+    """paddle.nn.functional.channel_shuffle as a layer."""
+
+    def __init__(self, groups: int, data_format: str = "NCHW", name: str | None = None) -> None:
+        super().__init__()
+        self.groups, self.data_format = groups, data_format
+
+    def forward(self, x: Variable) -> Variable:
+        return F.channel_shuffle(x, self.groups, self.data_format)
+
+
+class ZeroPad1D(Pad1D):
+    """Zeros at the ends of 1 dimension; one integer pads all ends."""
+
+    def __init__(self, padding: Any, data_format: str = "NCL", name: str | None = None) -> None:
+        super().__init__(padding, "constant", 0.0, data_format, name)
+
+
+class ZeroPad2D(Pad2D):
+    """Zeros at the ends of 2 dimensions; one integer pads all ends."""
+
+    def __init__(self, padding: Any, data_format: str = "NCHW", name: str | None = None) -> None:
+        super().__init__(padding, "constant", 0.0, data_format, name)
+
+
+class ZeroPad3D(Pad3D):
+    """Zeros at the ends of 3 dimensions; one integer pads all ends."""
+
+    def __init__(self, padding: Any, data_format: str = "NCDHW", name: str | None = None) -> None:
+        super().__init__(padding, "constant", 0.0, data_format, name)
+
+
 __all__ = [
-    "AlphaDropout", "Bilinear", "CosineSimilarity", "Dropout", "Dropout2D", "Dropout3D", "Embedding", "Flatten", "Linear",
-    "Pad1D", "Pad2D", "Pad3D", "PairwiseDistance", "PixelShuffle", "Upsample", "UpsamplingBilinear2D", "UpsamplingNearest2D",
+    "AlphaDropout",
+    "Bilinear",
+    "ChannelShuffle",
+    "CosineSimilarity",
+    "Dropout",
+    "Dropout2D",
+    "Dropout3D",
+    "Embedding",
+    "FeatureAlphaDropout",
+    "Flatten",
+    "Identity",
+    "Linear",
+    "Pad1D",
+    "Pad2D",
+    "Pad3D",
+    "PairwiseDistance",
+    "PixelShuffle",
+    "PixelUnshuffle",
+    "Unflatten",
+    "Upsample",
+    "UpsamplingBilinear2D",
+    "UpsamplingNearest2D",
+    "ZeroPad1D",
+    "ZeroPad2D",
+    "ZeroPad3D",
 ]  # fmt: skip

@@ -1,8 +1,8 @@
-"""Layers that hold others: Sequential, LayerList, ParameterList."""
+"""Layers that hold others: Sequential, LayerList, LayerDict, ParameterList."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ....errors import FluidTypeError
@@ -131,4 +131,61 @@ class ParameterList(_Numbered):
         return super().append(parameter)
 
 
-__all__ = ["LayerList", "ParameterList", "Sequential"]
+class LayerDict(Layer):
+    """Layers by name, whose parameters are this one's, from a dict or pairs; it has no forward. Raises FluidTypeError for anything else."""
+
+    def __init__(self, sublayers: Any = None) -> None:
+        super().__init__()
+        if sublayers is not None:
+            self.update(sublayers)
+
+    def __getitem__(self, key: str) -> Layer:
+        return self._sub_layers[key]
+
+    def __setitem__(self, key: str, sublayer: Layer) -> None:
+        self.add_sublayer(key, sublayer)
+
+    def __delitem__(self, key: str) -> None:
+        del self._sub_layers[key]
+
+    def __len__(self) -> int:
+        return len(self._sub_layers)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sub_layers)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._sub_layers
+
+    def clear(self) -> None:
+        """Take all layers away."""
+        self._sub_layers.clear()
+
+    def pop(self, key: str) -> Layer:
+        """Take a layer away, and return it."""
+        return self._sub_layers.pop(key)
+
+    def keys(self) -> Iterable[str]:
+        """The names."""
+        return self._sub_layers.keys()
+
+    def items(self) -> Iterable[tuple[str, Layer]]:
+        """(name, layer), in the order in which they came."""
+        return self._sub_layers.items()
+
+    def values(self) -> Iterable[Layer]:
+        """The layers."""
+        return self._sub_layers.values()
+
+    def update(self, sublayers: Any) -> None:
+        """Add layers, from a dict, another LayerDict or (name, layer) pairs; one of a name that is there takes its place."""
+        pairs = sublayers.items() if isinstance(sublayers, Mapping | LayerDict) else sublayers
+        if not isinstance(pairs, Iterable):
+            raise FluidTypeError(f"a LayerDict takes a dict or (name, layer) pairs, not {sublayers!r}")
+        for pair in pairs:
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise FluidTypeError(f"a LayerDict takes (name, layer) pairs, not {pair!r}")
+            self.add_sublayer(*pair)
+
+
+__all__ = ["LayerDict", "LayerList", "ParameterList", "Sequential"]
