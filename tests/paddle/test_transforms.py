@@ -12,7 +12,8 @@ import fluidjax.paddle.vision.transforms as T
 from fluidjax.errors import FluidError, FluidTypeError, FluidValueError, UnsupportedError
 from tests.paddle import transform_cases as cases
 
-RECORDED = np.load(Path(__file__).parents[1] / "data" / "transforms_2.6.2.npz")
+DATA = Path(__file__).parents[1] / "data"
+RECORDED, LATER = np.load(DATA / "transforms_2.6.2.npz"), np.load(DATA / "transforms_3.3.1.npz")
 NAMES = cases.names(T)
 RGB, ARRAY = NAMES["rgb"], NAMES["array"]
 
@@ -29,11 +30,32 @@ def test_as_2_6_2(name):
         np.testing.assert_allclose(array.astype("float64"), wanted.astype("float64"), rtol=1e-6, atol=within)
 
 
+@pytest.mark.parametrize("name", cases.LATER)
+def test_as_3_3_1(name):
+    got = cases.results(T, cases.LATER[name])
+    wanted = [LATER[key] for key in LATER.files if key.rpartition("/")[0] == name]
+    assert len(got) == len(wanted) > 0
+    for array, want in zip(got, wanted, strict=True):
+        assert array.dtype == want.dtype
+        np.testing.assert_array_equal(array, want)
+
+
+def test_what_comes_in_is_the_fill():
+    corners, inner = [[0, 0], [6, 0], [6, 4], [0, 4]], [[1, 1], [5, 1], [6, 4], [0, 3]]
+    for warp in (lambda i, f: T.affine(i, 30, [1, 0], 0.6, 0, fill=f), lambda i, f: T.perspective(i, corners, inner, "nearest", f)):
+        outside = warp(np.full_like(ARRAY, 255), 0) == 0
+        assert 0 < outside.sum() < outside.size
+        for img in (ARRAY, RGB):
+            filled, black = np.asarray(warp(img, [9, 8, 7])), np.asarray(warp(img, 0))
+            np.testing.assert_array_equal(filled, np.where(outside, np.uint8([9, 8, 7]), black))
+
+
 ALIKE = [
     "T.resize({}, (4, 9))", "T.rotate({}, 30, 'bilinear', True, fill=4)", "T.adjust_brightness({}, 1.7)",
     "T.adjust_contrast({}, 0.4)", "T.adjust_saturation({}, 2.0)", "T.adjust_hue({}, -0.3)", "T.to_grayscale({}, 3)",
     "T.pad({}, 1, (1, 2, 3))", "T.pad({}, 2, 0, 'reflect')", "T.hflip({})", "T.vflip({})", "T.to_tensor({})",
-    "T.Transpose()({})", "T.ColorJitter(0.4, 0.3, 0.2, 0.1)({})", "T.RandomCrop(3, 2)({})",
+    "T.Transpose()({})", "T.affine({}, 30, [1, 0], 1.5, 10, fill=3)", "T.RandomPerspective(1.0)({})",
+    "T.RandomErasing(1.0, value='random')({})", "T.ColorJitter(0.4, 0.3, 0.2, 0.1)({})", "T.RandomCrop(3, 2)({})",
 ]  # fmt: skip
 
 
@@ -77,6 +99,14 @@ def test_bad_input():
         (lambda: T.RandomResizedCrop(3, (2.0, 1.0)), FluidValueError, "scale is"),
         (lambda: T.Resize(3, keys="image"), FluidValueError, "a list of names, not 'image'"),
         (lambda: T.Resize(3, keys=["image", "boxes"]), UnsupportedError, "Resize has no method _apply_boxes"),
+        (lambda: T.affine(RGB, 1, [1], 1.0, 0), FluidValueError, "translate is two numbers, not 1"),
+        (lambda: T.affine(RGB, 1, [1, 1], 0, 0), FluidValueError, "scale is above 0"),
+        (lambda: T.perspective(RGB, [[0, 0]], [[1, 1]]), FluidValueError, "four points"),
+        (lambda: T.RandomAffine(10, (2, 0)), FluidValueError, "of shares"),
+        (lambda: T.RandomAffine("a"), FluidTypeError, "degrees is a number or a list"),
+        (lambda: T.RandomPerspective(2), FluidValueError, "prob lies between 0 and 1"),
+        (lambda: T.RandomErasing(value="zeros"), FluidValueError, "or 'random'"),
+        (lambda: T.RandomErasing(ratio=(2, 1)), FluidValueError, "least, most"),
         (lambda: T.BaseTransform()(RGB), NotImplementedError, "BaseTransform has no _apply_image"),
     ):
         with pytest.raises(error, match=told):

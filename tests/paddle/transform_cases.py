@@ -66,6 +66,22 @@ CASES = {
     "own": "own(T)(2, ('image', 'boxes'))((rgb, np.arange(4), 'label'))[:2]",
 }
 
+# recorded from Paddle 3.3.1 with Pillow 13; without `fill`, which it hands to Pillow as another argument, so that it is lost
+LATER = {
+    "affine": "T.affine(rgb, 30, [1, -1], 1.2, [10, 5], 'bilinear')",
+    "affine nearest": "[T.affine(rgb, -75.5, (0, 2), 0.7, 20), T.affine(rgb, 0, (0, 0), 1.0, (0, 0))]",
+    "affine center": "T.affine(rgb, 90, [0, 0], 1.0, [0.0, 0.0], 'bicubic', 0, [1, 2])",
+    "perspective": "T.perspective(rgb, [[0, 0], [6, 0], [6, 4], [0, 4]], [[1, 0], [5, 1], [6, 4], [0, 3]], 'bilinear')",
+    "perspective nearest": "T.perspective(rgb, [[0, 0], [6, 0], [6, 4], [0, 4]], [[0, 1], [6, 0], [5, 3], [1, 4]])",
+    "erase": "[T.erase(rgb, 1, 2, 3, 4, 7), T.erase(array, 0, 0, 2, 3, np.array([1, 2, 3])), T.erase(float_array, 1, 1, 9, 2, 0.5)]",
+    "RandomAffine": "[T.RandomAffine(40)(rgb), T.RandomAffine([10, 20], (0.3, 0.2), (0.5, 2.0), 15, 'bilinear')(rgb)]",
+    "RandomAffine shears": "[T.RandomAffine(0, shear=[-5, 5, 10, 20], center=(2, 2))(rgb), T.RandomAffine(0, shear=(5, 6))(rgb)]",
+    "RandomPerspective": "[T.RandomPerspective()(rgb) for _ in range(4)] + [T.RandomPerspective(1.0, 0.9, 'bicubic')(rgb)]",
+    "RandomErasing": "[T.RandomErasing(0.7)(v) for v in (rgb, array, rgb, array)] + [T.RandomErasing(1, value=[1, 2, 3])(rgb)]",
+    "RandomErasing random": "[T.RandomErasing(1.0, (0.2, 0.9), (0.5, 2.0), 'random')(rgb), T.RandomErasing(1.0, value=(5,))(float_array)]",
+    "RandomErasing none fits": "T.RandomErasing(1.0, (1.0, 1.0), (1.0, 1.0))(rgb)",
+}
+
 
 def own(T):
     """a transform of a user's, which shares what it draws"""

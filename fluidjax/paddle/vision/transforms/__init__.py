@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from . import crops, functional, objects
+from . import crops, functional, objects, warps
 from .base import BaseTransform as BaseTransform
 from .base import Compose as Compose
 from .crops import *  # noqa: F403
 from .functional import *  # noqa: F403
 from .objects import *  # noqa: F403
+from .warps import *  # noqa: F403
 
 RandomHorizontalFli = RandomHorizontalFlip  # noqa: F405 - so it stands in lists of Paddle's names that were cut short
 
@@ -15,3 +16,4 @@ __all__ = ["BaseTransform", "Compose", "RandomHorizontalFli"]
 __all__ += crops.__all__
 __all__ += functional.__all__
 __all__ += objects.__all__
+__all__ += warps.__all__
