@@ -1,6 +1,6 @@
 """``python -m benchmarks [steady] [overhead] [building] [startup] [first] [fusing] [passes] [memory] [parallel]
 [planning] [embedding] [transpile] [beside] [convolutions] [kernels] [decoding] [loops] [ragged] [ops]
-[searched]``: print these figures, or all.
+[searched] [from_files]``: print these figures, or all.
 
 With ``--page`` they are put into docs/benchmarks.json and docs/benchmarks.md too (`make bench` does so). ``--short``: in less than a
 minute, whether the benchmarks run, without figures to keep.
@@ -28,6 +28,7 @@ from . import (
     convolutions,
     decoding,
     embedding,
+    from_files,
     fusing,
     kernels,
     loops,
@@ -97,6 +98,7 @@ PARTS: dict[str, Callable[[], list[Table] | None]] = {
     "parallel": parallel.table, "planning": planning.table, "embedding": embedding.table, "transpile": transpile.table,
     "beside": beside.table, "convolutions": convolutions.table, "kernels": kernels.table, "decoding": decoding.table,
     "loops": loops.table, "ragged": ragged.table, "ops": ops.table, "budget": budget.table, "searched": searched.table,
+    "from_files": from_files.table,
 }  # fmt: skip
 TIERED = {"first", "startup", "beside", "loops"}  # what is timed here includes first steps
 

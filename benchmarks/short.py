@@ -7,18 +7,20 @@ import time
 from pathlib import Path
 from unittest import mock
 
-from . import convolutions, ops, overhead, searched
+from . import convolutions, from_files, ops, overhead, searched
 from .page import FIGURES, PAGE, keep, measured, read, rendered
 
 OPS = ("cross_entropy", "gather", "gru", "adam", "auc")
 
 
 def table() -> None:
-    """Some ops beside plain JAX, which must agree; fit-a-line's call; CTC, CRF and NMS; and a copy of the page with all that."""
+    """Some ops beside plain JAX, which must agree; fit-a-line's call; CTC, CRF and NMS; training from a file; and a copy of the page with all that."""
     begin = time.perf_counter()
     cases = [c for c in ops.CASES if c.op in OPS]
     with mock.patch.multiple(convolutions, TURNS=1, TURN=0.005), mock.patch.multiple(searched, SIDES=("fluidjax",), TURNS=1):
         found = measured("ops", lambda: ops.table(cases)) | measured("searched", searched.table)
+    with mock.patch.multiple(from_files, SLOTS=2, LINES=256, FILES=1, TURNS=1, IDS=(1,)):
+        found |= measured("from_files", from_files.table)
     paired = overhead.fit_a_line(budget=0.2)
     print(f"\nfit-a-line: Executor.run {paired.ours * 1e6:.1f} us, bare jitted call {paired.theirs * 1e6:.1f} us")
     with tempfile.TemporaryDirectory() as folder:
