@@ -14,7 +14,7 @@ OPS = ("cross_entropy", "gather", "gru", "adam", "auc")
 
 
 def table() -> None:
-    """Some ops beside plain JAX, which must agree; fit-a-line's call; CTC, CRF and NMS; training from a file; and a copy of the page with all that."""
+    """Some ops beside plain JAX, which must agree; fit-a-line's call; CTC, CRF, NMS; training from a file; a copy of the page."""
     begin = time.perf_counter()
     cases = [c for c in ops.CASES if c.op in OPS]
     with mock.patch.multiple(convolutions, TURNS=1, TURN=0.005), mock.patch.multiple(searched, SIDES=("fluidjax",), TURNS=1):

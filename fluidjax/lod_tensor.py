@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .errors import EnforceNotMet, FluidTypeError, FluidValueError
 
 Lod = tuple[tuple[int, ...], ...]
-Levels = tuple[tuple[np.ndarray, ...], tuple[int, ...]]
+
+
+class Measured(NamedTuple):
+    """What steps know of a LoD: the offsets of each level as int32, the length of its longest sequence, and what equal LoDs share."""
+
+    offsets: tuple[np.ndarray, ...]
+    longest: tuple[int, ...]
+    key: tuple[bytes, ...]
 
 
 class LoDTensor:
@@ -23,7 +30,7 @@ class LoDTensor:
 
     room = (0, 0)  # rows, and longest sequence, up to which a step pads it at least: those of batches before it
     _fits: tuple[Lod, int] | None = None  # offsets that were found to fit so many rows
-    _measured: tuple[Lod, Levels] | None = None  # offsets, and what `measured` says of them
+    _measured: tuple[Lod, Measured] | None = None  # offsets, and what `measured` says of them
 
     def __init__(self, value: Any = None) -> None:
         self._array: Any = None if value is None else np.asarray(value)
@@ -124,21 +131,45 @@ class ScopeTensor(LoDTensor):
         self._var.lod = lod
 
 
-def measured(tensor: LoDTensor) -> Levels:
-    """The offsets of each level as int32, and the length of its longest sequence; remembered for the same offsets."""
+class FittingTensor(LoDTensor):
+    """A LoDTensor that holds this very array, with a LoD that is known to fit it; as tuples that is made when it is looked at."""
+
+    def __init__(self, array: np.ndarray, found: Measured) -> None:
+        self._array, self._count = array, len(array)
+        self.found: Measured | None = found
+        self._lod: Lod | None = None
+
+    @property
+    def offsets(self) -> Lod:
+        if self._lod is None:
+            assert self.found is not None
+            self._lod = tuple(tuple(level.tolist()) for level in self.found.offsets)
+        return self._lod
+
+    @offsets.setter
+    def offsets(self, lod: Lod) -> None:
+        self.found, self._lod = None, lod
+
+    def misfit(self) -> str | None:
+        known = self.found is not None and _rows(self._array) == self._count
+        return None if known else super().misfit()
+
+
+def measured(tensor: LoDTensor) -> Measured:
+    """What steps know of its LoD; remembered for the same offsets."""
+    if isinstance(tensor, FittingTensor) and tensor.found is not None:
+        return tensor.found
     lod = tensor.offsets
     if tensor._measured is None or tensor._measured[0] is not lod:
         offsets = tuple(np.array(level, np.int32) for level in lod)
-        tensor._measured = lod, (offsets, tuple(int(np.diff(level).max(initial=0)) for level in offsets))
+        longest = tuple(int(np.diff(level).max(initial=0)) for level in offsets)
+        tensor._measured = lod, Measured(offsets, longest, tuple(level.tobytes() for level in offsets))
     return tensor._measured[1]
 
 
-def fitting(array: np.ndarray, lod: Lod, offsets: tuple[np.ndarray, ...], longest: tuple[int, ...]) -> LoDTensor:
-    """A LoDTensor that holds this very array, with a LoD that is known to fit it, and what `measured` says of that."""
-    tensor = LoDTensor(array)
-    tensor.offsets = lod
-    tensor._fits, tensor._measured = (lod, len(array)), (lod, (offsets, longest))
-    return tensor
+def has_lod(tensor: LoDTensor) -> bool:
+    """Whether its rows are cut into sequences."""
+    return (isinstance(tensor, FittingTensor) and tensor.found is not None) or bool(tensor.offsets)
 
 
 def _rows(array: Any) -> int:

@@ -28,7 +28,7 @@ from fluidjax.loaders.processes import WorkerDied
 from fluidjax.loaders.slots import blocks, datasets, parsers
 from fluidjax.loaders.slots.lines import Slot, parse
 from fluidjax.loaders.slots.records import in_batches
-from fluidjax.runtime.bucketing import bucketed
+from fluidjax.runtime.bucketing import bucketed, form_of
 from tests import slot_cases as cases
 from tests.forked import Popen
 
@@ -343,6 +343,20 @@ def test_processes_parse_as_threads_do(folder, apart, monkeypatch):
     monkeypatch.setattr(parsers, "_BEGIN", "import nothing_of_this_name")  # where it cannot begin, threads parse
     made.set_pipe_command("cat")
     assert len(list(made.feeds())) == 2
+
+
+def test_tensors_of_batches_can_be_changed(folder):
+    """They are known to fit and make their LoD late; what is set afterwards counts, by offsets that equal tensors have."""
+    made = cases.dataset(fluid, "QueueDataset", ["a.txt"], cases.variables(fluid), batch=2)
+    tensor = next(made.feeds())["ids"]
+    plain = fluid.create_lod_tensor(np.asarray(tensor), tensor.recursive_sequence_lengths(), CPU)
+    keys = {v.key for v in bucketed({"a": tensor, "b": plain}).values()}
+    assert len(keys) == 1 and form_of({"a": tensor, "b": plain}) == (("a", 0, 1), ("b", 0, 1))
+    tensor.set(np.zeros((9, 1), np.int64))
+    assert "there are 9 rows" in tensor.misfit() and not tensor.has_valid_recursive_sequence_lengths()
+    tensor.set_lod([[0, 4, 9]])
+    assert tensor.misfit() is None and bucketed({"a": tensor})["a"].offsets[0].tolist() == [0, 4, 9] and tensor.lod() == [[0, 4, 9]]
+    assert form_of({"a": tensor, "b": plain}) == (("a", 0, 1), ("b", 1, 1))
 
 
 def test_a_dead_parser_is_told(folder, apart):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import FluidValueError
-from ..lod_tensor import Lod, LoDTensor, measured
+from ..lod_tensor import Lod, LoDTensor, has_lod, measured
 from ..ops.fixed import Fixed
 from ..ops.loop_course import limit
 from ..ops.ragged import ROWS, Ragged
@@ -42,8 +42,8 @@ def bucketed(
     equal keys, numbered by first appearance. Raises FluidValueError for a LoD that does
     not fit its rows.
     """
-    keys: dict[Lod, int] = {}
-    ragged = {n: _ragged(n, v, keys, exact, by_offsets) for n, v in feed.items() if isinstance(v, LoDTensor) and v.offsets}
+    keys: dict[tuple[bytes, ...], int] = {}
+    ragged = {n: _ragged(n, v, keys, exact, by_offsets) for n, v in feed.items() if isinstance(v, LoDTensor) and has_lod(v)}
     if not exact:
         ragged |= {n: _inner(ragged[n]) for n in inner if n in ragged}
     if fill is None or exact:
@@ -94,12 +94,12 @@ def extended(array: np.ndarray, size: int) -> np.ndarray:
     return rows
 
 
-def _ragged(name: str, tensor: LoDTensor, keys: dict[Lod, int], exact: bool, by_offsets: bool) -> Ragged:
-    array, lod = tensor.array(), tensor.offsets
+def _ragged(name: str, tensor: LoDTensor, keys: dict[tuple[bytes, ...], int], exact: bool, by_offsets: bool) -> Ragged:
+    array = tensor.array()
     wrong = tensor.misfit()
     if wrong:
         raise FluidValueError(f"{name!r} has a LoD that does not fit its rows: {wrong}")
-    offsets, longest = measured(tensor)
+    offsets, longest, lod = measured(tensor)
     key = keys.setdefault(lod, len(keys))
     if exact:
         return Ragged(np.array(array), offsets, longest, key)
@@ -181,7 +181,8 @@ def true_rows(value: Ragged) -> np.ndarray:
 def form_of(values: Mapping[str, Any]) -> tuple[Any, ...]:
     """Which fed values have a LoD, of how many levels, and which have the same; () if none has."""
     found: dict[Any, int] = {}
-    return tuple([(n, found.setdefault(v.offsets, len(found)), len(v.offsets)) for n, v in values.items() if isinstance(v, LoDTensor)])
+    lods = [(n, measured(v).key) for n, v in values.items() if isinstance(v, LoDTensor)]
+    return tuple([(n, found.setdefault(key, len(found)), len(key)) for n, key in lods])
 
 
 def limits(names: Iterable[str], values: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from ..base.dtypes import numpy_dtype
 from ..errors import FeedError, FetchError, NanInfError, UnsupportedError, near, note
 from ..ir import walk
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
-from ..lod_tensor import LoDTensor
+from ..lod_tensor import LoDTensor, has_lod
 from ..lower.checks import bounded_feeds
 from ..ops.fixed import Fixed
 
@@ -74,7 +74,7 @@ class FeedRule:
 
     def _tensor(self, tensor: LoDTensor) -> Any:
         """The array of a tensor, checked; or the tensor itself, if it has a LoD that fits."""
-        if not tensor.offsets:
+        if not has_lod(tensor):
             return self(tensor.array())
         array = np.asarray(tensor.array())
         wrong = tensor.misfit()

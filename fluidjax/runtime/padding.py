@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..ir import walk
-from ..lod_tensor import LoDTensor
+from ..lod_tensor import LoDTensor, measured
 from ..lower.step import Step
 from ..ops.registry import lookup, traits
 from ..ops.traits import Sequences
@@ -69,7 +69,7 @@ class Padding:
     def _vary(self, form: Any, values: Mapping[str, Any]) -> bool:
         counts = self._counts.setdefault(form, {})
         if len(counts) <= AS_THEY_ARE:
-            counts[tuple(len(v.offsets[0]) for v in values.values() if isinstance(v, LoDTensor))] = None
+            counts[tuple(len(measured(v).offsets[0]) for v in values.values() if isinstance(v, LoDTensor))] = None
         return len(counts) > AS_THEY_ARE
 
     def less(self, values: Mapping[str, Any]) -> bool | None:

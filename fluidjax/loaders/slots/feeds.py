@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import FluidValueError
-from ...lod_tensor import Lod, fitting
+from ...lod_tensor import FittingTensor, Measured
 from ...runtime.bucketing import bucket
 from .lines import Slot
 from .records import Records
@@ -46,17 +46,15 @@ def feed_of(batch: Records, slots: Sequence[Slot], rooms: Rooms) -> Feed:
         if end - begin >= _MOST:
             raise FluidValueError(f"a batch of {len(batch)} samples holds {end - begin} values of slot {slot.name!r}; make it smaller")
     offsets = offsets.astype(np.int32, copy=False)
-    same: dict[bytes, tuple[Lod, np.ndarray]] = {}  # few slots have offsets of their own where each sample has one value in most
+    same: dict[bytes, Measured] = {}  # few slots have offsets of their own where each sample has one value in most
     feed: Feed = {}
     for slot, values, (begin, end), level, most in zip(slots, batch.values, ends, offsets, longest, strict=True):
         if slot.shape is not None:
             feed[slot.name] = _dense(values[begin:end], level, slot)
             continue
         key = level.tobytes()
-        if key not in same:
-            same[key] = (tuple(level.tolist()),), level
-        lod, level = same[key]
-        tensor = feed[slot.name] = fitting(values[begin:end].reshape(-1, 1), lod, (level,), (most,))
+        found = same.get(key) or same.setdefault(key, Measured((level,), (most,), (key,)))
+        tensor = feed[slot.name] = FittingTensor(values[begin:end].reshape(-1, 1), found)
         tensor.room = rooms.of(slot.name, end - begin, most)
     return feed
 
