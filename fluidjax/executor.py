@@ -129,9 +129,7 @@ class Executor(RunsDatasets):
             schedule.set_in(scope)
         compiled = self._compile(program, fetch_names(fetch_list), ranks)
         if program.info.readers:  # what is read wins over what is fed, as in Fluid
-            feed = dict(single(feed))
-            for reader in program.info.readers:
-                feed.update(reader.next_feed())
+            feed = ranks.read(feed or {}, program.info.readers)
         values = ranks.split(feed or {}, compiled.check_feed)
         if this.fits is not None:
             ranks = this.fits.ranks(program, ranks, compiled.fetches, values)
@@ -304,7 +302,7 @@ class Executor(RunsDatasets):
 
     def _in_job(self, this: Runnable) -> Runnable:
         """As it runs with the other processes of a job: a trainer's startup program as it was, collective ops on all."""
-        from .dist.spmd.multiprocess import whole_job
+        from .dist.spmd.multiprocess import turn, whole_job
         from .dist.spmd.pserver import own_startup
 
         program, ranks = this.program, this.ranks
@@ -316,6 +314,8 @@ class Executor(RunsDatasets):
             if record.job is None or record.job[0] != program.version:
                 record.job = program.version, whole_job(program, self._device)
             ranks = record.job[1]
+        if ranks is not None:
+            turn()
         return Runnable(program, ranks, this.iterations, this.fits)
 
     def _compile(self, program: Program, fetches: tuple[str, ...], ranks: Ranks) -> Compiled:

@@ -69,6 +69,26 @@ def test_passes_until_the_end(net: Any) -> None:
     reader.reset()
 
 
+@pytest.mark.parametrize("fed", [{}, {"z": np.ones((2, 1), "float32")}])
+def test_each_device_takes_a_batch_of_its_own(fed: Any, monkeypatch: Any) -> None:
+    """Of 1.8.5's two devices, that take three batches, one takes the first and the other the second, and the third is left."""
+    monkeypatch.setenv("CPU_NUM", "2")
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        reader = layers.py_reader(capacity=4, shapes=[(-1, 2), (-1, 1)], dtypes=["float32", "int64"])
+        x, _ = layers.read_file(reader)
+        z = fluid.data("z", [None, 1])
+        total = layers.reduce_sum(layers.elementwise_add(x, z) if fed else x, keep_dim=True)
+    reader.decorate_paddle_reader(lambda: iter(BATCHES))
+    reader.start()
+    exe = fluid.Executor(fluid.CPUPlace())
+    program = fluid.CompiledProgram(main).with_data_parallel()
+    more = 4 if fed else 0  # one row of z for each device, beside two rows of two
+    assert exe.run(program, feed=fed, fetch_list=[total])[0].ravel().tolist() == [2 + more, 10 + more]
+    with pytest.raises(fluid.core.EOFException):
+        exe.run(program, feed=fed, fetch_list=[total])
+
+
 def test_sequences_and_variables_like_others() -> None:
     main = fluid.Program()
     with fluid.program_guard(main, fluid.Program()):

@@ -11,7 +11,7 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax import cli
-from tests.tools.record_scripts import ARGUMENTS, ENVIRONMENT, TOLD
+from tests.tools.record_scripts import ARGUMENTS, DEVICES, ENVIRONMENT, JOBS, TOLD
 
 ZOO = Path(__file__).parent / "data" / "scripts" / "zoo"
 RECORDED = json.loads((ZOO / "recorded.json").read_text())
@@ -29,46 +29,90 @@ def alone(monkeypatch):
         yield
 
 
-_BRIEF = ("ctr",)  # the others, which compile larger programs, only where they are asked for
-
-
-@pytest.mark.parametrize("name", [n if n in _BRIEF else pytest.param(n, marks=pytest.mark.thorough) for n in ARGUMENTS])
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ARGUMENTS)
 @pytest.mark.filterwarnings("default")  # of distutils, and of what old scripts call
-def test_prints_what_paddle_prints(name, tmp_path, capsys):
+def test_prints_what_paddle_prints(name, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("CPU_NUM", DEVICES.get(name, "1"))
     words = [str(tmp_path) if word == "FOLDER" else word for word in ARGUMENTS[name]]
-    report = ["--report"] if name == "ctr" else []
-    assert cli.main(["run", *report, str(ZOO / f"{name}.py"), *words]) == 0
-    out, err = capsys.readouterr()
-    lines = [line for line in out.splitlines() if line.startswith(TOLD)]
-    assert [_NUMBER.sub("#", line) for line in lines] == [_NUMBER.sub("#", line) for line in RECORDED[name]]
-    got, want = ([float(n) for line in of for n in _NUMBER.findall(line)] for of in (lines, RECORDED[name]))
-    assert got == pytest.approx(want, rel=1e-5, abs=3e-6)
+    assert cli.main(["run", str(ZOO / f"{name}.py"), *words]) == 0
+    out = capsys.readouterr().out
+    _same_lines([line for line in out.splitlines() if line.startswith(TOLD)], RECORDED[name])
     assert ("Profiling Report" in out) == (name == "image_classification")
     assert "utility" not in sys.modules
-    if report:
-        _says_what_happened(err)
+
+
+def _same_lines(found, recorded):
+    assert [_NUMBER.sub("#", line) for line in found] == [_NUMBER.sub("#", line) for line in recorded]
+    got, want = ([float(n) for line in of for n in _NUMBER.findall(line)] for of in (found, recorded))
+    assert got == pytest.approx(want, rel=1e-5, abs=3e-6)
+
+
+@pytest.fixture
+def launched(monkeypatch, forked, capfd):
+    """Runs a job of two trainers: the lines that each prints."""
+    for variable in ("PADDLE_TRAINER_ENDPOINTS", "PADDLE_TRAINER_ID"):
+        monkeypatch.delenv(variable)
+
+    def run(*words):
+        assert cli.main(["launch", "--nproc", "2", *words]) == 0
+        said = [line.partition("] ") for line in capfd.readouterr().out.splitlines()]
+        return [[text for who, _, text in said if who == f"[trainer {k}" and text.startswith(TOLD)] for k in range(2)]
+
+    return run
 
 
 @pytest.mark.thorough
 @pytest.mark.filterwarnings("default")
-def test_two_workers_print_what_one_of_paddle_prints(capfd, monkeypatch, forked):
-    """Each has a half of every batch, so the losses' and accuracies' means are recorded; rate and scale are."""
-    monkeypatch.delenv("PADDLE_TRAINER_ENDPOINTS")
-    monkeypatch.delenv("PADDLE_TRAINER_ID")
-    assert cli.main(["launch", "--nproc", "2", str(ZOO / "bert_fleet.py")]) == 0
-    out = capfd.readouterr().out
-    rows = [sorted(line.partition("] ")[2] for line in out.splitlines() if f"] step {step} " in line) for step in range(3)]
-    for both, recorded in zip(rows, RECORDED["bert_fleet"], strict=True):
-        assert len(both) == 2
+@pytest.mark.parametrize(("name", "words"), [("bert_fleet", []), ("image_classification_dist", ["--update_method", "nccl2"])])
+def test_two_workers_print_what_one_of_paddle_prints(name, words, tmp_path, launched):
+    """Each has a half of every batch, so the losses' and accuracies' means are recorded; the other numbers are the same in both."""
+    words = [*(str(tmp_path) if word == "FOLDER" else word for word in ARGUMENTS[name]), *words]
+    first, second = launched(str(ZOO / f"{name}.py"), *words)
+    saved = [line for line in first if line.startswith("saved")]
+    assert saved == [line for line in RECORDED[name] if line.startswith("saved")]  # by the first alone
+    rows = [line for line in first if line not in saved and ":" not in line]
+    recorded = [line for line in RECORDED[name] if not line.startswith("saved") and ":" not in line]
+    for *both, told in zip(rows, [line for line in second if ":" not in line], recorded, strict=True):
         found = [[float(n) for n in _NUMBER.findall(line)] for line in both]
         assert [sum(pair) / 2 for pair in zip(*found, strict=True)] == pytest.approx(
-            [float(n) for n in _NUMBER.findall(recorded)], rel=1e-5, abs=3e-6)
+            [float(n) for n in _NUMBER.findall(told)], rel=1e-5, abs=3e-6)
 
 
-def _says_what_happened(report):
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("name", JOBS)
+def test_a_job_with_pservers_prints_what_one_of_paddle_prints(name, tmp_path, launched):
+    """Of every trainer: losses on its own files, what it says of the whole; the first alone saves, while the second goes on."""
+    words = [str(tmp_path) if word == "FOLDER" else word for word in JOBS[name]]
+    found = launched("--pservers", "2", str(ZOO / f"{name}.py"), *words)
+    for mine, recorded in zip(found, RECORDED[name], strict=True):
+        # 1.8.5's trainers hold no learning rate
+        _same_lines([line.replace(" learning_rate_0", "") for line in mine], recorded)
+
+
+SHORT = """
+import numpy as np
+import paddle.fluid as fluid
+x = fluid.data("x", [None, 2])
+y = fluid.layers.fc(fluid.layers.fc(x, 2, act="relu"), 1)
+exe = fluid.Executor(fluid.CPUPlace())
+exe.run(fluid.default_startup_program())
+for size in (1, 1, 2):
+    print(exe.run(feed={"x": np.ones((size, 2), "float32")}, fetch_list=[y])[0].shape)
+"""
+
+
+def test_the_report_says_what_happened(tmp_path, capsys):
+    script = tmp_path / "short.py"
+    script.write_text(SHORT)
+    assert cli.main(["run", "--report", str(script)]) == 0
+    out, report = capsys.readouterr()
+    assert out == "(1, 1)\n(1, 1)\n(2, 1)\n"
     names, compiled = (int(re.search(p, report)[1]) for p in (r"run: (\d+) names of Paddle", r"(\d+) steps? (?:was|were) compiled"))
-    rows = re.findall(r"^ +(\d+)  (paddle[\w.]+)", report, re.M)
-    assert len(rows) == names and ("2", "paddle.fluid.layers.fc") in rows and compiled >= 1
+    rows = {name: int(times) for times, name in re.findall(r"^ +(\d+)  (paddle[\w.]+)", report, re.M)}
+    used = {"data": 1, "layers.fc": 2, "Executor": 1, "CPUPlace": 1, "default_startup_program": 1}
+    assert rows == {f"paddle.fluid.{name}": times for name, times in used.items()} and names == len(used)
+    assert compiled == 2  # for each size
     assert "first values of parameters are others for the same seed" in report
 
 

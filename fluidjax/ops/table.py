@@ -22,7 +22,7 @@ from .infer import Spec
 from .registry import Array, Int64, Ints, Longs, grad_of, op
 from .ring import Ring
 from .selected import SelectedRows
-from .traits import Bounds, collective, mixes
+from .traits import Bounds, collective, mixes, row_wise
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ def _looked_up(W: Spec, Ids: Spec, *, last_one: bool, **_attrs: Any) -> Spec:
     return Spec((*(Ids.shape[:-1] if last_one else Ids.shape), W.shape[1]), W.dtype)
 
 
-@op(outs="Out", infer=_looked_up, rows=mixes("W"), ranks=collective(), bounds=Bounds("Ids", "ids", table_height))
+@op(outs="Out", infer=_looked_up, rows=row_wise("Ids"), ranks=collective(), bounds=Bounds("Ids", "ids", table_height))
 def c_table_lookup(
     W: Array, Ids: Array, *, nranks: int, height: Int64, dealt: bool = False, owners: Ints = (), starts: Longs = (),
     padding_idx: Int64 = -1, last_one: bool = False, ring_id: int = 0,

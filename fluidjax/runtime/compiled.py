@@ -263,7 +263,7 @@ class Compiled:
     def keep(self, name: str, value: Any) -> Any:
         """A newly created variable as the scope has it."""
         if name in self.made:
-            return ShardedValue(self.made[name], {name: value}, self.where.everywhere)
+            return ShardedValue(self.made[name], {name: value}, self.where.read)
         return all_rows(value) if name in self.own else value
 
     def _per_rank(self, scope: Scope, name: str) -> PerRank | None:

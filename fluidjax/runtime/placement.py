@@ -91,6 +91,10 @@ class OneDevice:
         """All ranks' rows as a host array."""
         return np.array(array)
 
+    def read(self, name: str, array: Any) -> Any:
+        """everywhere, of the array of this name."""
+        return self.everywhere(array)
+
 
 @dataclass(frozen=True)
 class Turns(OneDevice):
@@ -109,6 +113,7 @@ class Mesh:
     devices: tuple[Any, ...]
     begins: Callable[[], None] = field(default=lambda: None, compare=False)  # called before what needs every process
     compares: Callable[[Mesh, str], None] = field(default=lambda _mesh, _text: None, compare=False)  # raises where theirs differ
+    asks: Callable[[Mesh, str, Any], Any] = field(default=lambda mesh, _name, array: mesh.everywhere(array), compare=False)
     together = True
     reorders = False
     _steps: Iterator[int] = field(default_factory=itertools.count, compare=False)
@@ -202,6 +207,10 @@ class Mesh:
             self.begins()
             array = self._gathered(array)
         return np.array(array)
+
+    def read(self, name: str, array: Any) -> Any:
+        """everywhere, of the state's array of this name; where the processes take turns, one of them may call this alone."""
+        return self.asks(self, name, array)
 
     @cached_property
     def _gathered(self) -> Callable[[Any], Any]:

@@ -123,13 +123,13 @@ def arrays_of(placed: Iterable[ShardLayout]) -> Iterator[str]:
 class ShardedValue:
     """A variable as it lies on several devices, while no program has it among its buffers.
 
-    arrays: [ranks, ...] by name, with this variable alone in them. gather: brings one to the host; where other processes
-    hold some rows, each of them must call it too.
+    arrays: [ranks, ...] by name, with this variable alone in them. gather: brings one, of this name, to the host; where other
+    processes hold some rows, each of them takes part.
     """
 
     placed: ShardLayout
     arrays: Mapping[str, Any]
-    gather: Callable[[Any], Any]
+    gather: Callable[[str, Any], Any]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -141,5 +141,5 @@ class ShardedValue:
 
     def whole(self) -> np.ndarray:
         """The variable, on the host."""
-        host = {n: self.gather(a) for n, a in self.arrays.items()}
+        host = {n: self.gather(n, a) for n, a in self.arrays.items()}
         return self.placed.joined(host.__getitem__)

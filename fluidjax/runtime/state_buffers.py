@@ -207,8 +207,15 @@ class StateBuffers:
         g, i, pack = self._at[name]
         array = self.arrays[g][i]
         if self._gathered is None or self._gathered[0] != name or self._gathered[1] is not array:
-            self._gathered = name, array, _columns(self.where.everywhere(array), pack, name).reshape(self.where.count, -1)
+            self._gathered = name, array, _columns(self.where.read(name, array), pack, name).reshape(self.where.count, -1)
         return self._gathered[2]
+
+    def holder(self, name: str) -> Any:
+        """The array that has this name, or that it travels in; None where there is none of it."""
+        if name not in self._at:
+            return None
+        g, i, _ = self._at[name]
+        return self.arrays[g][i]
 
     def every_rank(self, name: str) -> Any:
         """[ranks, ...] of a variable of which every rank has its own value, as it lies on the devices; None of others."""
@@ -291,7 +298,7 @@ class StateBuffers:
             for pack, flat in zip(layout.packs, arrays, strict=False):
                 values.update(pack.cut_rows(self._own_rows(flat)) if pack.own else pack.cut(np.array(flat)))
         whole = {n: placed for n, placed in self.sharded.items() if n not in apart}
-        parts = {n: ShardedValue(self.sharded[n], {n: values[n]}, self.where.everywhere) for n in apart}
+        parts = {n: ShardedValue(self.sharded[n], {n: values[n]}, self.where.read) for n in apart}
         values.update({**{n: placed.joined(values.__getitem__) for n, placed in whole.items()}, **parts})
         for name in self.names:
             var = self.scope.find_var(name)
@@ -321,7 +328,7 @@ class Buffered:
         layout = self.buffers.sharded.get(self.name)
         if layout is None:
             return None
-        return ShardedValue(layout, {n: self.buffers.every_rank(n) for n in layout.arrays}, self.buffers.where.everywhere)
+        return ShardedValue(layout, {n: self.buffers.every_rank(n) for n in layout.arrays}, self.buffers.where.read)
 
     def release(self) -> None:
         self.buffers.dissolve()

@@ -85,6 +85,20 @@ def join_all(hub, hellos, timeout=LONG):
         return list(pool.map(join, hellos))
 
 
+def test_trainers_hear_what_all_wish_and_of_one_that_has_ended_nothing(hub):
+    meeting = hub()
+    join_all(meeting, [hello(0), hello(1)])
+    zero, one = sorted(OPEN, key=lambda at: at.hello.rank)
+    for each in (zero, one):
+        listen(each)
+    with ThreadPoolExecutor(1) as pool:
+        for mine, theirs in (("goes on", "reads w"), ("ends", "goes on")):
+            other = pool.submit(one.turn, theirs)
+            assert zero.turn(mine) == other.result(LONG) == [mine, theirs]
+    zero.send({"bye": 0})
+    assert one.turn("reads w") == ["", "reads w"]
+
+
 def test_all_come_and_hear_where_jax_starts(hub):
     hellos = [hello(1, 3), hello(2, 3), Hello("PSERVER", 0, 3, "h", "machine", 9, "0.1", "0.10", "3.11"), hello(0, 3)]
     one, two, pserver, zero = join_all(hub(3), hellos)

@@ -72,6 +72,8 @@ def test_a_script_in_the_documents_form_runs_as_a_job(form: str, trainers: int, 
             scope.var(name).set(value)
         losses = np.array([[exe.run(main, step[0], [loss], scope=scope)[0].item() for step in steps]])
         expected = {p.name: scope.get(p.name) for p in main.all_parameters()}
+    if form == "fleet":
+        assert sum("moment" in file.name for file in (tmp_path / "checkpoint").iterdir()) == 2 * len(initial(record["job"]))
     for trainer, want in zip(found, losses, strict=True):
         np.testing.assert_allclose(trainer["losses"].ravel(), want, atol=1e-5, rtol=0)
         for name, value in expected.items():

@@ -8,8 +8,10 @@ Messages, one JSON object a line (`wire.py`):
 
     hub      {"hub": version}  {"ok": {"coordinator": ...}}  {"refused": why}  {"end": why}  {"done": true}  {"poll": true}
              {"program": k, "text": true}  {"program": k, "same": true}  {"program": k, "different": why}
+             {"turn": k, "wishes": [w, ...]}
     process  {"hello": ...}  {"steps": n}  {"bye": n}  {"failed": why}
              {"program": k, "hash": h, "steps": n, "what": why}  {"program": k, "text": t}
+             {"turn": k, "wish": w}
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from .handshake import Hello, contradiction, missing, read_hello, trainers_text
 
 VERSION = 1
 GRACE = 0.3  # seconds between the first sign of a death and the sentence: those that follow from it come in too
+WISH = 1000  # characters of what a trainer wishes to do in its turn
 POLL = 0.5  # seconds between questions for the number of steps, once a trainer has ended
 GATHERING, RUNNING, OVER = "gathering", "running", "over"
 
@@ -71,6 +74,7 @@ class Hub:
         self.peers: list[Peer] = []
         self._gone: list[Peer] = []
         self._checks: dict[int, Comparison] = {}
+        self._turns: dict[int, dict[int, str]] = {}  # of each turn, what the trainers wish that have come to it
         self._deadline = time.monotonic() + timeout
         self._poll_at = 0.0
         self._verdict_at: float | None = None
@@ -203,6 +207,10 @@ class Hub:
             raise ParseError("it did not say hello")
         elif "program" in message:
             self._compare(peer, message)
+        elif "turn" in message:
+            assert peer.hello is not None
+            self._turns.setdefault(_count(message["turn"]), {})[peer.hello.rank] = str(message.get("wish"))[:WISH]
+            self._answer_turns()
         elif "steps" in message or "bye" in message:
             peer.steps = max(peer.steps, _count(message.get("steps", message.get("bye"))))
             if "bye" in message:
@@ -210,6 +218,7 @@ class Hub:
                 self.goodbyes.add(peer.name)
             self._judge_steps()
             self._judge_checks()
+            self._answer_turns()
             self._maybe_done()
         elif "failed" in message:
             peer.failed = str(message["failed"])[:2000]
@@ -328,6 +337,13 @@ class Hub:
                 assert peer.hello is not None
                 if why := comparison.missed(peer.hello.rank, peer.steps, peer.ended):
                     self._over(why, "end")
+
+    def _answer_turns(self) -> None:
+        """Tell what all wish, once every trainer that has not ended has said it; one that has wishes nothing ("")."""
+        ended = {p.hello.rank for p in self._trainers() if p.hello and p.ended}
+        for k in [k for k, wishes in self._turns.items() if len(ended | wishes.keys()) == self.count]:
+            wishes = self._turns.pop(k)
+            self._tell({"turn": k, "wishes": [wishes.get(rank, "") for rank in range(self.count)]})
 
     def _over(self, why: str, message: str) -> None:
         if self.state != OVER:

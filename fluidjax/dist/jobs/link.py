@@ -42,7 +42,8 @@ class Link:
         self._lines = wire.Lines()
         self._early: list[dict[str, Any]] = []
         self._answers: queue.Queue[dict[str, Any]] = queue.Queue()
-        self._checks = 0
+        self._checks = self._turns = 0
+        self._wishes: queue.Queue[list[str]] = queue.Queue()
         self._texts: dict[int, str] = {}
         self._sending = threading.Lock()
         self.leaving = False
@@ -169,6 +170,8 @@ class Link:
             self.send({"program": k, "text": compare_programs.pack(self._texts.get(k, ""))})
         elif "program" in message:
             self._answers.put(message)
+        elif "turn" in message:
+            self._wishes.put([str(wish) for wish in message["wishes"]])
 
     def _hurry(self, seconds: float) -> None:
         """See to it that a process that fails ends in time: at its exit it may wait for a thread, or for a checkpoint's files."""
@@ -218,6 +221,12 @@ class Link:
             raise JobError(late) from None
         if "different" in answer:
             raise JobError(str(answer["different"]))
+
+    def turn(self, wish: str) -> list[str]:
+        """What all trainers wish to do next, once all have said it; "" of one that has ended."""
+        k, self._turns = self._turns, self._turns + 1
+        self.send({"turn": k, "wish": wish})
+        return self._wishes.get()  # who never comes has died, which is noticed
 
     # -- the end -------------------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ import math
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
@@ -24,6 +25,7 @@ from .hub import Hub
 from .link import Link
 
 _SERVES = "a pserver runs exe.run(t.get_pserver_program(its endpoint)), and nothing else"
+_NEXT, _END, _READ = "goes on", "ends", "reads "  # what a trainer wishes in its turn; the last with a name
 MEETING = 10.0  # seconds that the processes of a running job get to meet: they are all there
 
 
@@ -45,6 +47,7 @@ class Job:
     _compared: dict[int, ProgramDesc] = field(default_factory=dict, repr=False)
     _served: bool = field(default=False, repr=False)  # a pserver ran a pserver's program
     _warned: bool = field(default=False, repr=False)  # or something else, and was told
+    _answer: Callable[[str], Any] | None = field(default=None, repr=False)  # what a trainer does when another one asks
 
     @property
     def name(self) -> str:
@@ -80,6 +83,45 @@ class Job:
         text = program if isinstance(program, str) else compare_programs.program_lines(program, self.rank)
         self._link.same_program(text, _deadline() if timeout is None else timeout)
 
+    def answers(self, answer: Callable[[str], Any]) -> None:
+        """From now on trainers take turns, so that one alone may `ask` for what all hold in parts; all must say this.
+
+        answer: given a name, takes part in bringing what it names to the host. Costs a message before each step.
+        """
+        if self._link is not None and self.role == TRAINER and self.count > 1:
+            self._answer = answer
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether one trainer alone may `ask`."""
+        return self._answer is not None and self._link is not None
+
+    def turn(self) -> None:
+        """Before what needs every trainer, where they take turns: answer those who ask, until none does."""
+        if self.takes_turns:
+            self._take_turns(_NEXT)
+
+    def ask(self, name: str, read: Callable[[], Any]) -> Any:
+        """read(), a collective, together with the others' answers when it is their turn. Raises JobError where one has ended."""
+        return self._take_turns(_READ + name, read)
+
+    def _take_turns(self, wish: str, read: Callable[[], Any] | None = None) -> Any:
+        assert self._link is not None and self._answer is not None
+        while True:
+            wishes = self._link.turn(wish)
+            asked = list(dict.fromkeys(w for w in wishes if w.startswith(_READ)))
+            if asked and "" in wishes:
+                gone = f"trainer {wishes.index('')} has ended"
+                raise JobError(f"{asked[0].removeprefix(_READ)!r} lies in parts on all trainers, and cannot be read any more, since {gone}")
+            for one in asked:
+                found = read() if read is not None and one == wish else self._answer(one.removeprefix(_READ))
+                if one == wish:
+                    result = found
+            if wish in asked:
+                return result
+            if not asked:
+                return None
+
     def serve(self) -> None:
         """What a process with the role PSERVER does: wait until the trainers have ended."""
         self._served = True
@@ -94,6 +136,8 @@ class Job:
 
     def leave(self) -> None:
         """End this process's part: wait until every trainer has come to its end. Called when the process exits."""
+        if self.takes_turns and not self._failed:
+            self._take_turns(_END)
         link, self._link = self._link, None
         if link is None:
             return
@@ -139,6 +183,7 @@ def same_checkpoint(step: int, path: str, saves: bool) -> None:
     job = met_job()
     if job is None or job._link is None or job.role != TRAINER or job.count == 1:
         return
+    job.turn()
     verb = "saves" if saves else "loads"
     job._link.same_program(f"{compare_programs.CHECKPOINT}{step} in {path}, which it {verb}", math.inf, f"{verb} a checkpoint")
 

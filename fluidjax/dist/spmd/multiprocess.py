@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from ...runtime.place import Place
 from ...runtime.placement import Mesh, PerRank, per_rank
 from ...runtime.scope import Scope, ScopeVar
 from ...runtime.shard_layout import ShardedValue
+from ...runtime.state_buffers import in_force
 from ...runtime.storage import Held
 from ..jobs import compare_programs, process
 from ..jobs.seed import agree_on, job_seed
@@ -70,7 +72,7 @@ def ranks_across(devices: Sequence[Any]) -> Mesh:
         if max(at) >= len(there):
             raise FluidValueError(f"trainer {index} has {len(there)} {platform} device(s), but {max(at) + 1} are needed on each trainer")
         found += [there[i] for i in at]
-    return Mesh(tuple(found), begins=_begins, compares=_compare)
+    return Mesh(tuple(found), begins=_begins, compares=_compare, asks=_asks)
 
 
 def places_across(places: Sequence[Place]) -> Mesh:
@@ -88,8 +90,10 @@ def whole_job(program: Program, device: Any) -> Parallel | None:
         plan = program.info.pserver_plan
         if (plan.trainers, jax.process_count()) != (1, 1):
             check_trainers(plan.trainers, plan.trainer_id)
+            _take_turns()
         return PserverJob(ranks_across([device]), plan)
     if program.info.pserver_plan is not None and jax.process_count() > 1:
+        _take_turns()
         starting = startup_on_mesh(program, ranks_across([device]))
         if starting is not None:
             return starting
@@ -106,6 +110,48 @@ def whole_job(program: Program, device: Any) -> Parallel | None:
     return Parallel(where)
 
 
+# -- reading alone -----------------------------------------------------------------------------------------------------
+
+_last: tuple[Mesh, weakref.ref[Scope]] | None = None  # of the step that ran last: where, and on which state
+
+
+def _take_turns() -> None:
+    """Have the trainers answer one that reads what they hold in parts, as pservers do: the first alone saves a model."""
+    job = process.current_job()
+    if job is not None:
+        job.answers(_answer)
+
+
+def turn() -> None:
+    """Before a step of all processes, where they take turns."""
+    job = process.current_job()
+    if job is not None:
+        job.turn()
+
+
+def _asks(where: Mesh, name: str, array: Any) -> Any:
+    job = process.current_job()
+    if job is None or not job.takes_turns or array.is_fully_addressable:
+        return where.everywhere(array)
+    return job.ask(name, lambda: where.everywhere(array))
+
+
+def _answer(name: str) -> None:
+    where, scope = (None, None) if _last is None else (_last[0], _last[1]())
+    array = None if scope is None else _part(scope, name)
+    if where is None or array is None:
+        raise JobError(f"another trainer reads {name!r}, of which this one holds no part; trainers keep their state in the same scope")
+    where.everywhere(array)
+
+
+def _part(scope: Scope, name: str) -> Any:
+    """The array of this name that holds parts of the state, or that it travels in; None where there is none."""
+    found = (buffers.holder(name) for buffers in in_force(scope))
+    var = scope.find_var(name)
+    apart = None if var is None else var.storage.shards()
+    return next((array for array in found if array is not None), None if apart is None else apart.arrays.get(name))
+
+
 # -- before a step -----------------------------------------------------------------------------------------------------
 
 def before_step(compiled: Compiled, scope: Scope, feed: Any, signature: Any, random: str, seed: int) -> None:
@@ -114,8 +160,10 @@ def before_step(compiled: Compiled, scope: Scope, feed: Any, signature: Any, ran
     random: the program's random state in words. seed: this process's own. Raises JobError in every process, naming the
     first difference. A process that goes on without comparing is noticed by the hub, which ends the job with a sentence.
     """
+    global _last
     where = compiled.where
     assert isinstance(where, Mesh)
+    _last = where, weakref.ref(scope)
     if signature not in compiled.agreed or not compiled.in_force(scope):
         _compare(where, "\n".join(_lines(compiled, scope, feed, random)))
         compiled.agreed.add(signature)

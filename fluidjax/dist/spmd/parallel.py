@@ -22,6 +22,7 @@ from ...runtime.placement import OWN, Mesh, Placement
 from ...runtime.ragged_shards import of_each
 from ...runtime.scope import Scope
 from ...runtime.shard_layout import ShardLayout
+from .runnable import Reads
 
 if TYPE_CHECKING:
     from .ragged_ranks import RaggedRanks
@@ -88,6 +89,19 @@ class Parallel:
         if self._made is None or self._made[0] != program.version:
             self._made = program.version, *rewritten(program.desc, self.rewrites)
         return self._made
+
+    def read(self, feed: Any, readers: Sequence[Reads]) -> Any:
+        """A feed with a batch of each reader for every rank of this process, as in Fluid, where each device reads by itself."""
+        count = self.local_count
+        if isinstance(feed, list | tuple):
+            given = self._listed(feed, count, dict)
+        else:
+            parts = zip(*(_parts(n, v if isinstance(v, LoDTensor) else np.asarray(v), count) for n, v in feed.items()), strict=True)
+            given = [dict(zip(feed, part, strict=True)) for part in parts] if feed else [{} for _ in range(count)]
+        for one in given:
+            for reader in readers:
+                one.update(reader.next_feed())
+        return given[0] if count == 1 else given
 
     def split(self, feed: Any, check: Any) -> Any:
         """A feed as the step takes it: a dict of whole batches where all ranks get equal parts, else a tuple of dicts.

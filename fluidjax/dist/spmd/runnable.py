@@ -15,6 +15,13 @@ from ...runtime.scope import Scope
 from ...runtime.shard_layout import ShardLayout
 
 
+class Reads(Protocol):
+    """A started loader that a program reads from."""
+
+    def next_feed(self) -> Mapping[str, Any]:
+        """The next batch, by name. Raises EOFException at the end."""
+
+
 class Ranks(Protocol):
     """How a program runs on its ranks: Alone, or Parallel (parallel.py)."""
 
@@ -34,6 +41,9 @@ class Ranks(Protocol):
 
     def prepare(self, scope: Scope) -> None:
         """Called before the program begins with the values of a scope."""
+
+    def read(self, feed: Any, readers: Sequence[Reads]) -> Any:
+        """A feed with what is read beside it: the next batch of each reader, for every rank its own."""
 
     def split(self, feed: Any, check: Callable[[Any], Any]) -> Any:
         """A feed as the step takes it, checked."""
@@ -60,6 +70,12 @@ class Alone:
 
     def prepare(self, scope: Scope) -> None:
         """There is nothing to prepare."""
+
+    def read(self, feed: Any, readers: Sequence[Reads]) -> Any:
+        found = dict(single(feed))
+        for reader in readers:
+            found.update(reader.next_feed())
+        return found
 
     def split(self, feed: Any, check: Callable[[Any], Any]) -> Any:
         return check(single(feed))
