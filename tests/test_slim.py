@@ -108,7 +108,12 @@ def test_a_graph(net, tmp_path):
 WRONG = {
     "'conv' is not quantised.*conv2d": lambda net: slim.QuantizationTransformPass(quantizable_op_type=["conv"]),
     "activation_quantize_type is one of": lambda net: slim.QuantizationTransformPass(activation_quantize_type="channel_wise_abs_max"),
-    "functions of one's own": lambda net: slim.QuantizationTransformPass(weight_quantize_func=abs),
+    "weight_quantize_func takes a variable and gives another": lambda net: by_function(net, lambda x: x),
+    "needs optimizer_func": lambda net: by_function(trained_net(), fluid.layers.tanh, False),
+    "needs an executor and a scope": lambda net: slim.QuantizationTransformPass(
+        fluid.Scope(), weight_quantize_func=fluid.layers.tanh).apply(conv_graph(net, True)),
+    "goes through a weight_preprocess_func": lambda net: slim.QuantizationFreezePass(fluid.Scope(), fluid.CPUPlace()).apply(
+        by_function(net, fluid.layers.tanh, what="weight_preprocess_func")),
     "takes an IrGraph": lambda net: slim.QuantizationTransformPass().apply(net),
     "takes a program's desc": lambda net: fluid.core.Graph(net),
     "needs the scope and the place": lambda net: slim.ConvertToInt8Pass(None, None),
@@ -156,6 +161,19 @@ def _no_batch_and_a_weight_that_two_ops_read(tmp_path):
         assert fluid.global_scope().get("w").tolist() == [[0, 1, 2]] * 3  # a column of zeros stays one
     assert [op.attr("w_quant_scale") for op in program.global_block().ops if op.type == "mul"] == [pytest.approx([0, 1 / 127, 2 / 127])] * 2
     verify(program.desc, lookup)
+
+
+def trained_net():
+    main = fluid.Program()
+    with fluid.unique_name.guard(), fluid.program_guard(main, fluid.Program()):
+        fluid.optimizer.SGD(0.1).minimize(fluid.layers.mean(fluid.layers.conv2d(fluid.layers.data("x", [1, 3, 3]), 2, 2)))
+    return main
+
+
+def by_function(net, function, test=True, what="weight_quantize_func"):
+    graph = conv_graph(net, test)
+    slim.QuantizationTransformPass(fluid.Scope(), executor=fluid.Executor(), **{what: function}).apply(graph)
+    return graph
 
 
 def transformed(net):

@@ -139,7 +139,7 @@ def lookup(shard: Any, ids: Any, split: Split, axis: str | None, padding_idx: in
     """
     asked = _of_all(_narrow(ids.reshape(-1), split), axis)
     mine = (split.owner(asked) == _rank(axis)) & (asked != padding_idx) & (asked >= 0) & (asked < split.height)
-    found = shard.at[jnp.where(mine, split.place(asked), 0)].get(mode="promise_in_bounds")
+    found = jnp.asarray(shard).at[jnp.where(mine, split.place(asked), 0)].get(mode="promise_in_bounds")
     answers = jnp.where(mine[:, None], found, np.zeros((), shard.dtype))
     rows = answers if axis is None else jax.lax.psum_scatter(answers, axis, tiled=True)
     return rows.reshape(*ids.shape, shard.shape[1])

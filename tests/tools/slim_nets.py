@@ -16,15 +16,21 @@ def conv(fluid):
     return fluid.layers.mean(fluid.layers.cross_entropy(out, label)), out
 
 
-def linear(fluid):
+def linear(fluid, with_gradient=False):
     """two linear layers, one of which is left as it is"""
     x, label = fluid.layers.data("x", [4]), fluid.layers.data("label", [1], dtype="int64")
+    x.stop_gradient = not with_gradient
     y = fluid.layers.fc(x, 3, act="relu")
     with fluid.name_scope("skip_quant"):
         z = fluid.layers.fc(x, 3)
     y = fluid.layers.elementwise_add(y, z)
     out = fluid.layers.softmax(fluid.layers.fc(y, 3))
     return fluid.layers.mean(fluid.layers.cross_entropy(out, label)), out
+
+
+def differentiated(fluid):
+    """the same, whose data has a gradient"""
+    return linear(fluid, True)
 
 
 def batch(net, seed, rows=4):
@@ -124,6 +130,40 @@ def through(fluid, net, frozen=None, others=False, compiled=False, runs="steps t
         saved(fluid, exe, program, out, None, said, "int8, saved")
         q.TransformForMobilePass().apply(testing)
         said.add("mobile", testing.to_program())
+    return said
+
+
+def by_functions(fluid, net, freeze=False, **functions):
+    """training and test through functions of one's own; ops in the order of either framework, so how many there are of each"""
+    q, place, said = quantization(fluid), fluid.CPUPlace(), Said()
+    main, test, loss, out, scope, exe = built(fluid, net)
+
+    def clipped(x):
+        bound = fluid.layers.create_parameter(
+            [1], "float32", name=x.name + "_bound", default_initializer=fluid.initializer.ConstantInitializer(0.5))
+        over = fluid.layers.relu(fluid.layers.elementwise_sub(x, bound))
+        under = fluid.layers.relu(fluid.layers.elementwise_sub(fluid.layers.scale(x, -1.0), bound))
+        return fluid.layers.elementwise_add(fluid.layers.elementwise_sub(x, over), under)
+
+    def bent(x):
+        return fluid.layers.scale(fluid.layers.tanh(x), 0.9)
+
+    given = {k: dict(clipped=clipped, bent=bent)[name] for k, name in functions.items()}
+    with fluid.scope_guard(scope):
+        graph, testing = graph_of(fluid, main), graph_of(fluid, test, True)
+        for g in (graph, testing):
+            q.QuantizationTransformPass(
+                scope, place, executor=exe, optimizer_func=lambda: fluid.optimizer.Momentum(0.05, 0.9), **given).apply(g)
+        program = graph.to_program()
+        kinds = [op.type for op in program.global_block().ops]
+        said.add("ops", **{kind: kinds.count(kind) for kind in set(kinds)})
+        trained(fluid, exe, program, loss, net, said, scope)
+        said.add("steps", **values(scope, program))
+        said.add("test", out=exe.run(testing.to_program(), feed=batch(net, 7), fetch_list=[out.name])[0])
+        if freeze:
+            q.QuantizationFreezePass(scope, place).apply(testing)
+            said.add("frozen", **values(scope, testing.to_program()))
+            said.add("frozen", out=exe.run(testing.to_program(), feed=batch(net, 7), fetch_list=[out.name])[0])
     return said
 
 
@@ -250,5 +290,9 @@ CASES = {
     "linear, range": lambda f: through(
         f, linear, compiled=True, runs="steps frozen", activation_quantize_type="range_abs_max", window_size=2),
     "linear, transpiler": lambda f: transpiled(f, linear, activation_quantize_type="range_abs_max", window_size=2),
+    "conv, functions of weights": lambda f: by_functions(f, conv, weight_preprocess_func="clipped"),
+    "linear, functions of weights and data": lambda f: by_functions(
+        f, differentiated, weight_preprocess_func="bent", weight_quantize_func="bent", act_quantize_func="clipped"),
+    "linear, function of data, frozen": lambda f: by_functions(f, differentiated, True, act_preprocess_func="clipped"),
     "conv, transpiler": lambda f: transpiled(f, conv, runs=False),
 }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .... import unique_name
-from ....errors import FluidValueError
+from ....errors import FluidValueError, UnsupportedError
 from ....graph.core_graph import Node
 from ....graph.ir_graph import IrGraph, node_named
 from ....graph.ir_nodes import IrOpNode, IrVarNode
@@ -72,7 +72,13 @@ class QuantizationFreezePass:
 
     def _settle(self, graph: IrGraph, op: IrOpNode, parameters: set[str]) -> None:
         """Note the scale of what an op quantises; where that is a weight, quantise it here and take the op out."""
-        name, scale = op.input("X")[0], op.output("OutScale")[0]
+        read_from, scale = op.input("X")[0], op.output("OutScale")[0]
+        name = graph.out_node_mapping_table.get(read_from, read_from)  # of a function's output, what it is a function of
+        if name != read_from and name in parameters:
+            raise UnsupportedError(
+                f"{name!r} goes through a weight_preprocess_func before it is quantised, and whole numbers in its place would go through "
+                "that too; save the test program with its functions, or freeze one without"
+            )
         if name not in parameters:
             self._scales[name] = node_named(op.outputs, scale)
             return

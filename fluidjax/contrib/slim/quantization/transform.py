@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from ....errors import UnsupportedError
 from ....graph.ir_graph import IrGraph
 from ....graph.ir_nodes import IrOpNode, IrVarNode
+from .function import Functions
 from .insert import Inserter
 from .tables import (
     CONVOLUTIONS,
@@ -37,8 +37,14 @@ class QuantizationTransformPass:
     window_size steps), moving_average_abs_max (by moving_rate). weight_quantize_type: also channel_wise_abs_max, a scale for each
     filter of a convolution.
 
-    Raises FluidValueError for a type that is none of these, UnsupportedError for functions in place of the ops
-    (weight_quantize_func, act_quantize_func, weight_preprocess_func, act_preprocess_func).
+    weight_quantize_func, act_quantize_func: a function of a variable, written with layers, that quantises and restores in place of
+    the ops. weight_preprocess_func, act_preprocess_func: one that comes before them. Gradients go through such a function as they
+    are, and its own parameters (a bound to clip by, say) are trained by what optimizer_func() returns, so a training graph
+    needs that; executor makes their first values, in scope. A variable that several ops read goes through a *_quantize_func for
+    the first of them alone, and what a weight_preprocess_func gives is quantised to activation_bits, as in 1.8.5.
+
+    Raises FluidValueError for a type that is none of these and for what a function needs beside it, FluidTypeError for a function
+    that gives no variable of its own.
     """
 
     _supported_quantizable_op_type: ClassVar = list(WITH_WEIGHTS)
@@ -62,13 +68,11 @@ class QuantizationTransformPass:
         optimizer_func: Any = None,
         executor: Any = None,
     ) -> None:
-        given = {
+        self._functions = {
             "weight_quantize_func": weight_quantize_func, "act_quantize_func": act_quantize_func,
             "weight_preprocess_func": weight_preprocess_func, "act_preprocess_func": act_preprocess_func,
         }  # fmt: skip
-        for name, function in given.items():
-            if function is not None:
-                raise UnsupportedError(f"{name}: functions of one's own are not there; append their ops where the program is built")
+        self._optimizer, self._executor = optimizer_func, executor
         self._scope, self._place = scope, place
         self._weight_bits, self._activation_bits = weight_bits, activation_bits
         self._activations = checked_choice("activation_quantize_type", activation_quantize_type, ACTIVATIONS)
@@ -88,16 +92,25 @@ class QuantizationTransformPass:
         for op in ops:
             if skipped(op, self._skip_pattern):
                 op.set_attr("skip_quant", True)
+        put = Functions(graph, self._scope, self._executor, self._optimizer)
         restored: dict[str, IrVarNode] = {}
+        through: set[str] = set()  # a function in place of the ops
         for op in ops:
             if op.name() in self._kinds and not self._left(graph, op):
                 op.set_attr("quantization_type", WITH_WEIGHT)
                 for var in op.inputs:
                     name = var.name()
-                    if name in op.input_arg_names():  # not what stands for order alone, nor what was renamed with another one
-                        if name not in restored:
-                            restored[name] = self._restored(insert, op, var, name in parameters)
-                        graph.update_input_link(var, restored[name], op)
+                    if name not in op.input_arg_names() or name in through:  # stands for order alone, or was renamed with another one
+                        continue
+                    if name not in restored:
+                        kind = "weight" if name in parameters else "act"
+                        var = self._by(put, f"{kind}_preprocess_func", var, op)
+                        if self._functions[f"{kind}_quantize_func"] is not None:
+                            self._by(put, f"{kind}_quantize_func", var, op)
+                            through.add(name)
+                            continue
+                        restored[name] = self._restored(insert, op, var, name, name in parameters)
+                    graph.update_input_link(var, restored[name], op)
         for op in ops:
             if op.name() not in self._kinds:
                 for var in op.inputs:
@@ -111,12 +124,17 @@ class QuantizationTransformPass:
         skip = op.op().has_attr("skip_quant") and op.op().attr("skip_quant")
         return skip or (op.name() in ("mul", "matmul") and all_data(graph, op)) or noted(op, WITHOUT_WEIGHT)
 
-    def _restored(self, insert: Inserter, op: IrOpNode, var: IrVarNode, weight: bool) -> IrVarNode:
-        bits = self._weight_bits if weight else self._activation_bits
+    def _by(self, put: Functions, what: str, var: IrVarNode, op: IrOpNode) -> IrVarNode:
+        """What the op reads in place of a variable: the function of it, where there is one."""
+        function = self._functions[what]
+        return var if function is None else put.put(what, function, var, op)
+
+    def _restored(self, insert: Inserter, op: IrOpNode, var: IrVarNode, name: str, weight: bool) -> IrVarNode:
+        bits = self._weight_bits if weight and var.name() == name else self._activation_bits
         kind = self._weights if weight else self._activations
         if kind == "channel_wise_abs_max" and op.name() not in CONVOLUTIONS:
             kind = "abs_max"
-        quantised, scale = insert.quantise(kind, var, var.name(), bits)
+        quantised, scale = insert.quantise(kind, var, name, bits)
         if kind == "channel_wise_abs_max":
             return insert.restore_channels(quantised, [scale], [bits])
         return insert.restore(quantised, scale, bits)
