@@ -14,7 +14,7 @@ import numpy as np
 from .base.flags import flag
 from .dist.jobs.process import current_job, served
 from .dist.jobs.seed import job_seed
-from .dist.spmd.runnable import Alone, MakesRunnable, Ranks, Runnable, single
+from .dist.spmd.runnable import Alone, MakesRunnable, Ranks, Runnable
 from .errors import FluidTypeError, FluidValueError, NotOneStep, UnsupportedError, near
 from .graph.fetches import fetch_names
 from .graph.program import Program, default_main_program

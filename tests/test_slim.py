@@ -22,7 +22,7 @@ from .tools.slim_nets import CASES
 RECORDED = json.loads(gzip.decompress((Path(__file__).parent / "data" / "slim_1.8.5.json.gz").read_bytes()))
 
 
-_MORE = ("after training, abs_max", "weights, channels")
+_MORE = ("after training, abs_max", "weights, channels", "conv, functions of weights")
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.thorough) if n in _MORE else n for n in sorted(CASES)])

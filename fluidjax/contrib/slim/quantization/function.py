@@ -20,7 +20,6 @@ from ....ops.registry import GRAD
 from ....runtime.scope import scope_guard
 
 
-
 @dataclass
 class Functions:
     """Puts functions into one graph. scope, executor: for the first values of their parameters, which optimizer() updates."""
