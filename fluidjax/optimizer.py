@@ -18,6 +18,7 @@ from .optimizers.base import Optimizer
 from .optimizers.descent import DpsgdOptimizer, LarsMomentumOptimizer, MomentumOptimizer, SGDOptimizer
 from .optimizers.merged import GradientMergeOptimizer
 from .optimizers.optax_bridge import Optax
+from .optimizers.sparse_messages import DGCMomentumOptimizer
 from .optimizers.wrapped import LookaheadOptimizer, PipelineOptimizer, RecomputeOptimizer
 
 SGD = SGDOptimizer
@@ -34,11 +35,39 @@ Adamax = AdamaxOptimizer
 Lamb = LambOptimizer
 
 __all__ = [
-    "SGD", "Adadelta", "AdadeltaOptimizer", "Adagrad", "AdagradOptimizer", "Adam", "AdamOptimizer", "Adamax",
-    "AdamaxOptimizer", "DecayedAdagrad", "DecayedAdagradOptimizer", "Dpsgd", "DpsgdOptimizer",
-    "ExponentialMovingAverage", "Ftrl", "FtrlOptimizer", "GradientMergeOptimizer", "Lamb", "LambOptimizer", "LarsMomentum",
-    "LarsMomentumOptimizer", "LookaheadOptimizer", "ModelAverage", "Momentum", "MomentumOptimizer", "Optax", "Optimizer",
-    "PipelineOptimizer", "RMSProp", "RMSPropOptimizer", "RecomputeOptimizer", "SGDOptimizer",
+    "SGD",
+    "Adadelta",
+    "AdadeltaOptimizer",
+    "Adagrad",
+    "AdagradOptimizer",
+    "Adam",
+    "AdamOptimizer",
+    "Adamax",
+    "AdamaxOptimizer",
+    "DGCMomentumOptimizer",
+    "DecayedAdagrad",
+    "DecayedAdagradOptimizer",
+    "Dpsgd",
+    "DpsgdOptimizer",
+    "ExponentialMovingAverage",
+    "Ftrl",
+    "FtrlOptimizer",
+    "GradientMergeOptimizer",
+    "Lamb",
+    "LambOptimizer",
+    "LarsMomentum",
+    "LarsMomentumOptimizer",
+    "LookaheadOptimizer",
+    "ModelAverage",
+    "Momentum",
+    "MomentumOptimizer",
+    "Optax",
+    "Optimizer",
+    "PipelineOptimizer",
+    "RMSProp",
+    "RMSPropOptimizer",
+    "RecomputeOptimizer",
+    "SGDOptimizer",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

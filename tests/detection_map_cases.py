@@ -28,8 +28,8 @@ def run(fluid, evaluators, evaluator, ap_version, difficult):
                  for n, w, d in (("det", 6, "float32"), ("label", 1, "int32"), ("box", 4, "float32"))]
         if difficult:
             given.append(fluid.data("difficult", [None, 1], "int32", lod_level=1))
-        kind = evaluators.DetectionMAP if evaluator else fluid.metrics.DetectionMAP
-        metric = kind(*given, class_num=CLASSES, overlap_threshold=0.3, evaluate_difficult=False, ap_version=ap_version)
+        options = dict(class_num=CLASSES, overlap_threshold=0.3, evaluate_difficult=False, ap_version=ap_version)
+        metric = evaluators.DetectionMAP(*given, **options) if evaluator else fluid.metrics.DetectionMAP(*given, **options)
     exe, means = fluid.Executor(fluid.CPUPlace()), []
     with fluid.scope_guard(scope):
         exe.run(startup)

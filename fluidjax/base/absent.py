@@ -60,7 +60,6 @@ MODULES: dict[str, str] = {
     "utils.profiler": "Paddle 2's Profiler is not there; use fluid.profiler",
 }  # fmt: skip
 NAMES: dict[str, str] = {
-    "DGCMomentumOptimizer": "sends sparse gradients, which is not there; use Momentum",
     "ComplexVariable": "belongs to complex numbers, which are not there",
     "AsyncExecutor": "went before 1.8; use Executor.train_from_dataset",
     "Ploter": "draws curves, which is not there; use matplotlib",

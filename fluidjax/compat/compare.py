@@ -19,6 +19,8 @@ THERE, DIFFERENT, ABSENT = "there", "different", "absent"
 _TOLD = {
     "paddle.Tensor": "is a value outside of programs, as 1.8.5's; what computes with it belongs to dynamic mode, and variables "
     "(paddle.static.Variable) have it",
+    "paddle.fluid.optimizer.DGCMomentumOptimizer": "cannot be made, nor in 1.8.5 without CUDA: it sends the greatest elements of gradients "
+    "alone; use Momentum",
     "paddle.static.Executor": "lacks split_program_by_device and start_heter_trainer, which serve trainers of parameter servers on "
     "several kinds of devices; there are none",
 }
