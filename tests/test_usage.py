@@ -54,7 +54,8 @@ TABLE = Path(__file__).parent / "data" / "usage_called.json"
 SCRIPTS = [str(p.relative_to(ROOT)) for p in sorted((ROOT / "tests" / "data" / "scripts" / "zoo").glob("*.py"))]
 CASES = {
     **COMPARED_IN, **dict.fromkeys(SCRIPTS, "tests/test_scripts.py"), "tests/tools/small_names.py": "tests/test_small_names.py",
-    "tests/detection_map_cases.py": "tests/test_detection.py", "tests/tools/golden_nets.py": "tests/test_golden_programs.py", "tests/gradient_nets.py": "tests/test_gradients.py",
+    "tests/detection_map_cases.py": "tests/test_detection.py", "tests/tools/golden_nets.py": "tests/test_golden_programs.py",
+    "tests/gradient_nets.py": "tests/test_gradients.py",
 }  # fmt: skip
 
 
@@ -102,7 +103,8 @@ def mentions(file, name, value):
         here = name.replace("paddle.fluid", "fluidjax")
         return any(owner == last for owner, _ in called(file)) or any(f"{n} import" in text or f"import {n}" in text for n in (name, here))
     owner = module.rpartition(".")[2]
-    allowed = {owner, owner + "s", ""} | ({"fluid", "L"} if module.startswith("paddle.fluid.layers") else {"p"} if module == "paddle" else {owner[0].upper()})
+    allowed = {owner, owner + "s", ""}
+    allowed |= ({"fluid", "L"} if module.startswith("paddle.fluid.layers") else {"p"} if module == "paddle" else {owner[0].upper()})
     return any(n == last and (o in allowed or owner[:1].isupper()) for o, n in called(file))  # a method's owner is whatever holds it
 
 
