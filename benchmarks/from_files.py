@@ -19,7 +19,7 @@ from fluidjax.loaders.slots import parsers
 from .page import Table, shown
 
 _DENSE, _BATCH, _WORDS = 13, 128, 10_000
-SLOTS, LINES, FILES, TURNS, IDS = 26, 12_800, 5, 7, (1, 3)  # FILES times LINES are enough for a process that parses
+SLOTS, LINES, FILES, TURNS, IDS = 26, 12_800, 5, 5, (1, 3)  # FILES times LINES are enough for a process that parses
 
 
 class Spent(NamedTuple):

@@ -18,7 +18,7 @@ import fluidjax as fluid
 from fluidjax.contrib.reader import distributed_batch_reader
 from fluidjax.errors import FeedError, FluidError, FluidTypeError, FluidValueError
 from fluidjax.loaders.loader import DataLoader
-from fluidjax.loaders.processes import WorkerDied, WorkerTraceback
+from fluidjax.loaders.processes import Worker, WorkerDied, WorkerTraceback
 from fluidjax.paddle.io import BatchSampler, Dataset, IterableDataset, get_worker_info
 from tests.forked import Popen
 
@@ -180,6 +180,28 @@ def counting(n, harm=None):
             harm()
 
     return reader
+
+
+def test_large_arrays_come_whole_and_writable():
+    """Those go as they are, beside the message; dead in the middle of one is dead."""
+    whole = np.arange(600_000, dtype=np.int32).reshape(600, 1000)
+    sent = [whole, whole.T, whole[::2, ::3], whole[:0], whole[0], {"x": np.arange(9000.0).astype("c16")}]
+
+    def work(sender):
+        sender.send(sent)
+        sender.send(sent)  # more than is on its way at once
+
+    worker = Worker(work, "the worker")
+    try:
+        for got, want in zip(worker.take(), sent, strict=True):
+            for a, b in zip(*(list(v.values()) if isinstance(v, dict) else [v] for v in (got, want)), strict=True):
+                np.testing.assert_array_equal(a, b)
+                assert a.dtype == b.dtype and a.flags.writeable
+        os.kill(worker.pid, signal.SIGKILL)
+        with pytest.raises(WorkerDied, match=r"the worker \(process \d+\) was ended by SIGKILL"):
+            worker.take()
+    finally:
+        worker.close()
 
 
 def test_multiprocess_reader():

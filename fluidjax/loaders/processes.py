@@ -12,12 +12,16 @@ import pickle
 import signal
 import traceback
 import warnings
+from array import array
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+import numpy as np
+
 from ..errors import FluidError, FluidValueError
 
+_LARGE = 1 << 14  # bytes of an array from which on it is not copied into a message
 _PATIENCE = 5.0  # seconds after which a worker looks whether its parent is still there
 
 
@@ -66,7 +70,7 @@ class Worker:
         if self._mine not in heard and not self._mine.poll(_PATIENCE):  # it ends; what it sent before still comes
             raise self._died()
         try:
-            kind, value = pickle.loads(self._mine.recv_bytes())  # what a fork of this very process wrote
+            kind, value = _received(self._mine)
         except (EOFError, ConnectionResetError):
             raise self._died() from None
         if kind == "error":
@@ -114,7 +118,15 @@ class Sender:
         self._connection, self._parent = connection, parent
 
     def send(self, value: Any) -> None:
-        self._connection.send_bytes(pickle.dumps(("value", value), protocol=5))
+        large: list[memoryview] = []  # what is in them goes as it is, without a copy
+
+        def stays(buffer: pickle.PickleBuffer) -> bool:
+            raw = buffer.raw()
+            if raw.nbytes >= _LARGE:
+                large.append(raw)
+            return raw.nbytes < _LARGE
+
+        self._send(pickle.dumps(("value", value), protocol=5, buffer_callback=stays), large)
 
     def fail(self, error: BaseException) -> None:
         text = "".join(traceback.format_exception(error))
@@ -123,7 +135,14 @@ class Sender:
             pickle.loads(data)
         except Exception:  # an exception that cannot be sent is told by its text
             data = pickle.dumps(("error", (RuntimeError(f"{type(error).__name__}: {error}"), text)))
+        self._send(data, ())
+
+    def _send(self, data: bytes, large: Sequence[memoryview]) -> None:
+        self._connection.send_bytes(array("q", [raw.nbytes for raw in large]).tobytes())
         self._connection.send_bytes(data)
+        for raw in large:
+            while raw.nbytes:
+                raw = raw[os.write(self._connection.fileno(), raw) :]
 
     def receive(self) -> Any:
         """What the parent sends next. Ends the process where the parent is gone."""
@@ -131,6 +150,25 @@ class Sender:
             if os.getppid() != self._parent:
                 os._exit(1)
         return self._connection.recv()
+
+
+def _received(connection: Connection) -> Any:
+    """What a Sender sent, a fork of this very process; large arrays in it are read to where they stay. Raises EOFError at its end."""
+    sizes = array("q", connection.recv_bytes())
+    data = connection.recv_bytes()
+    return pickle.loads(data, buffers=[_filled(connection.fileno(), size) for size in sizes])
+
+
+def _filled(descriptor: int, size: int) -> np.ndarray:
+    whole = np.empty(size, np.uint8)
+    with memoryview(whole) as free:
+        count = 0
+        while count < size:
+            more = os.readv(descriptor, [free[count:]])
+            if not more:
+                raise EOFError
+            count += more
+    return whole
 
 
 def _run(work: Callable[[Sender], None], connection: Connection, parent: int) -> None:
