@@ -71,7 +71,7 @@ class Worker:
             raise self._died()
         try:
             kind, value = _received(self._mine)
-        except (EOFError, ConnectionResetError):
+        except (EOFError, OSError):  # also in the middle of a message
             raise self._died() from None
         if kind == "error":
             error, text = value
