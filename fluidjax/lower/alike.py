@@ -18,7 +18,7 @@ import jax
 from ..ir.desc import OpDesc
 from ..ops import channels
 from ..ops.channels import ChannelsLast
-from ..ops.enclosed import is_enclosed
+from ..ops.enclosed import surroundings
 from ..ops.registry import HINTS, GradDef, OpDef, lookup, pullback
 
 Slots = Mapping[str, Any]
@@ -56,7 +56,7 @@ class Alike:
             return pullback(definition, graddef, inputs, definition.arguments(attrs), key, wanted)
 
         result, pull = self._once(definition, attrs, frozenset(wanted), run, inputs, key)
-        if self._traced.get((_kind(definition, attrs), frozenset(wanted), is_enclosed())) is None or not _are_arrays((inputs, key)):
+        if self._traced.get((_kind(definition, attrs), frozenset(wanted), surroundings())) is None or not _are_arrays((inputs, key)):
             return result, pull
         return result, lambda gradients: self._pull(pull, gradients) if _are_arrays(gradients) else pull(gradients)
 
@@ -65,7 +65,7 @@ class Alike:
         kind = _kind(definition, attrs)
         if kind not in self._several or definition.traits.ranks.together or not _are_arrays((inputs, key)):
             return run(inputs, key)
-        name = kind, wanted, is_enclosed()
+        name = kind, wanted, surroundings()
         if name not in self._traced:
             self._traced[name] = jax.jit(_of_arrays(run), inline=True)
         if self._traced[name] is not None:

@@ -22,6 +22,7 @@ from ..ops import channels
 from ..ops.absent import told as absent_told
 from ..ops.checking import WORD
 from ..ops.concrete import known
+from ..ops.enclosed import filters_turned
 from ..ops.fixed import Fixed
 from ..ops.loop_course import LIMIT
 from ..ops.ragged import Ragged
@@ -52,6 +53,7 @@ class Step:
     desc: the program. fetches: names that it returns. literal: gradient ops recompute their forward op (the tests'
     reference) instead of sharing its pullback. exact: feeds that say how many rows an op has are constants too (SizeNeeds).
     channels_last: convolutions and what follows them hold their values so (ops/channels.py); nothing that goes in or out does.
+    filters_turned: filters that are only read lie in memory as convolutions with channels last read them (trait `turned`).
     counted: the uids of loops whose number of iterations feeds decide, as constants.
     in_blocks: rows that the data choose go through large weights block by block (row_blocks.py).
     """
@@ -61,6 +63,7 @@ class Step:
     literal: bool = False
     exact: bool = False
     channels_last: bool = False
+    filters_turned: bool = False
     counted: frozenset[int] = frozenset()
     in_blocks: bool = False
 
@@ -196,7 +199,7 @@ class Step:
     ) -> tuple[dict[str, Any], list[Any], Any]:
         """As a call, and the word that tells what ops object to (checks.py); NumPy's where none can."""
         env, ctx = self.enter(state, feed), self.context(key, objections, watch, rank)
-        with jax.enable_x64(True):
+        with jax.enable_x64(True), filters_turned(self.filters_turned):
             self._run(env, ctx)
             changed, values = self.leave(env, ctx)
         return {**state, **changed}, values, env[WORD] if ctx.objected else begin()

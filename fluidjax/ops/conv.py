@@ -74,11 +74,17 @@ def _of_taps(attrs: Mapping[str, Any], shapes: Mapping[str, Any]) -> bool:
     return attrs.get("groups", 1) > 1 and w is not None and len(w) == 4 and w[1] == 1 < math.prod(w[2:]) <= MOST_TAPS
 
 
+def _dense(attrs: Mapping[str, Any], shapes: Mapping[str, Any]) -> bool:
+    """Whether it is one filter over all channels."""
+    w = shapes["Filter"]
+    return attrs.get("groups", 1) == 1 and w is not None and len(w) == 4
+
+
 def _declare_conv2d(kind: str) -> None:
     @op(
         kind, outs="Output", rows=row_wise("Input", "ResidualData"),
         channels=by_format("data_format", "Input ResidualData", "Output", begins=True), heavy=True,
-        turned=Turned("Filter", (2, 3, 1, 0), when=_of_taps),
+        turned=Turned("Filter", (2, 3, 1, 0), when=_of_taps, predicting=_dense),
     )
     def conv2d(
         Input: Array, Filter: Array, Bias: Array | None, ResidualData: Array | None, *, strides: Ints = (1, 1),

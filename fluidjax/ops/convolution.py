@@ -46,7 +46,7 @@ from jax import lax
 
 from . import convolution_ways as ways
 from .convolution_geometry import Geometry, few_pixels
-from .enclosed import is_enclosed
+from .enclosed import filters_are_turned, is_enclosed
 from .registry import Array
 
 MOST_TAPS = 49  # a depthwise filter up to 7x7 is unrolled
@@ -62,6 +62,13 @@ def way(geo: Geometry) -> str:
             return "last"
         return "columns" if few_pixels(geo) or _great_filter(geo) else "samples"
     return "taps" if geo.groups == geo.channels and geo.window <= MOST_TAPS else "columns"
+
+
+def _output_way(geo: Geometry) -> str:
+    """The output's: XLA's own kernel is the fastest for any number of pixels where the filter lies as it reads it."""
+    if not (geo.last and geo.groups == 1 and len(geo.strides) == 2 and filters_are_turned()):
+        return way(geo)
+    return "native" if geo.window > 1 or any(map(any, geo.pads)) else "last"
 
 
 def _columns_pay(geo: Geometry) -> bool:
@@ -80,14 +87,15 @@ def _great_filter(geo: Geometry) -> bool:
     return outs * channels > math.prod(geo.outs) * (outs + channels)
 
 
+_NATIVE = (ways.native_output, ways.native_input_gradient, ways.native_filter_gradient)
 _WAYS = {
     "columns": (ways.columns_output, ways.columns_input_gradient, ways.columns_filter_gradient),
     "samples": (ways.samples_output, ways.samples_input_gradient, ways.samples_filter_gradient),
     "last": (ways.last_output, ways.last_input_gradient, ways.last_filter_gradient),
+    "native": _NATIVE,
     "taps": (ways.taps_output, ways.taps_input_gradient, ways.columns_filter_gradient),
 }
 _XLA = (ways.xla_output, ways.xla_input_gradient, ways.xla_filter_gradient)
-_NATIVE = (ways.native_output, ways.native_input_gradient, ways.native_filter_gradient)
 
 
 def output(geo: Geometry, x: Array, w: Array) -> jax.Array:
@@ -107,7 +115,7 @@ def filter_gradient(geo: Geometry, x: Array, dy: Array) -> jax.Array:
 
 def _fastest(direction: int, geo: Geometry, *args: Array) -> jax.Array:
     plain = partial(_XLA[direction], geo)
-    chosen = way(geo)
+    chosen = way(geo) if direction else _output_way(geo)
     if chosen != "xla":
         quick = partial(_precise, partial(_WAYS[chosen][direction], geo))
     elif is_enclosed():

@@ -27,6 +27,7 @@ import numpy as np
 from jax import lax
 
 from .convolution_geometry import Geometry, few_pixels
+from .enclosed import filters_are_turned
 from .registry import Array
 
 LARGE = 3 << 18  # elements of columns that a cache does not hold
@@ -320,7 +321,10 @@ def samples_filter_gradient(geo: Geometry, x: Array, dy: Array) -> jax.Array:
 
 
 def last_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
-    """[..., C] times w's transpose."""
+    """[..., C] times w's transpose, which is w where filters are turned: XLA must see that their turning is undone."""
+    if filters_are_turned():
+        outs, channels = geo.w[:2]
+        return lax.dot_general(_every(geo, x), jnp.moveaxis(w, (0, 1), (-1, -2)).reshape(channels, outs), (((x.ndim - 1,), (0,)), ((), ())))
     return lax.dot_general(_every(geo, x), w.reshape(geo.w[:2]), (((x.ndim - 1,), (1,)), ((), ())))
 
 

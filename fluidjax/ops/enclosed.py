@@ -1,4 +1,4 @@
-"""Whether what is being traced will stand within a loop or a branch of the compiled program."""
+"""Where what is being traced will stand in the compiled program, and how it will find its filters."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 _ENCLOSED: ContextVar[bool] = ContextVar("enclosed", default=False)
+_TURNED: ContextVar[bool] = ContextVar("filters turned", default=False)
 
 
 def is_enclosed() -> bool:
@@ -22,3 +23,23 @@ def enclosed() -> Iterator[None]:
         yield
     finally:
         _ENCLOSED.reset(before)
+
+
+def filters_are_turned() -> bool:
+    """Whether the filters of what is being traced lie in memory as [h, w, I, O] (trait `turned`): so XLA:CPU reads them without a copy."""
+    return _TURNED.get()
+
+
+@contextmanager
+def filters_turned(turned: bool = True) -> Iterator[None]:
+    """What is traced within finds its filters so, or not."""
+    before = _TURNED.set(turned)
+    try:
+        yield
+    finally:
+        _TURNED.reset(before)
+
+
+def surroundings() -> tuple[bool, bool]:
+    """All of this that what is traced may depend on."""
+    return is_enclosed(), filters_are_turned()

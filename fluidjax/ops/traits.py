@@ -255,11 +255,15 @@ def knows_channels(over: str) -> KnowsChannels:
 
 @dataclass(frozen=True, slots=True)
 class Turned:
-    """On a CPU the value in `slot` is read faster with its axes in the order `axes`, if `when` holds; so it is held between steps."""
+    """On a CPU the value in `slot` is read faster with its axes in the order `axes`, if `when` holds; so it is held between steps.
+
+    predicting: in steps that predict (lower/layout.py) if this holds, too.
+    """
 
     slot: str
     axes: tuple[int, ...]
     when: When
+    predicting: When
 
 
 # -- ranks: how the values that several ranks compute with one program are related (lower/divergence.py) ---------------------

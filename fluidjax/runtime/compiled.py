@@ -16,7 +16,7 @@ from ..errors import EnforceNotMet, FeedError, FetchError, near
 from ..ir.desc import ProgramDesc
 from ..lower.checks import Objections, begin
 from ..lower.divergence import divergent
-from ..lower.layout import laid_out, turned
+from ..lower.layout import laid_out, predicting, reads_filters_as_they_lie, turned
 from ..lower.lockstep import AXIS, lockstep
 from ..lower.read_only import is_read_only
 from ..lower.sizes import first_use
@@ -29,7 +29,7 @@ from ..ops.ragged import Ragged
 from .bucketing import limits
 from .compilations import Compilation
 from .compile_cache import CACHE, label, named
-from .effort import MEMORY_OPTIMIZED, OPTIMISED, Effort
+from .effort import MEMORY_OPTIMIZED, OPTIMISED, READS_TURNED, Effort, known
 from .feeding import FeedRule, Range, fixed, overwritten, ranges, rule_for, told_bounds, unknown_feed
 from .fetching import of_rank
 from .kind import Kind
@@ -56,6 +56,8 @@ class Compiled:
     ) -> None:  # fmt: skip
         """sharded: variables of which no rank holds the whole, and where their elements are."""
         self.step = laid_out(Step(desc, fetches, in_blocks=True), where.device.platform)
+        if where.reorders:
+            self.step = predicting(self.step)
         self.sharded = {n: p for n, p in sharded.items() if not set(arrays_of([p])).isdisjoint(self.step.reads)}
         self.made = {n: p for n, p in sharded.items() if n not in self.sharded and set(arrays_of([p])) == {n} and n in self.step.writes}
         self._holders = {n: math.prod(desc.blocks[0].vars[n].shape or ()) for n in arrays_of(self.sharded.values())}
@@ -112,8 +114,10 @@ class Compiled:
     @property
     def options(self) -> dict[str, Any] | None:
         """What XLA is told for this step."""
-        wanted = {**self.effort.options(), **(MEMORY_OPTIMIZED if self.memory_optimized else {})}
-        return wanted if wanted and self.where.device.platform == "cpu" else None
+        if self.where.device.platform != "cpu":
+            return None
+        turned = known(READS_TURNED) if reads_filters_as_they_lie(self.step) else {}
+        return {**self.effort.options(), **(MEMORY_OPTIMIZED if self.memory_optimized else {}), **turned} or None
 
     def _check_fetches(self, desc: ProgramDesc) -> None:
         for name in self.fetches:

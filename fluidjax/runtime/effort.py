@@ -11,6 +11,9 @@ import jax
 
 # What makes XLA order a step for the least memory; it has the choice on the CPU alone.
 MEMORY_OPTIMIZED = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
+# What makes XLA's convolutions and products read turned filters (lower/layout.py) as they lie: on the CPU, where its YNNPACK kernels copy
+# them first. For filters that are not turned those are the faster ones.
+READS_TURNED = {"xla_cpu_experimental_ynn_fusion_type": ""}
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,12 @@ class Effort:
 
     def options(self) -> dict[str, Any]:
         """Those of the options that this XLA knows."""
-        return {name: value for name, value in self.wanted.items() if _known(name, value)}
+        return known(self.wanted)
+
+
+def known(wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of these options that this XLA knows."""
+    return {name: value for name, value in wanted.items() if _known(name, value)}
 
 
 @cache

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..ops.concrete import known
 from .placement import Mesh, PerRank, Placement, per_rank, spread_out
 from .scope import Scope
 from .shard_layout import ShardedValue, ShardLayout, arrays_of
@@ -101,11 +102,11 @@ class StateLayout:
 
     def out(self, name: str, value: Any) -> Any:
         """A single array as it travels."""
-        return value.transpose(self.turned[name]) if name in self.turned else value
+        return _transposed(value, self.turned[name]) if name in self.turned else value
 
     def back(self, name: str, array: Any) -> Any:
         """A single array as the program has it."""
-        return array.transpose(np.argsort(self.turned[name])) if name in self.turned else array
+        return _transposed(array, np.argsort(self.turned[name]).tolist()) if name in self.turned else array
 
     def stack(self, ranks: Sequence[Sequence[Any]]) -> list[Any]:
         """The travelling arrays of all ranks, from those of each."""
@@ -379,6 +380,14 @@ def all_rows(array: Any) -> PerRank:
     partial = per_rank(host)
     partial.partial = True
     return partial
+
+
+def _transposed(value: Any, axes: Sequence[int]) -> Any:
+    """value.transpose(axes). Of an array that is there it needs no compilation, which JAX would make one for each shape."""
+    held = known(value) if isinstance(value, jax.Array) else None
+    if held is None:
+        return value.transpose(axes)
+    return jax.device_put(held.transpose(axes), value.sharding, may_alias=False)
 
 
 def _arrays(layout: StateLayout, values: Mapping[str, Any], where: Placement) -> list[Any]:
