@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,11 +13,13 @@ from .registry import Array
 from .window import Windows
 
 MOST_TAPS = 49  # cells of a window that are looked at one by one
+MOST_APART = 9  # and of windows side by side that each have an array of their own, whose code grows with the square of their number
 
 
 def unrolled_max_grad(x: Array, out: Array, d_out: Array, win: Windows) -> jax.Array:
     """Of windows of up to MOST_TAPS cells."""
-    return _apart(x, out, d_out, win) if win.sizes == win.strides else _overlapping(x, out, d_out, win)
+    apart = win.sizes == win.strides and math.prod(win.sizes) <= MOST_APART
+    return _apart(x, out, d_out, win) if apart else _overlapping(x, out, d_out, win)
 
 
 def _overlapping(x: Array, out: Array, d_out: Array, win: Windows) -> jax.Array:

@@ -25,12 +25,12 @@ from .compiled import Compiled
 from .effort import OPTIMISED, QUICK, QUICK_WITH_FAST_LOOPS, Effort
 from .kind import Kind
 from .placement import Mesh, Placement, per_rank
-from .work import LEAST_BATCH, batch_of, seconds, slow_loops_seconds
+from .work import LEAST_BATCH, batch_of, compiling_seconds, dear_seconds, ops_within, seconds, slow_loops_seconds
 
 _logger = logging.getLogger(__name__)
 
-MANY_OPS = 40  # a program with fewer is compiled as it should be soon enough
-COMPILE_SECONDS = 0.03  # about what XLA takes for an op
+MANY_OPS = 40  # a program with fewer is compiled as it should be soon enough,
+LONG = 0.5  # unless some of them are known to take the compiler so many seconds together
 LOOP_SECONDS = 0.007  # and what fast loops add to the quick executable
 MOST_OPS = 600  # of a program that waits so much longer for its first step
 FEWEST, MOST = 4, 500  # quick steps
@@ -43,7 +43,7 @@ def in_tiers(compiled: Compiled) -> Compiled:
     asked = int(flag("FLAGS_quick_steps"))
     if compiled.where.device.platform != "cpu" or compiled.initialises or compiled.may_raise or asked == 0:
         return compiled
-    if asked < 0 and len(compiled.step.ops) < MANY_OPS:
+    if asked < 0 and len(ops_within(compiled.step)) < MANY_OPS and dear_seconds(compiled.step) < LONG:
         return compiled
     return Tiers(compiled.again(quick_effort(compiled.step)), asked).quick
 
@@ -78,8 +78,7 @@ class Tiers:
             return self._asked
         batch = SHARED_BATCH if self.quick.shared else batch_of(feed)
         if batch not in self._counts:
-            step = self.quick.step
-            pays = COMPILE_SECONDS * len(step.ops) / seconds(step, batch)
+            pays = compiling_seconds(self.quick.step) / seconds(self.quick.step, batch)
             self._counts[batch] = round(min(max(pays, FEWEST), MOST))
         return self._counts[batch]
 

@@ -1,4 +1,6 @@
-"""About how long a step takes, told from its program before anything runs: for decisions, which no figure has to be exact for."""
+"""About how long a step takes, and XLA to compile it, told from its program before anything runs: for decisions, which no figure has to
+be exact for.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +8,48 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from ..ir import walk
 from ..ir.desc import OpDesc, VarDesc
 from ..lod_tensor import LoDTensor
 from ..lower.step import Step
+from .dear import DEAR
 
 FLOPS_A_SECOND = 30e9  # of convolutions and products, on a core or two
 OP_SECONDS = 30e-6  # an op besides its products
+COMPILE_SECONDS = 0.03  # about what XLA takes for an op
 LEAST_BATCH = 8  # samples that a step surely has where its time matters
 SLOW_ELEMENT = 4e-9  # seconds that a loop without vectors takes longer for an element that it writes
 SLOW_TAP = 20e-9  # and a pool for each cell of a window
+RECURRENT = {"gru": ("Weight",), "lstm": ("Weight",), "lstmp": ("Weight", "ProjWeight"), "cudnn_lstm": ("W",)}  # and their weights
+
+
+def compiling_seconds(step: Step) -> float:
+    """What XLA takes for the optimised executable of a step."""
+    return COMPILE_SECONDS * len(ops_within(step)) + dear_seconds(step)
+
+
+def dear_seconds(step: Step) -> float:
+    """What it takes for those ops that are long to compile by themselves, gradients included."""
+    return sum(DEAR.get(op.type, 0) for op in ops_within(step))
+
+
+def ops_within(step: Step) -> list[OpDesc]:
+    """The ops of a step, and those of the blocks that they run."""
+    blocks = walk.nested(step.desc, [i for op in step.ops for i in op.blocks])
+    return [*step.ops, *(op for i in blocks for op in step.desc.blocks[i].ops)]
 
 
 def seconds(step: Step, batch: int) -> float:
-    """Of one step with so many samples."""
-    return products_seconds(step, batch) + len(step.ops) * OP_SECONDS
+    """Of one step with so many samples; of sequences, rows."""
+    return products_seconds(step, batch) + recurrent(step) * batch / FLOPS_A_SECOND + len(step.ops) * OP_SECONDS
+
+
+def recurrent(step: Step) -> float:
+    """Floating-point operations of the products within recurrences for one row of their sequences, gradients included."""
+    vars = step.desc.blocks[0].vars
+    weights = [(op, slot) for op in step.ops for slot in RECURRENT.get(op.type, ())]
+    forward = sum(2 * math.prod(_shape(op.input(slot), vars)) for op, slot in weights)
+    return forward * (3 if any(f"{kind}_grad" == op.type for op in step.ops for kind in RECURRENT) else 1)
 
 
 def products_seconds(step: Step, batch: int) -> float:

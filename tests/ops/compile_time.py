@@ -27,6 +27,7 @@ from benchmarks.page import machine
 from fluidjax.errors import FluidError
 from fluidjax.ops import ring
 from fluidjax.ops.registry import lookup
+from fluidjax.runtime import dear
 
 from .recorded import recorded
 from .running import Run
@@ -34,7 +35,9 @@ from .sample import Sample
 from .samples import all_samples
 
 PATH = Path(__file__).parents[2] / "docs" / "compile-time.md"
+TABLE = Path(dear.__file__)  # what tiers go by
 LIMIT = 0.5  # seconds that an op may add
+TABLED = LIMIT / 2  # and that it takes to stand in TABLE
 AGAIN = 3  # measurements of what is near the limit; the least counts, as other processes only ever add
 HEAD = """# What an op adds to a step's compilation
 
@@ -206,12 +209,21 @@ def page(found: dict[str, Figure]) -> str:
     )
 
 
+def table(found: dict[str, Figure]) -> str:
+    """The module with the dearest ops."""
+    head = TABLE.read_text().partition("DEAR = {\n")[0]
+    rows = (f'    "{op}": {f.optimised:.2f},\n' for op, f in sorted(found.items()) if f.optimised >= TABLED)
+    return f"{head}DEAR = {{\n{''.join(rows)}}}\n"
+
+
 def main(wanted: list[str]) -> None:
     fluid.set_flags({"FLAGS_compilation_cache": 0})
     named = (Named(*n) for n in all_samples())
     with ring.bound(ring.Ring(None, 1)):
         new = measured([n for n in named if n.sample.op in wanted or str(n) in wanted] if wanted else longest())
-    PATH.write_text(page({**(read(PATH.read_text()) if wanted and PATH.exists() else {}), **new}))
+    found = {**(read(PATH.read_text()) if wanted and PATH.exists() else {}), **new}
+    PATH.write_text(page(found))
+    TABLE.write_text(table(found))
 
 
 if __name__ == "__main__":

@@ -10,20 +10,21 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 SIZES = (8, 16, 24, 32)  # numbers of a polygon: x and y of each corner
 
 
 def polygon_overlap(a: Any, b: Any) -> Any:
     """Intersection over union of polygons a and b [..., 2 * corners] (x1, y1, x2, y2, ...); 0 where neither has an area."""
-    dtype = b.dtype
-    a, b = (v.astype(np.float64).reshape(*v.shape[:-1], -1, 2) for v in (a, b))
-    origin = a[..., :1, :]  # near both, so that little is lost
-    (first, signs), (second, others) = _fan(a - origin), _fan(b - origin)
-    common = _common(first[..., :, None, :, :], second[..., None, :, :, :])
-    both = jnp.abs(jnp.sum(common * signs[..., :, None] * others[..., None, :], (-2, -1)))
-    union = area(a) + area(b) - both
-    return (both / jnp.where(union == 0, 1, union)).astype(dtype)
+    shape = jnp.broadcast_shapes(a.shape, b.shape)
+    pair = jnp.stack([jnp.broadcast_to(v, shape).astype(np.float64).reshape(*shape[:-1], -1, 2) for v in (a, b)])
+    triangles, turns = _fan(pair - pair[:1, ..., :1, :])  # near both, so that little is lost
+    first, second = triangles[0, ..., :, None, :, :], triangles[1, ..., None, :, :, :]
+    signs = jnp.sign(turns)
+    both = jnp.abs(jnp.sum(_common(first, second) * signs[0, ..., :, None] * signs[1, ..., None, :], (-2, -1)))
+    union = jnp.abs(turns.sum(-1)).sum(0) / 2 - both
+    return (both / jnp.where(union == 0, 1, union)).astype(b.dtype)
 
 
 def area(corners: Any) -> Any:
@@ -37,20 +38,37 @@ def _cross(a: Any, b: Any) -> Any:
 
 
 def _fan(corners: Any) -> tuple[Any, Any]:
-    """Triangles [..., corners - 2, 3, 2] around the first corner, each turned to the left, and the signs of how they were turned."""
+    """Triangles [..., corners - 2, 3, 2] around the first corner, each turned to the left, and twice their areas, below 0 for those that
+    were turned to the right.
+    """
     first = jnp.broadcast_to(corners[..., :1, :], corners[..., 2:, :].shape)
     one, two = corners[..., 1:-1, :], corners[..., 2:, :]
-    sign = jnp.sign(_cross(one - first, two - first))
-    back = (sign < 0)[..., None]
-    return jnp.stack([first, jnp.where(back, two, one), jnp.where(back, one, two)], -2), sign
+    turn = _cross(one - first, two - first)
+    back = (turn < 0)[..., None]
+    return jnp.stack([first, jnp.where(back, two, one), jnp.where(back, one, two)], -2), turn
 
 
 def _common(shape: Any, triangle: Any) -> Any:
-    """The area [...] that triangles [..., 3, 2], turned to the left, have in common: one is clipped by the edges of the other."""
+    """The area [...] that triangles [..., 3, 2], turned to the left, have in common: one is clipped by the edges of the other.
+
+    That is a loop of three turns over as many corners as there may be at last, six, of which some repeat: a third of the code.
+    """
     shape = jnp.broadcast_to(shape, jnp.broadcast_shapes(shape.shape, triangle.shape))
-    for i in range(3):
-        shape = _clipped(shape, triangle[..., i, None, :], triangle[..., (i + 1) % 3, None, :])
-    return area(shape)
+    shape = jnp.take(shape, np.array([0, 1, 2, 2, 2, 2]), -2)
+    edges = jnp.stack([triangle, jnp.roll(triangle, -1, -2)], -2)  # [..., 3, begin and end, 2]
+
+    def clip(i: Any, shape: Any) -> Any:
+        begin, end = jnp.split(lax.dynamic_index_in_dim(edges, i, edges.ndim - 3, keepdims=False), 2, -2)
+        return _clipped(_without_one(shape), begin, end)
+
+    return area(lax.fori_loop(0, 3, clip, shape))
+
+
+def _without_one(shape: Any) -> Any:
+    """Corners [..., M, 2] without one that repeats the next, [..., M - 1, 2]."""
+    repeats = (shape == jnp.roll(shape, -1, -2)).all(-1)
+    place = jnp.argmax(repeats, -1)[..., None]
+    return jnp.where((jnp.arange(shape.shape[-2] - 1) >= place)[..., None], shape[..., 1:, :], shape[..., :-1, :])
 
 
 def _clipped(shape: Any, begin: Any, end: Any) -> Any:

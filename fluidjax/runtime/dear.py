@@ -1,0 +1,46 @@
+"""Ops that take the compiler long by themselves, whatever the sizes of their arrays: tiers go by them.
+
+CPU seconds of the first run of an op's sample, gradients included, optimised: what docs/compile-time.md tells of those from 0.25 s on.
+`make compile-times` writes both.
+"""
+
+DEAR = {
+    "attention_lstm": 0.74,
+    "auc": 0.32,
+    "beam_search": 0.63,
+    "bicubic_interp": 0.39,
+    "bicubic_interp_v2": 0.36,
+    "binomial": 1.20,
+    "bipartite_match": 0.76,
+    "chunk_eval": 0.67,
+    "collect_fpn_proposals": 0.30,
+    "conv3d": 0.29,
+    "crf_decoding": 0.43,
+    "cudnn_lstm": 1.32,
+    "cummax": 0.39,
+    "deformable_conv": 1.13,
+    "deformable_conv_v1": 1.06,
+    "detection_map": 1.63,
+    "dirichlet": 1.55,
+    "distribute_fpn_proposals": 0.66,
+    "filter_by_instag": 0.51,
+    "fused_embedding_fc_lstm": 0.57,
+    "fusion_gru": 0.44,
+    "fusion_lstm": 0.61,
+    "gammaincc": 0.52,
+    "gaussian_random_batch_size_like": 0.32,
+    "generate_mask_labels": 1.50,
+    "generate_proposal_labels": 1.11,
+    "generate_proposals": 0.92,
+    "generate_proposals_v2": 0.90,
+    "grid_sampler": 0.66,
+    "gru": 1.12,
+    "gru_unit": 0.47,
+    "hierarchical_sigmoid": 0.30,
+    "inverse": 0.35,
+    "linear_chain_crf": 1.22,
+    "locality_aware_nms": 3.80,
+    "logcumsumexp": 0.25,
+    "lstm": 1.81,
+    "lstm_unit": 0.29,
+}
