@@ -64,8 +64,8 @@ CELLS: Mapping[str, Cell] = {
 }  # fmt: skip
 
 
-def _direction(cell: Cell, x: Any, first: State, weights: Weights, there: Any, reverse: bool) -> tuple[Any, State]:
-    """The outputs [T, N, H] and the last state. there: [T, N] which cells of x are true; states stand still at the others."""
+def _direction(cell: Cell, x: Any, first: State, weights: Weights, there: Any) -> tuple[Any, State]:
+    """Forwards: the outputs [T, N, H] and the last state. there: [T, N] which cells of x are true; states stand still at the others."""
     w_x, w_h, b_x, b_h = weights
 
     def step(state: State, given: Any) -> tuple[State, Any]:
@@ -75,8 +75,31 @@ def _direction(cell: Cell, x: Any, first: State, weights: Weights, there: Any, r
             new = tuple(jnp.where(alive[:, None], a, b) for a, b in zip(new, state, strict=True))
         return new, new[0]
 
-    last, out = lax.scan(step, first, (x @ w_x.T + b_x, there), reverse=reverse)
+    last, out = lax.scan(step, first, (x @ w_x.T + b_x, there))
     return (out if there is None else jnp.where(there[..., None], out, 0)), last
+
+
+def _both(cell: Cell, x: Any, first: State, weights: Sequence[Weights], there: Any) -> tuple[Any, State]:
+    """As _direction, forwards and backwards in one loop: half the code. first: arrays [2, N, H]; so are the last states."""
+    w_h, b_h = (jnp.stack([w[at] for w in weights]) for at in (1, 3))
+    parts = [x @ w_x.T + b_x for w_x, _, b_x, _ in weights]
+
+    def step(state: State, given: Any) -> tuple[State, Any]:
+        rows, alive = given
+        new = jax.vmap(cell.step)(state, rows, w_h, b_h)
+        if alive is not None:
+            new = tuple(jnp.where(alive[..., None], a, b) for a, b in zip(new, state, strict=True))
+        return new, new[0]
+
+    alive = None if there is None else _turned(there, there)
+    last, out = lax.scan(step, first, (_turned(*parts), alive))
+    out = jnp.concatenate([out[:, 0], out[::-1, 1]], -1)
+    return (out if there is None else jnp.where(there[..., None], out, 0)), last
+
+
+def _turned(there: Any, back: Any) -> Any:
+    """[T, 2, ...]: a value of the way there, and one of the way back from the last step on."""
+    return jnp.stack([there, back[::-1]], 1)
 
 
 def _layers(
@@ -89,11 +112,12 @@ def _layers(
     for begin in range(0, len(weights), directions):
         if begin and kept is not None:
             x = jnp.where(kept[begin // directions - 1], x / np.asarray(1 - drop if drop < 1 else 1, x.dtype), 0)
-        found = [
-            _direction(cell, x, tuple(s[at] for s in first), weights[at], there, at > begin) for at in range(begin, begin + directions)
-        ]
-        x = jnp.concatenate([out for out, _ in found], -1)
-        last += [state for _, state in found]
+        if directions == 2:
+            x, state = _both(cell, x, tuple(s[begin : begin + 2] for s in first), weights[begin : begin + 2], there)
+            last += list(zip(*state, strict=True))
+            continue
+        x, state = _direction(cell, x, tuple(s[begin] for s in first), weights[begin], there)
+        last.append(state)
     return x, [jnp.stack(states) for states in zip(*last, strict=True)]
 
 

@@ -239,7 +239,7 @@ def pack(x: Ragged, cells: Any, reverse: bool = False) -> Any:
     number = jnp.arange(x.capacity, dtype=jnp.int32)
     sequence = jnp.minimum(x.sequence(), x.sequences - 1)
     at = x.offsets[-1][sequence + 1] - 1 - number if reverse else number - x.offsets[-1][sequence]
-    rows = cells[sequence, jnp.clip(at, 0, x.longest[-1] - 1)]
+    rows = jnp.asarray(cells)[sequence, jnp.clip(at, 0, x.longest[-1] - 1)]
     return jnp.where(_spread(x.kept(), rows.ndim), rows, np.zeros((), cells.dtype))
 
 

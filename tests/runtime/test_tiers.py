@@ -28,6 +28,7 @@ from fluidjax.runtime.tiers import Tiers
 from ..checkpoint.model import Job
 from ..examples import examples
 from ..nets import fresh
+from ..ops import compile_time
 from ..random_programs import build, recipes
 
 
@@ -259,8 +260,32 @@ def test_who_has_tiers(steps: Callable[[int], None], monkeypatch: pytest.MonkeyP
     assert of(main, [loss], feed) == [PLAIN]
     steps(-1)
     assert of(main, [loss], feed) == [PLAIN]
-    monkeypatch.setattr(tiers, "MANY_OPS", 20)
-    assert of(main, [loss], feed) == [FIRST] and of(test, [loss], feed) == [PLAIN]
+    with monkeypatch.context() as patch:
+        patch.setattr(tiers, "MANY_OPS", 20)
+        assert of(main, [loss], feed) == [FIRST] and of(test, [loss], feed) == [PLAIN]
+    monkeypatch.setattr(work, "DEAR", {"layer_norm": 0.2, "tanh": 0.2})  # a small program whose ops are long to compile
+    assert of(main, [loss], feed) == [PLAIN]
+    monkeypatch.setattr(work, "DEAR", {"layer_norm": 0.3, "tanh": 0.2})
+    assert of(main, [loss], feed) == of(test, [loss], feed) == [FIRST]
+
+
+def test_what_the_compiler_has_to_do_is_told_from_the_ops() -> None:
+    """Those of a loop's block too; the dearest are in a table, which is that of the page of measurements."""
+    with fresh() as (main, _):
+        x, number = fluid.data("x", [None, 8], lod_level=1), layers.fill_constant([1], "int64", 0)
+        ten = layers.fill_constant([1], "int64", 10)
+        going = layers.less_than(number, ten)
+        with layers.While(going).block():
+            layers.increment(number)
+            layers.less_than(number, ten, cond=going)
+        hidden, _ = layers.dynamic_lstm(x, 8, use_peepholes=False)
+    step = Step(main.desc, (number.name, hidden.name))
+    assert sorted(op.type for op in work.ops_within(step)) == [*["fill_constant"] * 2, "increment", *["less_than"] * 2, "lstm", "while"]
+    assert work.dear_seconds(step) == work.DEAR["lstm"]
+    assert work.compiling_seconds(step) == pytest.approx(7 * work.COMPILE_SECONDS + work.DEAR["lstm"])
+    assert work.recurrent(step) == 2 * 2 * 8  # a row of 2 times a weight [2, 8]
+    measured = compile_time.read(compile_time.PATH.read_text())
+    assert {op: f.optimised for op, f in measured.items() if f.optimised >= compile_time.TABLED} == work.DEAR
 
 
 def test_a_report_is_a_sentence(caplog: pytest.LogCaptureFixture) -> None:

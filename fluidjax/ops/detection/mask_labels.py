@@ -36,16 +36,16 @@ def _polygons(segments: Ragged) -> tuple[Any, Any, Any]:
 
 
 def _around(points: Any, ends: Any) -> Any:
-    """The box [4] around polygons [P, L, 2]."""
-    real = (jnp.arange(points.shape[1]) < ends[:, None])[..., None]
-    low, high = jnp.where(real, points, np.inf).min((0, 1)), jnp.where(real, points, -np.inf).max((0, 1))
-    return jnp.concatenate([low, high])
+    """The boxes [G, 4] around the polygons [G, P, L, 2] of each object."""
+    real = (jnp.arange(points.shape[2]) < ends[..., None])[..., None]
+    low, high = jnp.where(real, points, np.inf).min((1, 2)), jnp.where(real, points, -np.inf).max((1, 2))
+    return jnp.concatenate([low, high], 1)
 
 
-def _mask(region: Any, points: Any, ends: Any, size: int) -> Any:
-    """The polygons of an object within a region, as [size * size] of 0 and 1."""
-    extent = jnp.maximum(region[2:] - region[:2], 1)
-    return drawn((points - region[:2]) * size / extent, ends, ends > 0, size).reshape(-1).astype(np.int32)
+def _masks(regions: Any, points: Any, ends: Any, size: int) -> Any:
+    """The polygons of an object within each region [..., 4], as [..., size * size] of 0 and 1."""
+    begin, extent = regions[..., None, None, :2], jnp.maximum(regions[..., 2:] - regions[..., :2], 1)[..., None, None, :]
+    return drawn((points - begin) * size / extent, ends, ends > 0, size).reshape(*regions.shape[:-1], -1).astype(np.int32)
 
 
 def _inputs(info: Any, classes: Any, crowd: Any, segments: Any, rois: Any, labels: Any) -> list[Ragged]:
@@ -95,27 +95,20 @@ def generate_mask_labels(
     """
     classes, crowd, polygons, rois, labels = _inputs(ImInfo, GtClasses, IsCrowd, GtSegms, Rois, LabelsInt32)
     points, ends, _ = _polygons(polygons)
-    around = jax.vmap(_around)(points, ends)
-    most, room = classes.longest[-1], max(rois.longest[-1], 1)
-    first, images = polygons.offsets[0], ImInfo.shape[0]
-
-    def one(rois: Any, labels: Any, there: Any, classes: Any, crowd: Any, real: Any, first: Any, info: Any) -> tuple[Any, ...]:
-        object_of = first + jnp.arange(most, dtype=np.int32)
-        fg, number = firsts(there & (labels > 0), room)
-        background = jnp.argmax(there & (labels == 0)).astype(np.int32)
-        place = jnp.where(number > 0, fg, background)
-        taken = rois[place] / info[2]
-        overlap = pixel_overlaps(taken, jnp.take(around, object_of, axis=0, mode="clip"))
-        overlap = jnp.where(real & (classes > 0) & (crowd == 0), overlap, -1)
-        best = jnp.take(object_of, jnp.argmax(overlap, 1)) if most else jnp.zeros(room, np.int32)
-        outline, end = (jnp.take(v, best, axis=0, mode="clip") for v in (points, ends))
-        masks = jax.vmap(lambda r, p, e: _mask(r, p, e, resolution))(taken, outline, end)
-        label = jnp.where(number > 0, labels[place], 0)
-        return taken * info[2], place, masks, label, jnp.maximum(number, 1)
-
+    around = _around(points, ends)
+    most, room, images = classes.longest[-1], max(rois.longest[-1], 1), ImInfo.shape[0]
     label, kind, crowded = (view(v).reshape(images, v.longest[-1]) for v in (labels, classes, crowd))
-    found = jax.vmap(one)(view(rois), label, mask(rois), kind, crowded, mask(classes), first[:-1], ImInfo)
-    taken, place, masks, label, count = found
+    there = mask(rois)
+    fg, number = jax.vmap(lambda m: firsts(m, room))(there & (label > 0))
+    some = number[:, None] > 0
+    place = jnp.where(some, fg, jnp.argmax(there & (label == 0), 1, keepdims=True).astype(np.int32))  # [N, room]
+    taken = jnp.take_along_axis(view(rois), place[..., None], 1) / ImInfo[:, None, 2:]
+    object_of = polygons.offsets[0][:-1, None] + jnp.arange(most, dtype=np.int32)
+    overlap = pixel_overlaps(taken, jnp.take(around, object_of, axis=0, mode="clip"))
+    overlap = jnp.where((mask(classes) & (kind > 0) & (crowded == 0))[:, None], overlap, -1)
+    best = jnp.take_along_axis(object_of, jnp.argmax(overlap, 2), 1) if most else jnp.zeros((images, room), np.int32)
+    masks = _masks(taken, *(jnp.take(v, best, axis=0, mode="clip") for v in (points, ends)), resolution)
+    label = jnp.where(some, jnp.take_along_axis(label, place, 1), 0)
     here = (jnp.arange(num_classes) == label[..., None]) & (label > 0)[..., None]
     wide = jnp.where(here[..., None], masks[..., None, :], -1).reshape(images, room, -1)
-    return tuple(packed(count, taken, place[..., None], wide))
+    return tuple(packed(jnp.maximum(number, 1), taken * ImInfo[:, None, 2:], place[..., None], wide))

@@ -42,25 +42,27 @@ def _steep(xs: Any, ys: Any, slope: Any, dy: Any, column: Any) -> Any:
     edge = column + 1  # the greater of both columns
     guess = jnp.floor((edge - 0.5 - xs) / jnp.where(slope == 0, 1, slope))
     rises = slope > 0
-    found = jnp.full_like(guess, -np.inf)
-    for t in (guess + n for n in (2, 1, 0, -1, -2)):  # the first step on the other side
-        before, here = (_cut(xs + slope * (t - n) + 0.5) for n in (1, 0))
-        changes = jnp.where(rises, (before < edge) & (here >= edge), (before >= edge) & (here < edge))
-        found = jnp.where(changes & (t >= 1) & (t <= dy), ys + t - 1, found)
-    return found
+    t = guess + np.arange(-2, 3).reshape(5, *[1] * guess.ndim)  # the first step on the other side
+    before, here = (_cut(xs + slope * (t - n) + 0.5) for n in (1, 0))
+    changes = jnp.where(rises, (before < edge) & (here >= edge), (before >= edge) & (here < edge))
+    found = jnp.where(changes & (t >= 1) & (t <= dy), ys + t - 1, np.inf).min(0)
+    return jnp.where(found < np.inf, found, -np.inf)
 
 
 def drawn(points: Any, ends: Any, real: Any, size: int) -> Any:
-    """Polygons [P, L, 2], each of its first `ends` [P] points, as one mask [size, size] (rows, columns) of those that are `real` [P]."""
+    """Polygons [..., P, L, 2], each of its first `ends` [..., P] points, as one mask [..., size, size] (rows, columns) of those that are
+    `real` [..., P].
+    """
     fine = _cut(FINE * points.astype(np.float64) + 0.5)
-    at = jnp.arange(points.shape[1], dtype=np.int32)
-    following = jnp.where(at + 1 < ends[:, None], at + 1, 0)
-    other = jnp.take_along_axis(fine, following[..., None], 1)
+    at = jnp.arange(points.shape[-2], dtype=np.int32)
+    following = jnp.where(at + 1 < ends[..., None], at + 1, 0)
+    other = jnp.take_along_axis(fine, following[..., None], -2)
     column = FINE * jnp.arange(size) + FINE // 2  # a pixel's border in the fine grid
-    row = _row_at(fine[:, :, None], other[:, :, None], column)  # [P, L, size]
-    row = jnp.where((at < ends[:, None])[..., None], row, -np.inf)
+    row = _row_at(fine[..., None, :], other[..., None, :], column)  # [..., P, L, size]
+    row = jnp.where((at < ends[..., None])[..., None], row, -np.inf)
     place = jnp.ceil(jnp.clip((row + 0.5) / FINE - 0.5, 0, size))
     begin = jnp.where(jnp.isfinite(row), jnp.arange(size) * size + place, size * size).astype(np.int32)
-    toggles = jnp.zeros((points.shape[0], size * size + 1), np.int32).at[jnp.arange(points.shape[0])[:, None, None], begin].add(1)
-    inside = (jnp.cumsum(toggles[:, :-1], 1) % 2 == 1) & real[:, None]
-    return inside.any(0).reshape(size, size).T
+    begin = begin.reshape(-1, points.shape[-2] * size)  # of each polygon
+    toggles = jnp.zeros((begin.shape[0], size * size + 1), np.int32).at[jnp.arange(begin.shape[0])[:, None], begin].add(1)
+    odd = (jnp.cumsum(toggles[:, :-1], 1) % 2 == 1).reshape(*real.shape, size, size)
+    return (odd & real[..., None, None]).any(-3).swapaxes(-1, -2)

@@ -20,8 +20,9 @@ def packed(counts: Any, *cells: Any) -> list[Ragged]:
     at = jnp.minimum(jnp.arange(images * most, dtype=np.int32), jnp.maximum(offsets[-1] - 1, 0))
     image = jnp.clip(segments_at(offsets, at), 0, max(images - 1, 0))
     place = jnp.clip(at - offsets[image], 0, max(most - 1, 0))
-    first = bounded(cells[0][image, place], offsets, most)
-    return [first, *(first.with_rows(c[image, place]) for c in cells[1:])]
+    first, *others = (jnp.take(c.reshape(images * most, *c.shape[2:]), image * most + place, axis=0, mode="clip") for c in cells)
+    rows = bounded(first, offsets, most)
+    return [rows, *map(rows.with_rows, others)]
 
 
 def segments_at(offsets: Any, places: Any) -> Any:

@@ -23,7 +23,7 @@ def _matrix(quad: Any, height: int, width: int) -> Any:
     """The projective map [9] from pixels of the rectangle to a quadrilateral [4, 2], as high as the rectangle and at most as wide."""
     kind = quad.dtype
     (x0, y0), (x1, y1), (x2, y2), (x3, y3) = quad
-    sides = [jnp.sqrt(((a - b) ** 2).sum()) for a, b in zip(quad, jnp.roll(quad, -1, 0), strict=True)]
+    sides = jnp.sqrt(((quad - jnp.roll(quad, -1, 0)) ** 2).sum(1))
     high, wide = (sides[1] + sides[3]) / 2, (sides[0] + sides[2]) / 2
     rows = max(2, height)
     ratio = wide * (rows - 1) / high
@@ -48,18 +48,17 @@ def _same(a: Any, b: Any) -> Any:
 
 def _inside(x: Any, y: Any, quad: Any) -> Any:
     """Whether places lie within a quadrilateral [4, 2] or on its border."""
-    border, crossed = jnp.zeros(x.shape, bool), jnp.zeros(x.shape, np.int32)
-    for (xs, ys), (xe, ye) in zip(quad, jnp.roll(quad, -1, 0), strict=True):
-        level = _same(ys, ye)
-        low, high = jnp.minimum(ys, ye), jnp.maximum(ys, ye)
-        left, right = jnp.minimum(xs, xe), jnp.maximum(xs, xe)
-        on_level = _same(y, ys) & _same(y, ye) & ((x > left) | _same(x, left)) & ((x < right) | _same(x, right))
-        cut = (y - ys) * (xe - xs) / jnp.where(level, 1, ye - ys) + xs
-        on_edge = _same(cut, x) & ((y > low) | _same(y, low)) & ((y < high) | _same(y, high))
-        border |= jnp.where(level, on_level, on_edge)
-        passes = ~level & ~((y < low) | _same(y, low)) & ~_more(y, high)
-        crossed += passes & _more(cut, x)
-    return border | (crossed % 2 == 1)
+    edges = jnp.stack([quad, jnp.roll(quad, -1, 0)]).reshape(2, 4, 2, *[1] * x.ndim)  # all four at once
+    (xs, ys), (xe, ye) = (jnp.moveaxis(corner, 1, 0) for corner in edges)
+    level = _same(ys, ye)
+    low, high = jnp.minimum(ys, ye), jnp.maximum(ys, ye)
+    left, right = jnp.minimum(xs, xe), jnp.maximum(xs, xe)
+    on_level = _same(y, ys) & _same(y, ye) & ((x > left) | _same(x, left)) & ((x < right) | _same(x, right))
+    cut = (y - ys) * (xe - xs) / jnp.where(level, 1, ye - ys) + xs
+    on_edge = _same(cut, x) & ((y > low) | _same(y, low)) & ((y < high) | _same(y, high))
+    border = jnp.where(level, on_level, on_edge).any(0)
+    passes = ~level & ~((y < low) | _same(y, low)) & ~_more(y, high)
+    return border | ((passes & _more(cut, x)).sum(0) % 2 == 1)
 
 
 def _taps(quad: Any, shape: tuple[int, int], height: int, width: int) -> tuple[Any, Any, Any, Any]:
