@@ -78,20 +78,21 @@ def _clipped(shape: Any, begin: Any, end: Any) -> Any:
     enters again. Where all are on the other side, all become one point.
     """
     count = shape.shape[-2]
-    side = _cross(end - begin, shape - begin)
-    following, beyond = jnp.roll(shape, -1, -2), jnp.roll(side, -1, -1)
+    following = jnp.roll(shape, -1, -2)
+    side, beyond = (_cross(end - begin, corners - begin) for corners in (shape, following))
     step = side - beyond
     crossing = shape + (following - shape) * (side / jnp.where(step == 0, 1, step))[..., None]
+    at = jnp.arange(count + 1)
 
     def first(there: Any) -> tuple[Any, Any]:
-        place = jnp.argmax(there, -1)
-        return place, jnp.take_along_axis(crossing, place[..., None, None], -2)
+        place = jnp.argmax(there, -1)[..., None]
+        return place, jnp.sum(jnp.where((at[:-1] == place)[..., None], crossing, 0), -2, keepdims=True)
 
     enters = (side < 0) & (beyond >= 0)
     _, leaving = first((side >= 0) & (beyond < 0))
     place, entering = first(enters)
-    place = jnp.where(enters.any(-1), place, count)[..., None]
+    place = jnp.where(enters.any(-1, keepdims=True), place, count)[..., None]
     corners = jnp.where((side < 0)[..., None], leaving, shape)
-    at = jnp.arange(count + 1)
-    source = jnp.minimum(at - (at > place), count - 1)
-    return jnp.where((at == place + 1)[..., None], entering, jnp.take_along_axis(corners, source[..., None], -2))
+    before, behind = (jnp.pad(corners, [(0, 0)] * (corners.ndim - 2) + [pad, (0, 0)], mode="edge") for pad in ((0, 1), (1, 0)))
+    at = at[:, None]
+    return jnp.where(at <= place, before, jnp.where(at == place + 1, entering, behind))
