@@ -36,22 +36,28 @@ def _levels(levels: Any, attrs: Attrs) -> dict[str, int]:
 
 
 def _merged(boxes: Any, scores: Any, threshold: Any, overlap: Overlaps) -> tuple[Any, Any, Any]:
-    """Boxes [M, numbers] and scores [M] where each run of boxes that overlap is one, at its first; and which are the first ones."""
-    count = scores.shape[0]
+    """Boxes [M, numbers] and scores [M] where each run of boxes that overlap is one, at its first (what stands at the others means
+    nothing); and which are the first ones.
+    """
 
     def step(run: tuple[Any, ...], given: tuple[Any, ...]) -> tuple[Any, Any]:
-        box, score, first = run
-        here, weight, at = given
-        joins = (first >= 0) & (overlap(box, here) > threshold)
+        box, score, begun = run
+        here, weight = given
+        joins = begun & (overlap(box, here) > threshold)
         mean = (here * weight + box * score) / (weight + score)
-        run = jnp.where(joins, mean, here), jnp.where(joins, score + weight, weight), jnp.where(joins, first, at)
-        return run, (*run, joins)
+        box, score = jnp.where(joins, mean, here), jnp.where(joins, score + weight, weight)
+        return (box, score, jnp.ones((), bool)), (box, score, joins)
 
-    start = jnp.zeros(boxes.shape[1:], boxes.dtype), jnp.zeros((), scores.dtype), jnp.full((), -1, jnp.int32)
-    _, (box, score, first, joins) = lax.scan(step, start, (boxes, scores, jnp.arange(count, dtype=jnp.int32)))
-    ends = jnp.concatenate([~joins[1:], jnp.ones((min(count, 1),), bool)])
-    at = jnp.where(ends, first, count)
-    return boxes.at[at].set(box, mode="drop"), scores.at[at].set(score, mode="drop"), ~joins
+    def back(end: tuple[Any, ...], given: tuple[Any, ...]) -> tuple[Any, Any]:
+        box, score, goes_on = given
+        end = jnp.where(goes_on, end[0], box), jnp.where(goes_on, end[1], score)
+        return end, end
+
+    start = jnp.zeros(boxes.shape[1:], boxes.dtype), jnp.zeros((), scores.dtype)
+    _, (box, score, joins) = lax.scan(step, (*start, jnp.zeros((), bool)), (boxes, scores))
+    goes_on = jnp.concatenate([joins[1:], jnp.zeros((min(len(scores), 1),), bool)])
+    _, (box, score) = lax.scan(back, start, (box, score, goes_on), reverse=True)
+    return box, score, ~joins
 
 
 @op(outs="Out", infer=_spec, rows=knows_rows(_levels), chosen=CHOSEN, channels=CHANNELS_FIRST)
