@@ -7,8 +7,10 @@ gradient that arrives at its end: ``where(known only then, x, 0)``, where the co
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import jax
@@ -17,28 +19,38 @@ import numpy as np
 
 from ..ir.desc import OpDesc, VarDesc
 from ..ir.recomputed import segment
-from ..ops.concrete import known
 from ..ops.registry import GRAD
 
 
 @dataclass(frozen=True)
 class Tie:
-    """names: what a segment reads from outside. gradient: the one that is there when the segment begins."""
+    """names: values that are held back, such as what a segment reads from outside. after: those that are there then, such as the
+    gradient that arrives at its end."""
 
     names: tuple[str, ...]
-    gradient: str
+    after: tuple[str, ...]
 
     def hold(self, env: dict[str, Any]) -> None:
-        """Tie the values; where the gradient is none of floating point, or empty, nothing is tied."""
-        found = [v for v in jax.tree.leaves(env.get(self.gradient)) if known(v) is None]
-        found = [v for v in found if jnp.issubdtype(v.dtype, jnp.floating) and v.size]
-        if not found:
+        """Tie the values; nothing is tied to what is not of floating point, or empty."""
+        bits = [bit for name in self.after if (bit := _bit(env.get(name))) is not None]
+        if not bits:
             return
-        first = found[0][(0,) * found[0].ndim].astype(np.float32)
-        true = (jax.lax.bitcast_convert_type(first, np.int32) & 1) < 2
+        true = reduce(operator.add, bits) < len(bits) + 1
         for name in self.names:
             if name in env:
-                env[name] = jax.tree.map(lambda x: x if known(x) is not None else jnp.where(true, x, np.zeros((), x.dtype)), env[name])
+                env[name] = jax.tree.map(lambda x: jnp.where(true, x, np.zeros((), x.dtype)) if _computed(x) else x, env[name])
+
+
+def _computed(value: Any) -> bool:
+    """Whether the step computes a value, which is NumPy's otherwise. (To ask a tracer for its value takes jax a tenth of a second.)"""
+    return isinstance(value, jax.Array)
+
+
+def _bit(value: Any) -> Any:
+    """0 or 1, which only the value tells; None where it cannot."""
+    found = (v for v in jax.tree.leaves(value) if _computed(v) and jnp.issubdtype(v.dtype, jnp.floating) and v.size)
+    first = next(found, None)
+    return None if first is None else jax.lax.bitcast_convert_type(first[(0,) * first.ndim].astype(np.float32), np.int32) & 1
 
 
 def ties(ops: Sequence[OpDesc], vars: Mapping[str, VarDesc]) -> dict[int, Tie]:
@@ -55,7 +67,7 @@ def ties(ops: Sequence[OpDesc], vars: Mapping[str, VarDesc]) -> dict[int, Tie]:
         names = tuple(n for n in reads if n not in made and not (n in vars and vars[n].persistable))
         gradient = _arriving(ops, at)
         if names and gradient is not None:
-            found[at[0]] = Tie(names, gradient)
+            found[at[0]] = Tie(names, (gradient,))
     return found
 
 

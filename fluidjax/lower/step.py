@@ -35,6 +35,7 @@ from .alike import Alike
 from .checks import Objections, begin, looked_at_when_fed, out_of_bounds
 from .control import ControlCall, refuse_remote
 from .env import UNSHARED, Context, Env, op_key, read_slots, requested, settle, write_slots
+from .last_readers import waits
 from .lengths import follow, with_origin
 from .order import by_use
 from .pairing import pair_gradients
@@ -56,6 +57,7 @@ class Step:
     filters_turned: filters that are only read lie in memory as convolutions with channels last read them (trait `turned`).
     counted: the uids of loops whose number of iterations feeds decide, as constants.
     in_blocks: rows that the data choose go through large weights block by block (row_blocks.py).
+    in_place: updates wait until nothing reads the old parameter (last_readers.py).
     """
 
     desc: ProgramDesc
@@ -66,6 +68,7 @@ class Step:
     filters_turned: bool = False
     counted: frozenset[int] = frozenset()
     in_blocks: bool = False
+    in_place: bool = False
 
     def __post_init__(self) -> None:
         refuse_remote(self.desc)
@@ -158,6 +161,11 @@ class Step:
         return {} if self.literal else ties(self.ops, self.desc.blocks[0].vars)
 
     @cached_property
+    def waits(self) -> dict[int, Tie]:
+        """What updates wait for, by their uid."""
+        return waits(self.desc, self.ops) if self.in_place and not self.literal else {}
+
+    @cached_property
     def blocks(self) -> RowBlocks | None:
         """Which ops go through chosen rows block by block; None where all take them whole."""
         if not self.in_blocks or self.ties:
@@ -245,6 +253,8 @@ class Step:
 
     def run_one(self, op: OpDesc, env: Env, ctx: Context) -> None:
         """Run one of `ops`, which must be run in order."""
+        if op.uid in self.waits:
+            self.waits[op.uid].hold(env)
         run_op(op, env, ctx, self.pairs.get(op.uid, ()))
 
     def _run(self, env: Env, ctx: Context) -> None:

@@ -31,7 +31,7 @@ MOST_TRIED = 3  # programs that are compiled before the best of those that fit i
 WORTHWHILE = 0.1  # of the time that all recomputation takes: for less, none is compiled
 STRAYS = 1.6  # times the estimate: a scheduler that needs more temporaries does not do what the way is about, and another is tried
 MOST_DOUBTED = 3
-USUALLY = 1.4  # bytes of temporaries for each of the estimate, where values are computed again
+USUALLY = {"default": 1.4, "memory-optimised": 1.25}  # bytes of temporaries for each of the estimate, where values are computed again
 
 
 @dataclass(frozen=True)
@@ -66,13 +66,13 @@ class BudgetReport:
 @dataclass(frozen=True)
 class Target:
     """A step as it is to be compiled. types: its state as one device has it, and whole batches. devices: which share these. lower: the
-    step of a program, traced for the types; schedulers: those that it may be compiled with. keep: names of values that are not
-    forgotten."""
+    step of a program under a scheduler, traced for the types; schedulers: those that it may be compiled with. keep: names of values
+    that are not forgotten."""
 
     desc: ProgramDesc
     fetches: tuple[str, ...]
     types: Arguments
-    lower: Callable[[ProgramDesc], jax.stages.Lowered]
+    lower: Callable[[ProgramDesc, str], jax.stages.Lowered]
     schedulers: tuple[str, ...] = ("default",)
     keep: Sequence[str] = ()
     devices: int = 1
@@ -123,8 +123,8 @@ def fit(
     fetches, types = described(program, batch_size, fetch_list, feed_shapes)
     device = jax.local_devices()[0]
 
-    def lower(desc: ProgramDesc) -> jax.stages.Lowered:
-        return compiler.lower(desc, fetches, types, device)
+    def lower(desc: ProgramDesc, scheduler: str) -> jax.stages.Lowered:
+        return compiler.lower(desc, fetches, types, device, scheduler)
 
     return search(Target(program.desc, fetches, types, lower, schedulers(device), keep), wanted)
 
@@ -145,7 +145,7 @@ def fit_function(
     state, feed = ({n: jax.ShapeDtypeStruct(t.shape, jax.dtypes.canonicalize_dtype(t.dtype)) for n, t in some.items()}
                    for some in (types.state, types.feed))  # fmt: skip
 
-    def lower(desc: ProgramDesc) -> jax.stages.Lowered:
+    def lower(desc: ProgramDesc, scheduler: str) -> jax.stages.Lowered:
         return jax.jit(stepping(desc), donate_argnums=0).lower(state, feed, key)
 
     return search(Target(program.desc, fetches, types, lower), wanted)
@@ -169,7 +169,7 @@ class _Search:
         self.ways, self.why_none = all_ways.found, all_ways.why_none
         self.fixed = sum(nbytes(t) for t in target.types.state.values()) + sum(map(nbytes, feeds)) // target.devices
         self.tried: list[Tried] = []
-        self.lowered: dict[int, jax.stages.Lowered] = {}
+        self.compiled: set[int] = set()
 
     def run(self) -> list[Tried]:
         """What was tried, and the chosen one of it once more."""
@@ -190,7 +190,7 @@ class _Search:
 
     def _better(self, best: int) -> int | None:
         """The fastest way that is expected within the budget and is worth a compilation, since it takes that much less time."""
-        if len(self.lowered) >= MOST_TRIED:
+        if len(self.compiled) >= MOST_TRIED:
             return None
         enough = self.ways[best].seconds - WORTHWHILE * self.ways[-1].seconds
         found = (i for i in range(best) if not self._seen(i) and self.ways[i].seconds <= enough)
@@ -203,7 +203,7 @@ class _Search:
         """Bytes, if the temporaries are to the estimate as those of the nearest way that was compiled, under the better scheduler."""
         estimate = self.ways[at].estimate
         if not self.tried:
-            return self.fixed + estimate * (USUALLY if at else 1.0)
+            return self.fixed + estimate * (min(USUALLY[n] for n in self.target.schedulers) if at else 1.0)
         near = min(self.tried, key=lambda t: (abs(t.way.estimate - estimate), t.figures.total))
         figures = near.figures
         return figures.total - figures.temporaries + figures.temporaries * estimate / max(near.way.estimate, 1)
@@ -211,10 +211,9 @@ class _Search:
     def _compiled(self, at: int, every: bool = False) -> Tried | None:
         """The way under the first scheduler with which it is within the budget."""
         way = self.ways[at]
-        if at not in self.lowered:
-            self.lowered[at] = self.target.lower(way.desc)
+        self.compiled.add(at)
         for name in self._schedulers(at):
-            figures = compiler.figures(self.lowered[at], [name], quick=True)[name]
+            figures = compiler.figures(self.target.lower(way.desc, name), [name], quick=True)[name]
             self.tried.append(Tried(way, name, figures))
             if figures.total <= self.wanted:
                 return self.tried[-1]
@@ -223,12 +222,12 @@ class _Search:
         return None
 
     def _schedulers(self, at: int) -> tuple[str, ...]:
-        """The default one first for the program as it is; for others that which needed less so far, at first the one for memory."""
+        """The default one first for the program as it is; for others that which needed less so far, or usually does."""
         names = self.target.schedulers
         if not at:
             return names
         shares = {t.scheduler: t.figures.temporaries / max(t.way.estimate, 1) for t in self.tried if t.way.again}
-        return tuple(sorted(names[::-1], key=lambda n: shares.get(n, 0.0)))
+        return tuple(sorted(names, key=lambda n: shares.get(n, USUALLY[n])))
 
     def _least(self) -> tuple[int, Tried]:
         """The last resort: what is least by the estimates, though the budget was not expected to do."""

@@ -35,14 +35,16 @@ class Figures:
         return self.arguments + self.outputs + self.temporaries - self.alias
 
 
-def lower(desc: ProgramDesc, fetches: tuple[str, ...], types: Arguments, device: Any) -> jax.stages.Lowered:
-    """The step that Executor.run would compile for these types, traced."""
-    return lower_on(OneDevice(device), desc, fetches, types)
+def lower(desc: ProgramDesc, fetches: tuple[str, ...], types: Arguments, device: Any, scheduler: str) -> jax.stages.Lowered:
+    """The step that Executor.run would compile for these types under a scheduler, traced."""
+    return lower_on(OneDevice(device), desc, fetches, types, scheduler)
 
 
-def lower_on(where: OneDevice | Mesh, desc: ProgramDesc, fetches: tuple[str, ...], types: Arguments) -> jax.stages.Lowered:
+def lower_on(
+    where: OneDevice | Mesh, desc: ProgramDesc, fetches: tuple[str, ...], types: Arguments, scheduler: str
+) -> jax.stages.Lowered:
     """The step that each of these devices would run, traced. types: the state as one of them has it, the batches of all together."""
-    return Compiled(desc, fetches, where, Recompiles()).lower(types.state, types.feed)
+    return Compiled(desc, fetches, where, Recompiles(), scheduler != "default").lower(types.state, types.feed)
 
 
 def figures(lowered: jax.stages.Lowered, names: Sequence[str], quick: bool = False) -> dict[str, Figures]:

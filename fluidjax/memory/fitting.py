@@ -56,8 +56,8 @@ class Fitting:
         desc = ranks.desc(program)
         types = described_step(desc, fetches, None, shapes)
 
-        def lower(desc: ProgramDesc) -> Any:
-            return compiler.lower_on(where, desc, fetches, types)
+        def lower(desc: ProgramDesc, scheduler: str) -> Any:
+            return compiler.lower_on(where, desc, fetches, types, scheduler)
 
         report = search(Target(desc, fetches, types, lower, schedulers(where.device), (), where.count), self.budget)
         self.reports.append(report)

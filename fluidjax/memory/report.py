@@ -66,7 +66,8 @@ def memory_report(
     points, peak = live.timeline(step, measure(step, types))
     device = jax.local_devices()[0]
     choices = list(compiler.SCHEDULERS) if device.platform == "cpu" else ["default"]
-    figures = compiler.figures(compiler.lower(program.desc, names, types, device), choices) if compiled else {}
+    asked = choices if compiled else []
+    figures = {name: compiler.figures(compiler.lower(program.desc, names, types, device, name), [name])[name] for name in asked}
     return MemoryReport(
         batch_size,
         {name: tuple(t.shape) for name, t in types.feed.items()},

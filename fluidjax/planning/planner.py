@@ -215,7 +215,7 @@ class _Job:
             chosen = fit(self.program, self.budget, each, list(self.fetches), shapes).chosen
             return 1.0 + chosen.way.work, chosen.figures.temporaries
         types = arguments(Step(self.program.desc, self.fetches), each, shapes)
-        lowered = compiler.lower(self.program.desc, self.fetches, types, jax.local_devices()[0])
+        lowered = compiler.lower(self.program.desc, self.fetches, types, jax.local_devices()[0], "default")
         return 1.0, compiler.figures(lowered, ["default"], quick=True)["default"].temporaries
 
     def _seconds(self, one: Local, touched: int, again: float, ranks: int) -> tuple[float | None, float | None]:

@@ -55,7 +55,9 @@ class Compiled:
         sharded: Mapping[str, ShardLayout] = MappingProxyType({}),
     ) -> None:  # fmt: skip
         """sharded: variables of which no rank holds the whole, and where their elements are."""
-        self.step = laid_out(Step(desc, fetches, in_blocks=True), where.device.platform)
+        # elsewhere than on the CPU XLA orders the work before it copies what is overwritten
+        in_place = memory_optimized and where.device.platform == "cpu"
+        self.step = laid_out(Step(desc, fetches, in_blocks=True, in_place=in_place), where.device.platform)
         if where.reorders:
             self.step = predicting(self.step)
         self.sharded = {n: p for n, p in sharded.items() if not set(arrays_of([p])).isdisjoint(self.step.reads)}
