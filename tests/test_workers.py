@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing.connection
 import os
 import signal
 import subprocess
@@ -182,14 +183,18 @@ def counting(n, harm=None):
     return reader
 
 
-def test_large_arrays_come_whole_and_writable():
-    """Those go as they are, beside the message; dead in the middle of one is dead."""
+def test_what_workers_send():
+    """Large arrays come whole and writable; dead in the middle of one is dead; what was sent before an end comes, and why it ended."""
     whole = np.arange(600_000, dtype=np.int32).reshape(600, 1000)
     sent = [whole, whole.T, whole[::2, ::3], whole[:0], whole[0], {"x": np.arange(9000.0).astype("c16")}]
 
     def work(sender):
         sender.send(sent)
         sender.send(sent)  # more than is on its way at once
+
+    def fail(sender):
+        sender.send(1)
+        raise KeyError("boo")
 
     worker = Worker(work, "the worker")
     try:
@@ -199,6 +204,15 @@ def test_large_arrays_come_whole_and_writable():
                 assert a.dtype == b.dtype and a.flags.writeable
         os.kill(worker.pid, signal.SIGKILL)
         with pytest.raises(WorkerDied, match=r"the worker \(process \d+\) was ended by SIGKILL"):
+            worker.take()
+    finally:
+        worker.close()
+    worker = Worker(fail, "the worker")
+    try:
+        multiprocessing.connection.wait([worker.ends()[1]])  # it has ended, and is asked for more
+        worker.send(2)
+        assert worker.take() == 1
+        with pytest.raises(KeyError, match="boo"):
             worker.take()
     finally:
         worker.close()

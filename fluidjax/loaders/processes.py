@@ -5,6 +5,7 @@ A worker runs the user's Python and NumPy and nothing of JAX, whose threads are 
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import multiprocessing
 import os
@@ -56,11 +57,9 @@ class Worker:
         return self._process.pid
 
     def send(self, value: Any) -> None:
-        """Hand a value to the worker. Raises WorkerDied where it has ended."""
-        try:
+        """Hand a value to the worker. Where it has ended `take` tells why, after what it sent before."""
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._mine.send(value)
-        except (BrokenPipeError, ConnectionResetError):
-            raise self._died() from None
 
     def take(self, timeout: float | None = None) -> Any:
         """What the worker sends next. Raises what the worker raised, WorkerDied, and TimeoutError after `timeout` seconds."""
