@@ -71,14 +71,14 @@ def joined(parts: Sequence[Records]) -> Records:
     """All samples of some, one after another. At least one part is needed."""
     if len(parts) == 1:
         return parts[0]
-    return Records.of([_joined(columns) for columns in zip(*(p.columns for p in parts), strict=True)])
-
-
-def _joined(columns: Sequence[Column]) -> Column:
-    found = [c.true() for c in columns]
-    ends = np.cumsum([0, *(len(values) for values, _ in found)])
-    offsets = [o[1:] + end for (_, o), end in zip(found, ends, strict=False)]
-    return Column(np.concatenate([v for v, _ in found]), np.concatenate([[0], *offsets]))
+    begins = np.zeros((len(parts[0].values), 1), np.int64)  # of a part in the values of each slot
+    offsets = [begins]
+    for part in parts:
+        offsets.append(part.offsets[:, 1:] - part.offsets[:, :1] + begins)
+        begins = offsets[-1][:, -1:] if len(part) else begins
+    spans = [p.offsets[:, [0, -1]].tolist() for p in parts]
+    values = (np.concatenate([p.values[i][slice(*s[i])] for p, s in zip(parts, spans, strict=True)]) for i in range(len(begins)))
+    return Records(tuple(values), np.concatenate(offsets, 1))
 
 
 def in_batches(parts: Iterable[Records], size: int) -> Iterator[Records]:
