@@ -40,7 +40,9 @@ def _declare_extreme(kind: str, reduction: Callable[..., Any], word: str) -> Non
         axes = _axes(X.ndim, dim, reduce_all)
         shape = [1 if i in axes else n for i, n in enumerate(X.shape)]
         best = Out.reshape(shape) == X
-        return jnp.where(best, d_Out.reshape(shape) / jnp.sum(best, axes, X.dtype, keepdims=True), 0)
+        count = jnp.sum(best, axes, X.dtype, keepdims=True)
+        others = jnp.where(count > 0, 0, jnp.nan) if jnp.issubdtype(X.dtype, jnp.inexact) else 0
+        return jnp.where(best, d_Out.reshape(shape) / count, others).astype(X.dtype)
 
 
 _declare_extreme("reduce_amax", jnp.max, "greatest")
@@ -73,7 +75,7 @@ def _of_all(x: Any, axis: Sequence[int]) -> tuple[Any, list[int]]:
     return flat, [1 if i in axes else n for i, n in enumerate(x.shape)]
 
 
-@op(outs="Out MedianIndex", grad="X", grad_outs="Out", rows=mixes(), channels=CHANNELS_FIRST)
+@op(outs="Out MedianIndex", rows=mixes(), channels=CHANNELS_FIRST)
 def nanmedian(X: Array, *, axis: Ints = (), keepdim: bool = True, mode: str = "avg"):
     """Out = the median of X over `axis` (all without one), nan left out; of an even number the mean of both middles, or `min` the lesser.
 
@@ -90,6 +92,28 @@ def nanmedian(X: Array, *, axis: Ints = (), keepdim: bool = True, mode: str = "a
     out = jnp.where(low == high, first, (first + second) / 2) if mode == "avg" else first
     at = jnp.concatenate([low, high], -1) if mode == "avg" else low
     return (out.reshape(shape) if keepdim else out[..., 0]), at.astype(np.int64)
+
+
+@grad_of("nanmedian", "X Out MedianIndex", grad_outs="Out")
+def nanmedian_grad(X: Array, Out: Array, MedianIndex: Array, d_Out: Array, *, axis: Ints, mode: str):
+    """X@GRAD = Out@GRAD divided among the elements that equal Out, else (avg) half to each of the middles; min: all to MedianIndex.
+
+    Among nan alone it is divided too, and with min nothing.
+    """
+    x = _of_all(X, axis)[0]
+    out, d = Out.reshape(*x.shape[:-1], 1), d_Out.reshape(*x.shape[:-1], 1)
+    rows = jnp.zeros(x.shape, d.dtype)
+    at = MedianIndex.reshape(*x.shape[:-1], -1)
+    middle = jnp.put_along_axis(rows, at[..., :1], jnp.where(jnp.isnan(out), 0, d), -1, inplace=False)
+    if mode == "avg":
+        equal = (x == out) | (jnp.isnan(x) & jnp.isnan(out))
+        count = jnp.sum(equal, -1, keepdims=True, dtype=d.dtype)
+        high = jnp.put_along_axis(rows, at[..., 1:], d, -1, inplace=False)
+        middle = jnp.where(count > 0, jnp.where(equal, d / jnp.maximum(count, 1), 0), (middle + high) / 2)
+    axes = _axes(X.ndim, axis, False)
+    kept = [i for i in range(X.ndim) if i not in axes]
+    order = [*kept, *axes]
+    return middle.reshape([X.shape[i] for i in order]).transpose(np.argsort(order))
 
 
 @op(outs="Out", rows=mixes(), channels=CHANNELS_FIRST)

@@ -19,6 +19,15 @@ from .registry import Array, Ints, Longs, op
 from .traits import CHANNELS_FIRST, FREE, Bounds, mixes, sizes_from
 
 
+@jax.custom_jvp
+def _felt(x: Any) -> Any:
+    """Zeros, through which the gradient flows as through x."""
+    return jnp.zeros_like(x)
+
+
+_felt.defjvps(lambda tangent, zeros, x: tangent)
+
+
 def _reduced(kind: str, messages: Any, at: Any, size: int, how: str) -> Any:
     """messages [N, ...] put together by sum, mean, max or min in the rows `at` of [size, ...]; 0 in rows that none reaches."""
     how = how.lower()
@@ -36,8 +45,7 @@ def _reduced(kind: str, messages: Any, at: Any, size: int, how: str) -> Any:
     start = jnp.full(zeros.shape, worst if how == "max" else (np.inf if floats else np.iinfo(messages.dtype).max), messages.dtype)
     best = start.at[at].max(messages) if how == "max" else start.at[at].min(messages)
     best = jax.lax.stop_gradient(jnp.where(wide > 0, best, 0))
-    rest = messages - jax.lax.stop_gradient(messages)  # 0, through which every one of several equal extremes gets the gradient
-    return best + zeros.at[at].add(jnp.where((messages == best[at]) & (rest == 0), rest, 0))
+    return best + zeros.at[at].add(jnp.where(messages == best[at], _felt(messages), 0))  # equal extremes all get the gradient
 
 
 def _segment_spec(X: Spec, SegmentIds: Spec, *, pooltype: str) -> tuple[Spec, Spec]:

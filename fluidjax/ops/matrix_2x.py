@@ -136,5 +136,7 @@ def einsum(Operands: list[Array], *, equation: str):
 def renorm(X: Array, *, p: float, axis: int, max_norm: float):
     """Out = X, of which each slice X[..., i, ...] along `axis` whose p-norm is greater than max_norm is scaled to it."""
     axes = tuple(i for i in range(X.ndim) if i != axis % X.ndim)
-    size = jnp.sum(jnp.abs(X) ** p, axes, keepdims=True) ** (1 / p)
-    return X * jnp.where(size > max_norm, max_norm / jnp.where(size > max_norm, size, 1), 1).astype(X.dtype)
+    powers = jnp.sum(jnp.abs(X) ** p, axes, keepdims=True)
+    large = jax.lax.stop_gradient(powers ** (1 / p)) > max_norm
+    size = jnp.where(large, powers, 1) ** (1 / p)  # the root of 0 has no derivative
+    return X * jnp.where(large, max_norm / size, 1).astype(X.dtype)

@@ -10,14 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import FluidTypeError
-from .registry import Array, op
+from .registry import Array, grad_of, op
 from .traits import elementwise, mixes
 
 Unary = Callable[[Any], Any]
 
 # op type, function, formula
 DIFFERENTIABLE: list[tuple[str, Unary, str]] = [
-    ("silu", jax.nn.silu, "Out = X / (1 + exp(-X))."),
     ("log2", jnp.log2, "Out = the logarithm of X to the base 2."),
     ("log10", jnp.log10, "Out = the logarithm of X to the base 10."),
     ("expm1", jnp.expm1, "Out = exp(X) - 1."),
@@ -27,9 +26,6 @@ DIFFERENTIABLE: list[tuple[str, Unary, str]] = [
     ("asinh", jnp.arcsinh, "Out = log(X + sqrt(X^2 + 1))."),
     ("acosh", jnp.arccosh, "Out = log(X + sqrt(X^2 - 1))."),
     ("atanh", jnp.arctanh, "Out = log((1 + X) / (1 - X)) / 2."),
-    ("lgamma", jax.scipy.special.gammaln, "Out = log |Gamma(X)|."),
-    ("digamma", jax.scipy.special.digamma, "Out = Gamma'(X) / Gamma(X)."),
-    ("erfinv", lambda x: jax.scipy.special.erfinv(jnp.clip(x, -1, 1)), "Out = the number whose erf is X; infinite from -1 and 1 on."),
     ("trunc", jnp.trunc, "Out = X without its fraction."),
 ]
 
@@ -37,6 +33,11 @@ DIFFERENTIABLE: list[tuple[str, Unary, str]] = [
 def _of_floats(test: Unary) -> Unary:
     """A test of floats that also takes integers."""
     return lambda x: test(x if jnp.issubdtype(x.dtype, jnp.floating) else x.astype(np.float32))
+
+
+def digamma_of(x: Any) -> Any:
+    """Gamma'(x) / Gamma(x); at 0, on either side of its pole, as the sign of the zero says."""
+    return jnp.where(x == 0, -jnp.copysign(jnp.inf, x).astype(x.dtype), jax.scipy.special.digamma(jnp.where(x == 0, 1, x)))
 
 
 TESTS: list[tuple[str, Unary, str]] = [
@@ -60,17 +61,81 @@ for _kind, _fn, _formula in TESTS:
     _declare(_kind, _fn, _formula, None)
 
 
-@op(outs="Out", grad="X", rows=elementwise("X"))
+@op(outs="Out", rows=elementwise("X"))
+def digamma(X: Array) -> Any:
+    """Out = Gamma'(X) / Gamma(X), infinite at 0."""
+    return digamma_of(X)
+
+
+@grad_of("digamma", "X")
+def digamma_grad(X: Array, d_Out: Array) -> Any:
+    """X@GRAD = Out@GRAD * trigamma(X), below 0 by reflection: trigamma(x) + trigamma(1 - x) = (pi / sin(pi x))^2."""
+    far = jax.scipy.special.polygamma(np.int32(1), jnp.where(X < 0, 1 - X, X))
+    sine = jnp.sin(np.asarray(np.pi, X.dtype) * (X - jnp.round(X)))  # exact beside a pole
+    return d_Out * jnp.where(X < 0, (np.asarray(np.pi, X.dtype) / sine) ** 2 - far, far)
+
+
+@op(outs="Out", rows=elementwise("X"))
+def silu(X: Array) -> Any:
+    """Out = X / (1 + exp(-X))."""
+    return jax.nn.silu(X)
+
+
+@grad_of("silu", "X")
+def silu_grad(X: Array, d_Out: Array) -> Any:
+    """X@GRAD = Out@GRAD * s * (1 + X * (1 - s)), s = 1 / (1 + exp(-X))."""
+    s = jax.nn.sigmoid(X)
+    return d_Out * (s * (1 + X * (1 - s)))
+
+
+@op(outs="Out", rows=elementwise("X"))
+def lgamma(X: Array) -> Any:
+    """Out = log |Gamma(X)|."""
+    return jax.scipy.special.gammaln(X)
+
+
+@grad_of("lgamma", "X")
+def lgamma_grad(X: Array, d_Out: Array) -> Any:
+    """X@GRAD = Out@GRAD * digamma(X)."""
+    return d_Out * digamma_of(X)
+
+
+@op(outs="Out", rows=elementwise("X"))
+def erfinv(X: Array) -> Any:
+    """Out = the number whose erf is X; infinite from -1 and 1 on."""
+    return jax.scipy.special.erfinv(jnp.clip(X, -1, 1))
+
+
+@grad_of("erfinv", "Out")
+def erfinv_grad(Out: Array, d_Out: Array) -> Any:
+    """X@GRAD = Out@GRAD * sqrt(pi) / 2 * exp(Out^2)."""
+    return d_Out * (np.asarray(np.sqrt(np.pi) / 2, Out.dtype) * jnp.exp(Out * Out))
+
+
+@op(outs="Out", rows=elementwise("X"))
 def celu(X: Array, *, alpha: float = 1.0) -> Any:
     """Out = X where X > 0, else alpha * (exp(X / alpha) - 1)."""
     return jnp.where(X > 0, X, alpha * jnp.expm1(jnp.minimum(X, 0) / alpha))
 
 
-@op(outs="Out", grad="X", rows=elementwise("X"))
+@grad_of("celu", "X")
+def celu_grad(X: Array, d_Out: Array, *, alpha: float) -> Any:
+    """X@GRAD = Out@GRAD where X > 0, else Out@GRAD * exp(X / alpha)."""
+    return jnp.where(X > 0, d_Out, d_Out * jnp.exp(jnp.minimum(X, 0) / alpha))
+
+
+@op(outs="Out", rows=elementwise("X"))
 def logit(X: Array, *, eps: float = 1e-6) -> Any:
     """Out = log(x / (1 - x)) of x = X clipped to [eps, 1 - eps]; without eps (0) nan beyond [0, 1]."""
     x = jnp.clip(X, eps, 1 - eps) if eps else jnp.where((X < 0) | (X > 1), jnp.nan, X)
     return jnp.log(x / (1 - x))
+
+
+@grad_of("logit", "X")
+def logit_grad(X: Array, d_Out: Array, *, eps: float) -> Any:
+    """X@GRAD = Out@GRAD / (X * (1 - X)) from eps to 1 - eps, else 0; without eps nan beyond [0, 1]."""
+    beyond = (X < eps) | (X > 1 - eps)
+    return jnp.where(beyond, 0 if eps else jnp.nan, d_Out / (X * (1 - X)))
 
 
 @op(outs="Out", grad="X1 X2", rows=elementwise("X1", "X2"))
@@ -85,16 +150,29 @@ def lerp(X: Array, Y: Array, Weight: Array) -> Any:
     return X + Weight * (Y - X)
 
 
-@op(outs="Out", grad="X Y", rows=mixes())
+@op(outs="Out", rows=mixes())
 def elementwise_fmax(X: Array, Y: Array) -> Any:
     """Out = the greater of X and Y, the other one where one is nan."""
     return jnp.fmax(X, Y)
 
 
-@op(outs="Out", grad="X Y", rows=mixes())
+@op(outs="Out", rows=mixes())
 def elementwise_fmin(X: Array, Y: Array) -> Any:
     """Out = the lesser of X and Y, the other one where one is nan."""
     return jnp.fmin(X, Y)
+
+
+def _declare_choice_grad(kind: str, wins: Callable[[Any, Any], Any]) -> None:
+    @grad_of(kind, "X Y")
+    def choice_grad(X: Array, Y: Array, d_Out: Array) -> Any:
+        """Out@GRAD goes to the one that Out is, of equal ones to X, and where one is nan to the other."""
+        (x, pull_x), (y, pull_y) = (jax.vjp(lambda v: jnp.broadcast_to(v, d_Out.shape), v) for v in (X, Y))
+        first = wins(x, y) | jnp.isnan(y) if jnp.issubdtype(x.dtype, jnp.inexact) else wins(x, y)
+        return pull_x(jnp.where(first, d_Out, 0))[0], pull_y(jnp.where(first, 0, d_Out))[0]
+
+
+_declare_choice_grad("elementwise_fmax", jnp.greater_equal)
+_declare_choice_grad("elementwise_fmin", jnp.less_equal)
 
 
 def _whole(kind: str, *values: Any) -> None:

@@ -160,15 +160,44 @@ def _along(slot: str, attr: str) -> Refuses:
     return refuses
 
 
-@op(outs="Result", grad="Input Index", nograd="Index", rows=mixes(), bounds=FREE, channels=CHANNELS_FIRST, refuses=_along("Input", "Axis"))
+def _places(kind: str, given: Array, index: Array, axis: int) -> tuple[Array, ...]:
+    """Where the elements lie that Index names along an axis, in the shape of Index, as places of `given`. Raises ShapeError."""
+    others = [i for i in range(given.ndim) if i != axis % given.ndim]
+    if index.ndim != given.ndim or any(index.shape[i] > given.shape[i] for i in others):
+        raise ShapeError(f"{kind} takes an Index no larger than Input but along the axis, not {list(index.shape)} for {list(given.shape)}")
+    places = list(jnp.indices(index.shape, sparse=True))
+    places[axis] = jnp.where(index < 0, index + given.shape[axis], index)
+    return tuple(places)
+
+
+def _like_index(Input: Spec, Index: Spec, **_: Any) -> Spec:
+    return Spec(Index.shape, Input.dtype)
+
+
+@op(
+    outs="Result", grad="Input Index", nograd="Index", infer=_like_index, rows=mixes(), bounds=FREE, channels=CHANNELS_FIRST,
+    refuses=_along("Input", "Axis"),
+)
 def take_along_axis(Input: Array, Index: Array, *, Axis: int):
-    """Result[..., i, ...] = Input[..., Index[..., i, ...], ...] along Axis, from its end where below 0; other axes broadcast."""
-    shape = [n if i == Axis % Input.ndim else max(n, Input.shape[i]) for i, n in enumerate(Index.shape)]
-    at = jnp.where(Index < 0, Index + Input.shape[Axis], Index)
-    return jnp.take_along_axis(Input, jnp.broadcast_to(at, shape), Axis, mode="promise_in_bounds")
+    """Result[i, j, ...] = Input[i, Index[i, j, ...], ...] along Axis, in the shape of Index; indices below 0 count from the end.
+
+    Raises ShapeError where Index is larger than Input along another axis.
+    """
+    return jnp.asarray(Input).at[_places("take_along_axis", Input, Index, Axis % Input.ndim)].get(mode="promise_in_bounds")
 
 
-_REDUCE = {"assign": "set", "add": "add", "sum": "add", "mul": "multiply", "multiply": "multiply", "amin": "min", "amax": "max"}
+_REDUCE = {
+    "assign": "set", "add": "add", "sum": "add", "mul": "multiply", "multiply": "multiply", "amin": "min", "amax": "max", "mean": "add",
+}  # fmt: skip
+
+
+def _neutral(how: str, dtype: Any) -> Any:
+    """What changes nothing that it is put together with."""
+    if how in ("min", "max"):
+        floats = jnp.issubdtype(dtype, jnp.floating)
+        low, high = (-np.inf, np.inf) if floats else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        return high if how == "min" else low
+    return 1 if how == "multiply" else 0
 
 
 @op(
@@ -176,14 +205,21 @@ _REDUCE = {"assign": "set", "add": "add", "sum": "add", "mul": "multiply", "mult
     refuses=_along("Input", "Axis"),
 )
 def put_along_axis(Input: Array, Index: Array, Value: Array, *, Axis: int, Reduce: str = "assign", Include_self: bool = True):
-    """Result = Input, in which Value is put at Index along Axis, or added, multiplied, ... by Reduce."""
-    if Reduce not in _REDUCE or not Include_self:
-        raise FluidValueError(f"put_along_axis reduces by {', '.join(_REDUCE)} with Include_self, not by {Reduce!r}")
-    axis = Axis % Input.ndim
-    shape = tuple(n if i == axis else max(n, Input.shape[i]) for i, n in enumerate(Index.shape))
-    places = list(jnp.indices(shape, sparse=True))
-    places[axis] = jnp.broadcast_to(Index, shape)
-    return getattr(jnp.asarray(Input).at[tuple(places)], _REDUCE[Reduce])(jnp.broadcast_to(Value, shape).astype(Input.dtype))
+    """Result = Input, in which Value is put at Index along Axis, or by Reduce added, multiplied, ... to what is there.
+
+    Reduce: assign, add (sum), mul (multiply), amin, amax, mean. Include_self: false: what stood at those places does not count.
+    """
+    if Reduce not in _REDUCE:
+        raise FluidValueError(f"put_along_axis reduces by {', '.join(_REDUCE)}, not by {Reduce!r}")
+    at = _places("put_along_axis", Input, Index, Axis % Input.ndim)
+    how, target = _REDUCE[Reduce], jnp.asarray(Input)
+    if not Include_self and how != "set":
+        target = target.at[at].set(jnp.asarray(_neutral(how, target.dtype), target.dtype))
+    out = getattr(target.at[at], how)(jnp.broadcast_to(Value, Index.shape).astype(Input.dtype))
+    if Reduce != "mean":
+        return out
+    many = jnp.maximum(jnp.full(Input.shape, int(Include_self), Input.dtype).at[at].add(1), 1)
+    return out / many if jnp.issubdtype(Input.dtype, jnp.inexact) else lax.div(out, many)
 
 
 @op(

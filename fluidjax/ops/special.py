@@ -10,16 +10,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy import special
 
+from .pointwise_2x import digamma_of
 from .registry import Array, grad_of, op
 from .traits import elementwise, mixes
 
 # op type, function, formula
 BESSEL: list[tuple[str, Callable[[Any], Any], str]] = [
-    ("i0", special.i0, "out = the modified Bessel function of x, of the first kind and order 0."),
-    ("i0e", special.i0e, "out = exp(-|x|) i0(x)."),
-    ("i1", special.i1, "out = the modified Bessel function of x, of the first kind and order 1."),
-    ("i1e", special.i1e, "out = exp(-|x|) i1(x)."),
-    ("gammaln", special.gammaln, "out = log |Gamma(x)|."),
+    ("i0", special.i0, "the modified Bessel function of x, of the first kind and order 0."),
+    ("i0e", special.i0e, "exp(-|x|) i0(x)."),
+    ("i1", special.i1, "the modified Bessel function of x, of the first kind and order 1."),
+    ("i1e", special.i1e, "exp(-|x|) i1(x)."),
+    ("gammaln", special.gammaln, "log |Gamma(x)|."),
 ]
 
 
@@ -27,12 +28,47 @@ def _declare(kind: str, fn: Callable[[Any], Any], formula: str) -> None:
     def run(x: Array) -> Any:
         return fn(x)
 
-    run.__doc__ = formula
-    op(kind, outs="out", grad="x", rows=elementwise("x"))(run)
+    run.__doc__ = f"out = {formula}"
+    op(kind, outs="out", rows=elementwise("x"))(run)
 
 
 for _row in BESSEL:
     _declare(*_row)
+
+
+@grad_of("i0", "x")
+def i0_grad(x: Array, d_out: Array):
+    """x@GRAD = out@GRAD * i1(x)."""
+    return d_out * special.i1(x)
+
+
+@grad_of("i0e", "x out")
+def i0e_grad(x: Array, out: Array, d_out: Array):
+    """x@GRAD = out@GRAD * (i1e(x) - out), of a negative x i1e(x) + out."""
+    return d_out * (special.i1e(x) - jnp.copysign(1, x).astype(x.dtype) * out)
+
+
+def _around_0(x: Array, slope: Array) -> Array:
+    """A slope with x below it, which is 1 / 2 at 0."""
+    return jnp.where(jnp.abs(x) <= np.finfo(x.dtype).eps, np.asarray(0.5, x.dtype), slope)
+
+
+@grad_of("i1", "x out")
+def i1_grad(x: Array, out: Array, d_out: Array):
+    """x@GRAD = out@GRAD * (i0(x) - out / x), 1 / 2 of it at 0."""
+    return d_out * _around_0(x, special.i0(x) - out / x)
+
+
+@grad_of("i1e", "x out")
+def i1e_grad(x: Array, out: Array, d_out: Array):
+    """x@GRAD = out@GRAD * (i0e(x) - out * (sign(x) + 1 / x)), 1 / 2 of it at 0."""
+    return d_out * _around_0(x, special.i0e(x) - out * (jnp.copysign(1, x).astype(x.dtype) + 1 / x))
+
+
+@grad_of("gammaln", "x")
+def gammaln_grad(x: Array, d_out: Array):
+    """x@GRAD = out@GRAD * digamma(x)."""
+    return d_out * digamma_of(x)
 
 
 @op(outs="out", grad="x", rows=elementwise("x"))
@@ -63,8 +99,8 @@ def copysign_grad(x: Array, y: Array, d_out: Array):
 
 @op(outs="Out", rows=mixes())
 def elementwise_heaviside(X: Array, Y: Array):
-    """Out = 0 where X < 0, Y where it is 0, 1 where it is greater; nan of nan."""
-    return jnp.where(X == 0, Y, jnp.where(X < 0, 0, jnp.where(X > 0, 1, jnp.asarray(X))).astype(X.dtype))
+    """Out = Y where X is 0, 1 where it is greater, else 0, of nan too, as in Paddle."""
+    return jnp.where(X == 0, Y, jnp.where(X > 0, 1, 0).astype(X.dtype))
 
 
 @grad_of("elementwise_heaviside", "X Y")
@@ -76,7 +112,8 @@ def elementwise_heaviside_grad(X: Array, Y: Array, d_Out: Array):
 
 def _declare_shift(kind: str, arithmetic: Callable[[Any, Any], Any], logical: Callable[[Any, Any], Any], formula: str) -> None:
     def run(x: Array, y: Array, *, is_arithmetic: bool = True) -> Any:
-        return (arithmetic if is_arithmetic else logical)(*jnp.broadcast_arrays(x, y))
+        signed = is_arithmetic and not jnp.issubdtype(x.dtype, jnp.unsignedinteger)
+        return (arithmetic if signed else logical)(*jnp.broadcast_arrays(x, y))
 
     run.__doc__ = formula
     op(kind, outs="out", rows=mixes())(run)

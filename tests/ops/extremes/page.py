@@ -30,7 +30,8 @@ A row shows the first differing elements; `a or b` is what 1.8.5 answers in its 
 runs for the last few elements of a tensor.
 
 Not listed: subnormal numbers (and those below four times the smallest normal one), which XLA takes for zero on the CPU,
-where they are an input of an elementwise op or Paddle's result. The last section names the ops of which there is no case.
+where they are an input of an elementwise op or Paddle's result. Ops that only later Paddles have are compared with 3.3.1, whose answers
+stand in 1.8.5's column. The last section names the ops of which there is no case.
 """
 COLUMNS = "| case | of | differing | inputs | 1.8.5 | here |\n| --- | --- | --- | --- | --- | --- |\n"
 ROUNDING = "| case | of |\n| --- | --- |\n"

@@ -52,26 +52,17 @@ WITHOUT: dict[str, str] = {
         "fusion_seqpool_cvm_concat fusion_squared_mat_sub",
     "1.8.5 has them for the GPU alone.": "cudnn_lstm flip sync_batch_norm",
     "Only later Paddles have them; what they share with an older op is compared there.":
-        "bicubic_interp_v2 bilinear_interp_v2 linear_interp_v2 nearest_interp_v2 trilinear_interp_v2 "
-        "flatten_contiguous_range matmul_v2 batch_fc bernoulli bitwise_and bitwise_not bitwise_or bitwise_xor celu "
-        "channel_shuffle check_finite_and_unscale cholesky cosh determinant diag_v2 diagonal digamma equal_all "
-        "expand_as_v2 expand_v2 fill_any index_add isfinite_v2 isinf_v2 isnan_v2 kthvalue lerp log10 log2 log_softmax "
-        "logit logsumexp matrix_power memcpy multi_dot multinomial mv pad3d pixel_unshuffle put_along_axis "
-        "repeat_interleave rnn share_data silu sinh solve swiglu take_along_axis tan tile top_k_v2 triangular_solve "
-        "tril_indices triu_indices update_loss_scaling",
-    "Only later Paddles have them; tests/paddle/late_cases.py compares them with 2.6.2 at special values, bounds and ties.":
-        "acosh asinh atan2 atanh cummax cummin cumprod elementwise_fmax elementwise_fmin erfinv expm1 isclose lgamma "
-        "logcumsumexp searchsorted trunc",
+        "linear_interp_v2 trilinear_interp_v2 flatten_contiguous_range matmul_v2 batch_fc bernoulli channel_shuffle "
+        "check_finite_and_unscale cholesky diag_v2 diagonal equal_all expand_as_v2 expand_v2 fill_any matrix_power memcpy "
+        "multi_dot multinomial mv pixel_unshuffle rnn share_data solve swiglu tile triangular_solve tril_indices triu_indices "
+        "update_loss_scaling",
     "Only later Paddles have them; their special values, ties and kinks are among their samples.":
-        "adamw angle as_complex as_real baddbmm bincount bitwise_left_shift bitwise_right_shift broadcast_tensors "
-        "cholesky_solve complex conj copysign dequantize_linear eigh eigvalsh einsum elementwise_heaviside empty "
-        "fake_channel_wise_quantize_dequantize_abs_max fake_quantize_dequantize_abs_max fft_c2c fft_c2r fft_r2c "
-        "fill_diagonal fill_diagonal_tensor fold frame fused_softmax_mask fused_softmax_mask_upper_triangle gammaln "
-        "graph_send_recv graph_send_ue_recv graph_send_uv histogram i0 i0e i1 i1e identity_loss imag index_put inverse "
-        "logspace lp_pool2d lu masked_fill masked_select matrix_rank memcpy_d2h memcpy_h2d merged_adam merged_momentum mode "
-        "fractional_max_pool2d fractional_max_pool3d nanmedian nextafter npu_identity overlap_add polygamma qr "
-        "quantize_linear real reduce_amax reduce_amin reduce_as "
-        "renorm rms_norm segment_pool set_value slogdeterminant svd unique_consecutive",
+        "adamw as_complex as_real baddbmm broadcast_tensors cholesky_solve complex conj dequantize_linear eigh eigvalsh einsum "
+        "empty fake_channel_wise_quantize_dequantize_abs_max fake_quantize_dequantize_abs_max fft_c2c fft_c2r fft_r2c "
+        "fill_diagonal fill_diagonal_tensor fold frame fused_softmax_mask fused_softmax_mask_upper_triangle graph_send_recv "
+        "graph_send_ue_recv graph_send_uv identity_loss imag index_put inverse logspace lp_pool2d lu masked_fill masked_select "
+        "memcpy_d2h memcpy_h2d merged_adam merged_momentum fractional_max_pool2d fractional_max_pool3d npu_identity overlap_add "
+        "polygamma qr quantize_linear real reduce_as rms_norm set_value svd",
     "Only later Paddles have them, and they draw; their samples look at what is drawn.":
         "binomial dirichlet gumbel_softmax poisson rrelu standard_gamma",
     "Only later Paddles have them; their samples compare them with 3.3.1, most at ordinary inputs.":
