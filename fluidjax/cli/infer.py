@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FluidValueError
-from .models import Model, add_model, add_sizes, open_model, random_feed, shapes
+from .models import Model, add_model, add_sizes, open_model, random_feed, read_archive, shapes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,15 +57,7 @@ def summary(value: Any) -> str:
 
 def read_feed(path: Path, model: Model) -> dict[str, Any]:
     """The arrays of an .npz file for the model's inputs; with one input and one array the name does not matter."""
-    import zipfile
-
-    import numpy as np
-
-    try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {n: archive[n] for n in archive.files}
-    except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
-        raise FluidValueError(f"--input {str(path)!r} is no .npz file of arrays: {error}") from None
+    arrays = read_archive(path, "--input", list)
     if len(arrays) == len(model.feeds) == 1:
         return {model.feeds[0]: next(iter(arrays.values()))}
     missing = [n for n in model.feeds if n not in arrays]

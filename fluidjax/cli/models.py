@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,8 @@ class Model:
 def add_model(parser: argparse.ArgumentParser) -> None:
     """MODEL, --model-file, --params-file."""
     parser.add_argument("model", type=Path, metavar="MODEL", help="a folder that a model was saved in, or the file of a program")
-    parser.add_argument("--model-file", metavar="NAME", help="the program's file in the folder (default: __model__ or the one *.pdmodel)")
+    parser.add_argument("--model-file", metavar="NAME",
+                        help="the program's file in the folder (default: __model__ or the one *.pdmodel), its name in an .npz")  # fmt: skip
     parser.add_argument("--params-file", metavar="NAME", help="the one file of all values (default: beside a .pdmodel, else a file each)")
 
 
@@ -53,7 +55,36 @@ def find(args: argparse.Namespace) -> tuple[Path, str | None]:
 def open_program(args: argparse.Namespace) -> Program:
     """The program alone."""
     path, _ = find(args)
-    return read_program(read_file(path), str(path))[0]
+    return read_program(_archived(path, args.model_file) if path.suffix == ".npz" else read_file(path), str(path))[0]
+
+
+def read_archive(path: Path, what: str, wanted: Callable[[list[str]], Iterable[str]]) -> dict[str, Any]:
+    """Arrays of an .npz file, of the names that are wanted of those that it has. Raises FluidValueError for a file that is none."""
+    import zipfile
+    import zlib
+
+    try:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+            return {n: archive[n] for n in wanted(archive.files)}
+    except FluidValueError:
+        raise
+    except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
+        raise FluidValueError(f"{what} {str(path)!r} is no .npz file of arrays: {error}") from None
+
+
+def _archived(path: Path, name: str | None) -> bytes:
+    """A program that an archive has as an array of bytes."""
+
+    def wanted(names: list[str]) -> list[str]:
+        if name not in names:
+            lacks = "" if name is None else f", and there is no {name!r} in it"
+            raise FluidValueError(f"{str(path)!r} is an archive{lacks}: name its program with --model-file, one of {', '.join(names[:20])}")
+        return [name]
+
+    (array,) = read_archive(path, "the model", wanted).values()
+    if array.dtype != np.uint8 or array.ndim != 1:
+        raise FluidValueError(f"{name!r} in {str(path)!r} is no program, which is an array of bytes, but {array.dtype}{list(array.shape)}")
+    return bytes(array.tobytes())
 
 
 def open_model(args: argparse.Namespace) -> Model:

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from ..errors import FluidValueError
+from ..lower.step import Step
 from .models import add_model, given_shapes, open_program
+
+if TYPE_CHECKING:
+    from ..graph.program import Program
+    from ..memory.sizes import Lengths
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,6 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batch-per-device", type=int, metavar="N", help="samples of each device (default: 1)")
     parser.add_argument("--shape", action="append", default=[], metavar="NAME=1,3,640,640",
                         help="the shape of an input; an unknown first dimension stays the batch")  # fmt: skip
+    parser.add_argument("--length", action="append", default=[], metavar="[NAME=]N,...",
+                        help="rows of the sequences of ragged inputs, or of one; for several levels a number each")  # fmt: skip
     parser.add_argument("--fetch", metavar="NAME,...", help="its results, where the file does not name them (no fetch ops)")
     parser.add_argument("--strategies", metavar="NAME,...", help="of a model that trains: data parallel, pieces, pservers")
     parser.add_argument("--links", metavar="NAME", help="the links of a preset (h100), or a speed (50GB/s, 400Gb/s)")
@@ -38,6 +47,8 @@ def run(args: argparse.Namespace) -> int:
     fetches = args.fetch.split(",") if args.fetch else fetches
     if not fetches and not trains(program.desc):
         raise FluidValueError("the program has no fetch ops, so nothing says what it is to compute; name its results with --fetch NAME,...")
+    shapes, lengths = given_shapes(args.shape, program, feeds or [v.name for v in program.list_vars() if v.is_data]), _lengths(args.length)
+    _refuse_unknown(program, fetches, shapes, lengths)
     each = 1 if args.batch is None and args.batch_per_device is None else args.batch_per_device
     found = plan(
         program,
@@ -51,10 +62,20 @@ def run(args: argparse.Namespace) -> int:
         budget=args.budget,
         compiled=args.compiled,
         fetch_list=fetches,
-        feed_shapes=given_shapes(args.shape, program, feeds),
+        feed_shapes=shapes,
+        lengths=lengths,
     )
     print(json.dumps(found.to_dict()) if args.json else found)
     return 0
+
+
+def _refuse_unknown(program: Program, fetches: Sequence[str], shapes: Mapping[str, Sequence[int]], lengths: Lengths | None) -> None:
+    """Raises FluidValueError for an input whose sizes nothing tells, with the option that would."""
+    for name, var in Step(program.desc, tuple(fetches)).feeds.items():
+        if var.lod_level and (lengths is None or (isinstance(lengths, dict) and name not in lengths)):
+            raise FluidValueError(f"input {name!r} is ragged; say how many rows its sequences have with --length {name}=N")
+        if not var.lod_level and name not in shapes and -1 in (var.shape or ())[1:]:
+            raise FluidValueError(f"input {name!r} is declared as {list(var.shape or ())}; give its sizes with --shape {name}=...")
 
 
 def _integer(option: str, text: str) -> int:
@@ -62,6 +83,20 @@ def _integer(option: str, text: str) -> int:
         return int(text)
     except ValueError:
         raise FluidValueError(f"{option} takes integers, not {text!r}") from None
+
+
+def _lengths(texts: list[str]) -> Lengths | None:
+    """What --length says: of all ragged inputs, or of those that are named."""
+    named: dict[str, list[int]] = {}
+    for text in texts:
+        name, equals, numbers = text.rpartition("=")
+        if not equals and len(texts) > 1:
+            raise FluidValueError(f"--length {text!r} is of all ragged inputs, so it stands alone; name an input in each, --length NAME=N")
+        found = [_integer("--length", n) for n in numbers.split(",")]
+        if not equals:
+            return found[0] if len(found) == 1 else found
+        named[name] = found
+    return named or None
 
 
 def _time(text: str) -> tuple[int, str | float]:

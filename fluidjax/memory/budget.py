@@ -12,7 +12,7 @@ from typing import Any
 
 import jax
 
-from ..base.budgets import bytes_of
+from ..base.units import bytes_of
 from ..errors import FluidValueError
 from ..graph.fetches import found_names
 from ..graph.program import Program

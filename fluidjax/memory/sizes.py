@@ -8,22 +8,25 @@ from math import prod
 from typing import Any
 
 import jax
+import numpy as np
 
 from ..base.dtypes import numpy_dtype
 from ..errors import FluidTypeError, FluidValueError, UnsupportedError, near
 from ..ir import walk
 from ..ir.desc import OpDesc, VarDesc
 from ..lower.step import Step
+from ..ops.ragged import Ragged
 
 Shapes = Mapping[str, Sequence[int]]
+Lengths = int | Sequence[int] | Mapping[str, int | Sequence[int]]
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """Types of what a step takes: its persistable variables and its feeds, by name."""
+    """Types of what a step takes: its persistable variables and its feeds, by name; of a ragged feed those in a Ragged."""
 
     state: Mapping[str, jax.ShapeDtypeStruct]
-    feed: Mapping[str, jax.ShapeDtypeStruct]
+    feed: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -34,11 +37,14 @@ class Sizes:
     written: Mapping[int, Mapping[str, int]]
 
 
-def arguments(step: Step, batch_size: int | None, feed_shapes: Shapes | None) -> Arguments:
+def arguments(step: Step, batch_size: int | None, feed_shapes: Shapes | None, lengths: Lengths | None = None) -> Arguments:
     """The types of the step's arguments, where dimension 0 of a feed, if unknown, is the batch.
 
-    Raises FluidValueError for a dimension that nothing tells, a name that is not fed or a shape that does not fit,
-    UnsupportedError for ragged feeds.
+    lengths: how long the sequences of ragged feeds are, all alike; of one of several levels a number each, outermost first. The
+    batch is how many sequences the first level has.
+
+    Raises FluidValueError for a dimension that nothing tells, a name that is not fed, a shape or lengths that do not fit,
+    UnsupportedError for ragged feeds without lengths.
     """
     if batch_size is not None and not _positive(batch_size):
         raise FluidValueError(f"batch_size is a positive integer, not {batch_size!r}")
@@ -47,7 +53,8 @@ def arguments(step: Step, batch_size: int | None, feed_shapes: Shapes | None) ->
     for name in given:
         if name not in vars:
             raise FluidValueError(f"feed_shapes names {name!r}, which is not in the program{near(name, step.feeds)}")
-    feed = {name: _feed(var, batch_size, given.get(name)) for name, var in step.feeds.items()}
+    long = _lengths(step, lengths)
+    feed = {n: _ragged(v, batch_size, long[n]) if n in long else _feed(v, batch_size, given.get(n)) for n, v in step.feeds.items()}
     return Arguments({name: _state(vars[name]) for name in step.reads}, feed)
 
 
@@ -74,7 +81,7 @@ def _state(var: VarDesc) -> jax.ShapeDtypeStruct:
 
 def _feed(var: VarDesc, batch_size: int | None, given: Any) -> jax.ShapeDtypeStruct:
     if var.lod_level:
-        raise UnsupportedError(f"feed {var.name!r} is ragged (lod_level {var.lod_level}), and bytes are only told for dense feeds")
+        raise UnsupportedError(f"feed {var.name!r} is ragged (lod_level {var.lod_level}), and nothing tells how long its sequences are")
     shape = _declared(var)
     if given is not None:
         return _struct(var, _fitting(var, given))
@@ -83,6 +90,38 @@ def _feed(var: VarDesc, batch_size: int | None, given: Any) -> jax.ShapeDtypeStr
             hint = "pass batch_size=..." if not axis else f"pass feed_shapes={{{var.name!r}: (...)}}"
             raise FluidValueError(f"dimension {axis} of feed {var.name!r} {list(shape)} is not known: {hint}")
     return _struct(var, [batch_size or 0 if n < 0 else n for n in shape])
+
+
+def _lengths(step: Step, lengths: Lengths | None) -> dict[str, tuple[int, ...]]:
+    """The lengths of the sequences of each ragged feed that they are told of, a number for each level."""
+    ragged = {n: v.lod_level for n, v in step.feeds.items() if v.lod_level}
+    if lengths is not None and not ragged:
+        raise FluidValueError(f"lengths are of the sequences of ragged feeds, of which the program has none: leave out {lengths!r}")
+    told = lengths if isinstance(lengths, Mapping) else {} if lengths is None else dict.fromkeys(ragged, lengths)
+    found: dict[str, tuple[int, ...]] = {}
+    for name, value in told.items():
+        if name not in ragged:
+            what = "is not ragged" if name in step.feeds else f"is not fed{near(name, ragged)}"
+            raise FluidValueError(f"lengths names {name!r}, which {what}; the ragged feeds are {', '.join(ragged) or 'none'}")
+        numbers: tuple[Any, ...] = tuple(value) if isinstance(value, list | tuple) else (value,) * ragged[name]
+        if not all(map(_positive, numbers)):
+            raise FluidValueError(f"the lengths of the sequences in feed {name!r} are positive integers, not {value!r}")
+        if len(numbers) != ragged[name]:
+            raise FluidValueError(f"feed {name!r} has {ragged[name]} levels of sequences, and lengths tells {len(numbers)}: {value!r}")
+        found[name] = numbers
+    return found
+
+
+def _ragged(var: VarDesc, batch_size: int | None, lengths: tuple[int, ...]) -> Ragged:
+    """Sequences that are all alike, without padding."""
+    if batch_size is None:
+        raise FluidValueError(f"how many sequences feed {var.name!r} has is not known: pass batch_size=...")
+    _, *rest = _declared(var)
+    if min(rest, default=1) < 0:
+        raise UnsupportedError(f"ragged feed {var.name!r} is declared as {list(_declared(var))}, and no option tells more than its rows")
+    counts = [batch_size * prod(lengths[:level]) for level in range(len(lengths) + 1)]
+    offsets = tuple(jax.ShapeDtypeStruct((n + 1,), np.int32) for n in counts[:-1])
+    return Ragged(_struct(var, (counts[-1], *rest)), offsets, lengths, ("alike", lengths))
 
 
 def _fitting(var: VarDesc, given: Any) -> tuple[int, ...]:

@@ -9,11 +9,12 @@ hold nothing are zero.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from .collective import ring_of
 from .infer import Spec
@@ -38,79 +39,115 @@ def blocks_of(spans: Sequence[int]) -> list[Block]:
     return [Block(*spans[i : i + 6]) for i in range(0, len(spans), 6)]
 
 
+def _grouped(blocks: Sequence[Block], field: Literal["whole", "bucket"], count: int) -> list[list[Block]]:
+    """The blocks of each whole array, or of each bucket."""
+    found: list[list[Block]] = [[] for _ in range(count)]
+    for b in blocks:
+        found[getattr(b, field)].append(b)
+    return found
+
+
 def _bin_specs(X: tuple[Spec, ...], *, widths: Ints, spans: Ints, **_: Any) -> tuple[Spec, ...]:
     first = {b.bucket: X[b.whole].dtype for b in reversed(blocks_of(spans))}
     return tuple(Spec((width,), first[i]) for i, width in enumerate(widths))
 
 
-def _row(X: Sequence[Any], blocks: Sequence[Block], width: int) -> Any:
-    """One rank's row of a bucket."""
-    parts, at = [], 0
-    for b in sorted(blocks, key=lambda b: b.at):
-        if b.at > at:
-            parts.append(jnp.zeros(b.at - at, X[b.whole].dtype))
-        flat = jnp.ravel(X[b.whole])
-        parts.append(jnp.broadcast_to(flat, (b.size,)) if flat.size == 1 else flat[b.start : b.start + b.size])
-        at = b.at + b.size
-    if at < width:
-        parts.append(jnp.zeros(width - at, X[0].dtype if not blocks else X[blocks[0].whole].dtype))
-    return parts[0] if len(parts) == 1 else jnp.concatenate(parts)
+_Like = tuple[tuple[int, int, int], ...]
 
 
-def _runs(blocks: Sequence[Block], width: int, ranks: int) -> Iterator[list[Block]]:
-    """The blocks of each rank in turn; those of several ranks together where their rows follow one another in one array."""
-    by_rank: list[list[Block]] = [[] for _ in range(ranks)]
+def _like(row: Sequence[Block]) -> _Like:
+    """What a rank's row may have in common with others': of which whole array, in which column and how many elements, a block each."""
+    return tuple((b.whole, b.at, b.size) for b in row)
+
+
+def _by_rank(blocks: Sequence[Block], ranks: int) -> list[list[Block]]:
+    """The blocks of each rank, by their columns."""
+    found: list[list[Block]] = [[] for _ in range(ranks)]
     for b in blocks:
-        by_rank[b.rank].append(b)
-    run: list[Block] = []
-    for found in by_rank:
-        whole = len(found) == 1 and found[0].size == width
-        if run and whole and run[0].whole == found[0].whole and run[-1].start + width == found[0].start:
-            run += found
+        found[b.rank].append(b)
+    return [sorted(row, key=lambda b: b.at) for row in found]
+
+
+def _joined(parts: list[Any], axis: int = 0) -> Any:
+    return parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis)
+
+
+def _row(X: Sequence[Any], like: _Like, width: int, elements: Callable[[int, Any, int], Any], many: tuple[int, ...] = ()) -> Any:
+    """Rows that are alike, [*many, width]. elements: (number of the block, flat array, size) -> its elements in these rows."""
+    parts, end = [], 0
+    dtype = X[like[0][0]].dtype if like else X[0].dtype
+    for k, (whole, at, size) in enumerate(like):
+        if at > end:
+            parts.append(jnp.zeros((*many, at - end), dtype))
+        flat = jnp.ravel(X[whole])
+        parts.append(jnp.broadcast_to(flat, (*many, size)) if flat.size == 1 else elements(k, flat, size))
+        end = at + size
+    if end < width:
+        parts.append(jnp.zeros((*many, width - end), dtype))
+    return _joined(parts, len(many))
+
+
+def _runs(X: Sequence[Any], rows: Sequence[Sequence[Block]]) -> Iterator[tuple[_Like, int, Sequence[Block]]]:
+    """(what they have in common, how many, the first) of rows that are alike, of ranks that follow one another as their elements do."""
+    like, many, first = _like(rows[0]), 1, rows[0]
+    for row in rows[1:]:
+        found = _like(row)
+        if found == like and all(b.start == a.start + many * a.size or X[a.whole].size == 1 for a, b in zip(first, row, strict=True)):
+            many += 1
             continue
-        if run:
-            yield run
-        run = found if whole else []
-        if not whole:
-            yield found
-    if run:
-        yield run
+        yield like, many, first
+        like, many, first = found, 1, row
+    yield like, many, first
 
 
 def _rows(X: Sequence[Any], blocks: Sequence[Block], width: int, ranks: int) -> Any:
-    """A bucket with all its rows, [ranks, width]."""
+    """A bucket with all its rows, [ranks, width]; as many slices as there are runs, however many ranks."""
     parts = []
-    for run in _runs(blocks, width, ranks):
-        if len(run) > 1 and run[0].rank != run[-1].rank:
-            flat, start = jnp.ravel(X[run[0].whole]), run[0].start
-            parts.append(flat[start : start + width * len(run)].reshape(len(run), width))
-        else:
-            parts.append(_row(X, run, width)[None])
-    return parts[0] if len(parts) == 1 else jnp.concatenate(parts)
+    for like, many, first in _runs(X, _by_rank(blocks, ranks)):
+
+        def elements(k: int, flat: Any, size: int, many: int = many, first: Sequence[Block] = first) -> Any:
+            return flat[first[k].start : first[k].start + many * size].reshape(many, size)
+
+        parts.append(_row(X, like, width, elements, (many,)))
+    return _joined(parts)
+
+
+def _own(X: Sequence[Any], blocks: Sequence[Block], width: int, ranks: int, rank: Any) -> Any:
+    """The row of one rank, which is known when it runs: a branch for each kind of rows, which looks up where the rank's blocks begin."""
+    rows = _by_rank(blocks, ranks)
+    likes = [_like(row) for row in rows]
+    kinds = list(dict.fromkeys(likes))
+
+    def branch(kind: _Like) -> Callable[[Any], Any]:
+        starts = np.array([[b.start for b in row] if like == kind else [0] * len(kind) for row, like in zip(rows, likes, strict=True)])
+
+        def own(rank: Any) -> Any:
+            return _row(X, kind, width, lambda k, flat, size: jax.lax.dynamic_slice(flat, (jnp.asarray(starts[:, k])[rank],), (size,)))
+
+        return own
+
+    branches = [branch(kind) for kind in kinds]
+    if len(branches) == 1:
+        return branches[0](rank)
+    number = {kind: i for i, kind in enumerate(kinds)}
+    return jax.lax.switch(jnp.asarray([number[like] for like in likes])[rank], branches, rank)
 
 
 @op(outs="Out*", infer=_bin_specs, rows=mixes("X"), ranks=collective(scatters=True))
 def c_deal(X: list[Array], *, spans: Ints, widths: Ints, nranks: int, ring_id: int = 0):
     """Out[i] = this rank's row of bucket i, of arrays X that are the same on all ranks."""
     found = ring_of("c_deal", nranks)
-    blocks, out = blocks_of(spans), []
-    for i, width in enumerate(widths):
-        mine = [[b for b in blocks if b.bucket == i and b.rank == r] for r in range(nranks)]
-        if len(list(_runs([b for bs in mine for b in bs], width, nranks))) == 1:  # all rows follow one another: no copy of the rest
-            rows = _rows(X, [b for bs in mine for b in bs], width, nranks)
-            out.append(jax.lax.dynamic_index_in_dim(rows, found.rank, 0, keepdims=False))
-            continue
-        out.append(jax.lax.switch(found.rank, [lambda bs=bs, width=width: _row(X, bs, width) for bs in mine]))
-    return out
+    by_bucket = _grouped(blocks_of(spans), "bucket", len(widths))
+    return [_own(X, of_bucket, width, nranks, found.rank) for of_bucket, width in zip(by_bucket, widths, strict=True)]
 
 
 @op(outs="Out*", infer=_bin_specs, rows=mixes("X"), ranks=collective(scatters=True))
 def c_deal_reducescatter(X: list[Array], *, spans: Ints, widths: Ints, nranks: int, ring_id: int = 0):
     """Out[i] = this rank's row of bucket i, of the sums of X over the ranks."""
     found = ring_of("c_deal_reducescatter", nranks)
-    blocks, out = blocks_of(spans), []
-    for i, width in enumerate(widths):
-        rows = _rows(X, [b for b in blocks if b.bucket == i], width, nranks)
+    out = []
+    for of_bucket, width in zip(_grouped(blocks_of(spans), "bucket", len(widths)), widths, strict=True):
+        rows = _rows(X, of_bucket, width, nranks)
         out.append(rows[0] if found.axis is None else jax.lax.psum_scatter(rows, found.axis))
     return out
 
@@ -123,9 +160,9 @@ def _exchanged_specs(X: tuple[Spec, ...], *, widths: Ints, spans: Ints, nranks: 
 def c_deal_alltoall(X: list[Array], *, spans: Ints, widths: Ints, nranks: int, ring_id: int = 0):
     """Out[i][t] = this rank's row of bucket i, of rank t's X."""
     found = ring_of("c_deal_alltoall", nranks)
-    blocks, out = blocks_of(spans), []
-    for i, width in enumerate(widths):
-        rows = _rows(X, [b for b in blocks if b.bucket == i], width, nranks)
+    out = []
+    for of_bucket, width in zip(_grouped(blocks_of(spans), "bucket", len(widths)), widths, strict=True):
+        rows = _rows(X, of_bucket, width, nranks)
         out.append(rows if found.axis is None else jax.lax.all_to_all(rows, found.axis, 0, 0))
     return out
 
@@ -158,8 +195,9 @@ def c_deal_answer(X: list[Array], Order: Array, *, spans: Ints, shapes: Ints, nr
     for i in range(0, len(X), nranks):
         by_rank = jnp.stack(X[i : i + nranks])[place]
         rows.append(by_rank if found.axis is None else jax.lax.all_to_all(by_rank, found.axis, 0, 0))
-    blocks = blocks_of(spans)
-    return [_whole(rows, [b for b in blocks if b.whole == i], shape) for i, shape in enumerate(shapes_of(shapes))]
+    wanted = shapes_of(shapes)
+    by_whole = _grouped(blocks_of(spans), "whole", len(wanted))
+    return [_whole(rows, of_whole, shape) for of_whole, shape in zip(by_whole, wanted, strict=True)]
 
 
 def _whole_specs(X: tuple[Spec, ...], *, shapes: Ints, spans: Ints, **_: Any) -> tuple[Spec, ...]:
@@ -172,29 +210,21 @@ def c_deal_allgather(X: list[Array], *, spans: Ints, shapes: Ints, nranks: int, 
     """Out[i] = the whole array whose blocks are in the buckets X; shapes: as shapes_of reads them."""
     found = ring_of("c_deal_allgather", nranks)
     rows = [x[None] if found.axis is None else jax.lax.all_gather(x, found.axis) for x in X]
-    blocks = blocks_of(spans)
-    return [_whole(rows, [b for b in blocks if b.whole == i], shape) for i, shape in enumerate(shapes_of(shapes))]
+    wanted = shapes_of(shapes)
+    by_whole = _grouped(blocks_of(spans), "whole", len(wanted))
+    return [_whole(rows, of_whole, shape) for of_whole, shape in zip(by_whole, wanted, strict=True)]
 
 
 def _whole(rows: Sequence[Any], blocks: Sequence[Block], shape: tuple[int, ...]) -> Any:
-    """A whole array out of the rows of buckets."""
+    """A whole array out of the rows of buckets; as many slices as there are runs of blocks that lie below one another."""
     parts: list[Any] = []
-    run: list[Block] = []
     ordered = sorted(blocks, key=lambda b: b.start)
-
-    def close() -> None:
-        if run:
-            first, bucket = run[0], rows[run[0].bucket]
-            one = bucket[first.rank, first.at : first.at + first.size]
-            parts.append(one if len(run) == 1 else bucket[first.rank : first.rank + len(run)].reshape(-1))
-            run.clear()
-
-    for b in ordered:
-        full = b.at == 0 and b.size == rows[b.bucket].shape[1]
-        follows = run and full and b.bucket == run[-1].bucket and b.rank == run[-1].rank + 1 and run[-1].size == b.size
-        if not follows:
-            close()
-        run.append(b)
-    close()
-    flat = parts[0] if len(parts) == 1 else jnp.concatenate(parts)
-    return flat[: math.prod(shape)].reshape(shape)
+    first, many = ordered[0], 0
+    for b in [*ordered, None]:
+        if b is not None and (b.bucket, b.at, b.size, b.rank) == (first.bucket, first.at, first.size, first.rank + many):
+            many += 1
+            continue
+        parts.append(rows[first.bucket][first.rank : first.rank + many, first.at : first.at + first.size].reshape(-1))
+        if b is not None:
+            first, many = b, 1
+    return _joined(parts)[: math.prod(shape)].reshape(shape)

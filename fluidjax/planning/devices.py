@@ -35,12 +35,16 @@ def _device(name: str, half: float, single: float, gigabytes: float, gigabytes_a
     return Device(name, flops, gigabytes * 1e9, gigabytes_a_second * 1e9)
 
 
-# As published, without sparsity. float32 is what JAX does by default: TF32 on NVIDIA's, bfloat16 passes on TPUs.
+# As published in NVIDIA's data sheets (V100 SXM2 32 GB, A100 SXM 80 GB, H100 SXM, H200 SXM, DGX B200 a GPU), without sparsity, and on
+# Google's pages on the TPUs' architecture. float32 is what JAX does by default: TF32 on NVIDIA's (which V100 lacks), bfloat16 passes
+# on TPUs.
 DEVICES: Mapping[str, Device] = {
     d.name: d
     for d in (
+        _device("v100", 125, 15.7, 32, 900),
         _device("a100", 312, 156, 80, 2039),
         _device("h100", 989, 494, 80, 3350),
+        _device("h200", 989, 494, 141, 4800),
         _device("b200", 2250, 1125, 180, 8000),
         _device("tpu-v4", 275, 275, 32, 1228),
         _device("tpu-v5e", 197, 197, 16, 819),

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..base import units
 from ..errors import FluidTypeError, FluidValueError, near
-from . import units
 
 ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, ALL_TO_ALL, SEND = "all-reduce", "reduce-scatter", "all-gather", "all-to-all", "send/recv"
 KINDS = (ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, ALL_TO_ALL, SEND)
@@ -93,15 +93,18 @@ def wire_bytes(kind: str, payload: float, ranks: int) -> float:
     return (2 if kind == ALL_REDUCE else 1) * payload * (ranks - 1) / ranks
 
 
-# Published speeds, each way of one device. NVLink: NVIDIA states the sum of both ways (A100 600, H100 900, B200 1,800 GB/s).
-# InfiniBand HDR, NDR: 200 and 400 Gb/s a port, one port for each device. TPU: the interconnect a chip that Google's pages state
-# (v4 2,400, v5e 1,600, v5p 4,800 Gb/s). Latencies are not published alike: round figures, to be replaced by what one measures.
-_IB_HDR, _IB_NDR = Link("200Gb/s", "5us"), Link("400Gb/s", "5us")
+# Published speeds, each way of one device. NVLink: NVIDIA states the sum of both ways (V100 300, A100 600, H100 and H200 900, B200
+# 1,800 GB/s). InfiniBand HDR, NDR: 200 and 400 Gb/s a port, one port for each device; EDR: 100 Gb/s, four ports for the eight of a
+# DGX-1. TPU: the interconnect a chip that Google's pages state (v4 2,400, v5e 1,600, v5p 4,800 Gb/s). Latencies are not published
+# alike: round figures, to be replaced by what one measures.
+_IB_EDR, _IB_HDR, _IB_NDR = (Link(speed, "5us") for speed in ("50Gb/s", "200Gb/s", "400Gb/s"))
 LINKS: Mapping[str, Links] = {
     links.name: links
     for links in (
+        Links("v100", Link("150GB/s", "3us"), 8, _IB_EDR),
         Links("a100", Link("300GB/s", "3us"), 8, _IB_HDR),
         Links("h100", Link("450GB/s", "3us"), 8, _IB_NDR),
+        Links("h200", Link("450GB/s", "3us"), 8, _IB_NDR),
         Links("b200", Link("900GB/s", "3us"), 8, _IB_NDR),
         Links("ethernet-10", Link("10Gb/s", "30us")),
         Links("ethernet-25", Link("25Gb/s", "30us")),

@@ -14,7 +14,7 @@ from ..ir.desc import OpDesc, ProgramDesc
 from ..lower.checks import Objections
 from ..lower.step import Step
 from ..memory.live import Peak, timeline
-from ..memory.sizes import Shapes, Sizes, arguments, nbytes
+from ..memory.sizes import Lengths, Shapes, Sizes, arguments, nbytes
 from .work import Work, count
 
 
@@ -38,14 +38,16 @@ class Local:
         return self.peak.by_kind["activations"] + self.peak.by_kind["gradients"]
 
 
-def local(desc: ProgramDesc, fetches: tuple[str, ...], batch: int | None, feed_shapes: Mapping[str, Sequence[int]]) -> Local:
-    """The step of one rank on so many samples; -1 in a feed's shape is the batch.
+def local(
+    desc: ProgramDesc, fetches: tuple[str, ...], batch: int | None, feed_shapes: Mapping[str, Sequence[int]], lengths: Lengths | None = None
+) -> Local:
+    """The step of one rank on so many samples; -1 in a feed's shape is the batch. lengths: of sequences in ragged feeds.
 
     Raises what memory.sizes.arguments raises for sizes that are not known, and what ops raise for shapes that do not fit.
     """
     step = Step(desc, fetches)
     shapes: Shapes = {n: [batch if d == -1 and batch else d for d in shape] for n, shape in feed_shapes.items()}
-    given = arguments(step, batch, shapes)
+    given = arguments(step, batch, shapes, lengths)
     types: dict[str, Any] = {}
     written: dict[int, dict[str, int]] = {}
     word: list[Any] = []

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,7 +13,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..errors import FluidTypeError, FluidValueError
+from ..base import units
+from ..errors import FluidError, FluidTypeError, FluidValueError, ShapeError
 from ..graph.fetches import found_names
 from ..graph.program import Program
 from ..graph.variable import Variable
@@ -20,14 +22,14 @@ from ..lower.sizes import refuse_fed_sizes
 from ..lower.step import Step
 from ..memory import compiler
 from ..memory.budget import fit
-from ..memory.sizes import arguments
-from . import units
+from ..memory.sizes import Lengths, arguments
 from .devices import Device, as_device
 from .figures import COMPUTE, LINKS, MEMORY, ROOM, Row
 from .links import Links, as_links, wire_bytes
 from .local import Local, local
-from .ranks import STRATEGIES, WHOLE, as_strategy, held, messages, rank_program, refuse_talking, trains
+from .ranks import STRATEGIES, WHOLE, Update, as_strategy, held, rank_program, refuse_talking, trains, update
 from .report import Plan
+from .work import Work
 
 JOINED = 30 * 2**20  # bytes: up to so many XLA on GPUs joins collectives of a kind into one message
 
@@ -46,6 +48,7 @@ def plan(
     compiled: bool = False,
     fetch_list: Sequence[Variable | str] | Variable | str | None = None,
     feed_shapes: Mapping[str, Sequence[int]] | None = None,
+    lengths: Lengths | None = None,
 ) -> Plan:
     """What a step of the program needs on so many devices; nothing is run or allocated, and none of them has to be there.
 
@@ -64,11 +67,12 @@ def plan(
 
     budget: bytes that the step of one device is to need at most, as in memory_optimize; then values are computed again.
     compiled: ask the compiler for the temporaries, which takes as long as compiling does. feed_shapes: as in memory_report, with -1
-    for the batch.
+    for the batch. lengths: how many rows the sequences of ragged feeds have, all alike; {name: length} where feeds differ, and a list
+    for one with several levels of sequences, outermost first; a sample is a sequence of the first.
 
     Raises FluidValueError for devices that are not positive integers, a batch that they do not divide, links that are missing, zero or
     in an unknown unit; what memory_report raises for sizes that nothing tells; UnsupportedError for a program that has collectives
-    of its own, and for feeds that are ragged or decide sizes.
+    of its own, for ragged feeds without lengths, and for feeds whose values decide sizes.
     """
     if not isinstance(program, Program):
         raise FluidTypeError(f"plan takes a Program, not {type(program).__name__}")
@@ -79,7 +83,7 @@ def plan(
         raise FluidValueError("no op of the program would run, since nothing is fetched or persistable; pass fetch_list=[...]")
     refuse_fed_sizes(step.sizes, "a plan")
     refuse_talking(step.ops)
-    job = _Job(program, found, dict(feed_shapes or {}), as_device(device), None, _times(measured), _cores(cores), budget, compiled)
+    job = _Job(program, found, dict(feed_shapes or {}), lengths, as_device(device), None, _times(measured), _cores(cores), budget, compiled)
     if links is not None or (max(counts) > 1 and job.timed):
         job = replace(job, links=as_links(links))
     each = {n: _each(n, batch, batch_per_device) for n in counts}
@@ -139,6 +143,35 @@ def _cores(cores: Any) -> int | None:
     return cores
 
 
+@dataclass(frozen=True)
+class _Phases:
+    """What a device does in a step: its part before the gradients are exchanged, and then its update."""
+
+    before: Work
+    update: Work
+
+    @property
+    def flops(self) -> float:
+        return self.before.total + self.update.total
+
+    @property
+    def traffic(self) -> float:
+        return self.before.traffic + self.update.traffic
+
+    def compute(self, device: Device) -> float:
+        return _compute(self.before, device) + _compute(self.update, device)
+
+    def seconds(self, device: Device) -> float:
+        """The least time: in each phase operations and memory may go on at once, but the second waits for the first."""
+        return sum(max(_compute(w, device), w.traffic / device.bandwidth) for w in (self.before, self.update))
+
+
+def _compute(work: Work, device: Device) -> float:
+    flops = {**work.flops}
+    flops["float32"] = flops.get("float32", 0.0) + work.others
+    return sum(f / device.peak(dtype) for dtype, f in flops.items())
+
+
 @dataclass(frozen=True, eq=False)
 class _Job:
     """One program, and what its times are told from."""
@@ -146,6 +179,7 @@ class _Job:
     program: Program
     fetches: tuple[str, ...]
     feed_shapes: Mapping[str, Sequence[int]]
+    lengths: Lengths | None
     device: Device | None
     links: Links | None
     measured: Mapping[int, float]
@@ -175,24 +209,36 @@ class _Job:
         one = self.local(each)
         desc = rank_program(self.program, strategy, ranks)
         keeps = held(self.program.desc, desc, self.fetches)
-        told = messages(desc, self.fetches, ranks, one)
+        last = self.update(each) if ranks == 1 else update(desc, self.fetches, ranks, one)
         payload = Counter[str]()
-        for m in told:
+        for m in last.messages:
             payload[m.kind] += m.bytes
         again, temporaries = self._temporaries(each)
-        compute, traffic = self._seconds(one, keeps.touched, again, ranks)
-        over = None if self.links is None else self._over(self.links, payload, Counter(m.kind for m in told), ranks)
-        seconds = None if compute is None or (over is None and ranks > 1) else max(compute, traffic or 0.0) + (over or 0.0)
+        work = _Phases((one.work - self.update(each).work) * again, last.phase)
+        compute, traffic, alone = self._seconds(work, ranks)
+        over = None if self.links is None else self._over(self.links, payload, Counter(m.kind for m in last.messages), ranks)
+        seconds = None if alone is None or (over is None and ranks > 1) else alone + (over or 0.0)
         row = Row(
             strategy, ranks, each * ranks, each, keeps.parameters, keeps.state, one.feeds, one.activations, temporaries,
-            one.work.total * again, dict(payload), sum(wire_bytes(k, b, ranks) for k, b in payload.items()),
+            work.flops, dict(payload), sum(wire_bytes(k, b, ranks) for k, b in payload.items()),
             compute, traffic, over, seconds, None,
         )  # fmt: skip
         return replace(row, bound=self._bound(row))
 
+    def update(self, each: int) -> Update:
+        """What one device does to update by itself."""
+        if each not in self._updates:
+            self._updates[each] = update(self.program.desc, self.fetches, 1, self.local(each))
+        return self._updates[each]
+
+    @cached_property
+    def _updates(self) -> dict[int, Update]:
+        return {}
+
     def local(self, each: int) -> Local:
         if each not in self._locals:
-            self._locals[each] = local(self.program.desc, self.fetches, each, self.feed_shapes)
+            with _fitting(each):
+                self._locals[each] = local(self.program.desc, self.fetches, each, self.feed_shapes, self.lengths)
         return self._locals[each]
 
     @cached_property
@@ -214,23 +260,28 @@ class _Job:
         if self.budget is not None:
             chosen = fit(self.program, self.budget, each, list(self.fetches), shapes).chosen
             return 1.0 + chosen.way.work, chosen.figures.temporaries
-        types = arguments(Step(self.program.desc, self.fetches), each, shapes)
+        types = arguments(Step(self.program.desc, self.fetches), each, shapes, self.lengths)
         lowered = compiler.lower(self.program.desc, self.fetches, types, jax.local_devices()[0], "default")
         return 1.0, compiler.figures(lowered, ["default"], quick=True)["default"].temporaries
 
-    def _seconds(self, one: Local, touched: int, again: float, ranks: int) -> tuple[float | None, float | None]:
-        """How long a device computes, and how long its memory takes for what has to pass through it."""
-        traffic = None
-        if self.device is not None:
-            traffic = (one.work.traffic + 2 * touched) / self.device.bandwidth
+    def _seconds(self, work: _Phases, ranks: int) -> tuple[float | None, float | None, float | None]:
+        """How long a device computes, how long its memory takes for what has to pass through it, and how long both take it together."""
+        traffic = work.traffic / self.device.bandwidth if self.device is not None else None
         if self.measured:
-            known = sorted((self.local(n).work.total, t) for n, t in self.measured.items())
-            return self._shared(_interpolated(one.work.total, known) * again, ranks), traffic
+            known = sorted((self._weight(self._whole(n)), t) for n, t in self.measured.items())
+            taken = self._shared(_interpolated(self._weight(work), known), ranks)
+            return taken, traffic, taken
         if self.device is None:
-            return None, None
-        flops = {**one.work.flops}
-        flops["float32"] = flops.get("float32", 0.0) + one.work.others
-        return again * sum(f / self.device.peak(dtype) for dtype, f in flops.items()), traffic
+            return None, None, None
+        return work.compute(self.device), traffic, work.seconds(self.device)
+
+    def _whole(self, each: int) -> _Phases:
+        """A step of one device."""
+        return _Phases(self.local(each).work - self.update(each).work, self.update(each).phase)
+
+    def _weight(self, work: _Phases) -> float:
+        """What measured times go with: the least time on the device, and where none is told the operations."""
+        return work.flops if self.device is None else work.seconds(self.device)
 
     def _shared(self, seconds: float, ranks: int) -> float:
         """Virtual devices share cores: all of their work over the cores, and no device is done before its own is."""
@@ -247,6 +298,20 @@ class _Job:
         times = {COMPUTE: row.compute, MEMORY: row.traffic, LINKS: row.links}
         told = {what: t for what, t in times.items() if t is not None}
         return max(told, key=lambda what: told[what]) if row.seconds is not None else None
+
+
+@contextlib.contextmanager
+def _fitting(each: int) -> Iterator[None]:
+    """What jax raises within for shapes that do not fit is told in a sentence."""
+    try:
+        yield
+    except FluidError:
+        raise
+    except (TypeError, ValueError) as error:
+        found = ShapeError(f"a step on {each:,} samples does not fit the program: {str(error).splitlines()[0][:200]}")
+        for told in getattr(error, "__notes__", ()):
+            found.add_note(told)
+        raise found from error
 
 
 def _interpolated(work: float, known: Sequence[tuple[float, float]]) -> float:

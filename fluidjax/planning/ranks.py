@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -28,9 +28,9 @@ from ..ops.selected import KIND
 from ..passes.base import Pass, run
 from ..runtime.objecting import agreed
 from ..transpiler import DistributeTranspiler
-from .links import ALL_GATHER, REDUCE_SCATTER
 from .local import Local
 from .messages import Message, sent
+from .work import Work, count
 
 WHOLE, PIECES, PSERVERS = "data parallel", "pieces", "pservers"
 STRATEGIES = (WHOLE, PIECES, PSERVERS)
@@ -82,76 +82,84 @@ def passes(program: Program, strategy: str, ranks: int) -> tuple[ProgramDesc, tu
 
 @dataclass(frozen=True)
 class Held:
-    """Bytes that a rank keeps between steps. touched: those of variables that a step goes through whole, not by chosen rows."""
+    """Bytes that a rank keeps between steps."""
 
     parameters: int
     state: int
-    touched: int
 
 
 def held(before: ProgramDesc, desc: ProgramDesc, fetches: tuple[str, ...]) -> Held:
     """What the step of a rank's program needs to find, by its declarations. before: the program of one device."""
-    step = Step(desc, fetches)
     whole, vars = kinds(Step(before, fetches)), desc.blocks[0].vars
-    rows = {n for op in step.ops if _by_rows(op, vars) for n in op.reads}
-    rows.update(n for op in step.ops if is_lookup(op.type) or op.type == "c_table_lookup" for n in op.input("W"))
-    dense = {n for op in step.ops if op.input("Param") and not _by_rows(op, vars) for n in op.reads}
     found = {"parameters": 0, "optimizer state": 0}
-    touched = 0
-    for name in step.reads:
-        size = nbytes(_declared(vars[name]))
-        found[whole(name) if name in before.blocks[0].vars else "optimizer state"] += size
-        touched += size if name in dense or name not in rows else 0
-    return Held(found["parameters"], found["optimizer state"], touched)
+    for name in Step(desc, fetches).reads:
+        found[whole(name) if name in before.blocks[0].vars else "optimizer state"] += nbytes(_declared(vars[name]))
+    return Held(found["parameters"], found["optimizer state"])
+
+
+@dataclass(frozen=True)
+class Update:
+    """What a rank does after its gradients are there.
+
+    messages: the collectives of the step, those of its forward part too. work: of exchanging and updating, and of look-ups, which
+    tables by rows change. moved: bytes that dense updates read and write, each array once; so much passes through the memory even
+    where all of an update is fused.
+    """
+
+    messages: tuple[Message, ...]
+    work: Work
+    moved: int
+
+    @property
+    def phase(self) -> Work:
+        """All of it as work."""
+        return replace(self.work, traffic=self.work.traffic + self.moved)
+
+
+def update(desc: ProgramDesc, fetches: tuple[str, ...], ranks: int, local: Local) -> Update:
+    """The exchange and the update of a rank's program, traced for a mesh that need not be there.
+
+    local: the step of one rank by itself on the same samples, which says what types they are given.
+    """
+    step, vars = Step(desc, fetches), desc.blocks[0].vars
+    ops = [op for op in step.ops if _talks(op) or _updates(op) or _looks_up(op)]
+    given = {n: _type(vars.get(n), local.types.get(n)) for n in dict.fromkeys(n for op in ops for n in op.reads)}
+    moved = 0
+
+    def talk(given: Mapping[str, Any], word: Any) -> Any:
+        nonlocal moved
+        env, context = dict(given), step.context(jax.random.key(0), Objections())
+        out = []
+        with ring.bound(ring.Ring(_AXIS, ranks)):
+            for op in ops:
+                dense = bool(op.input("Param")) and not _by_rows(op, vars)
+                moved += sum(nbytes(env[n]) for n in op.reads) * dense
+                step.run_one(op, env, context)
+                moved += sum(nbytes(env[n]) for n in op.writes) * dense
+                out.append([env[n] for n in op.writes])
+        return out, agreed(word, _AXIS) if local.objects and ranks > 1 else None
+
+    everywhere, mesh = PartitionSpec(), AbstractMesh((ranks,), (_AXIS,))
+    spread = jax.shard_map(talk, mesh=mesh, in_specs=(everywhere, everywhere), out_specs=everywhere, check_vma=False)
+    with jax.enable_x64(True):
+        traced = jax.make_jaxpr(spread)(given, jax.ShapeDtypeStruct((2,), "int64"))
+    return Update(sent(traced) if ranks > 1 else (), count(traced), moved)
+
+
+def _updates(op: OpDesc) -> bool:
+    return bool(edit.role(op) & edit.OPTIMIZE) and not op.blocks
+
+
+def _looks_up(op: OpDesc) -> bool:
+    """A look-up or its gradient (c_table_lookup_grad tells the ids to all)."""
+    kind = op.type.removesuffix("_grad")
+    return is_lookup(kind) or kind == "c_table_lookup"
 
 
 def _by_rows(op: OpDesc, vars: Mapping[str, VarDesc]) -> bool:
     """Whether an optimizer op goes through the rows of a sparse gradient alone (adam does so if it is lazy)."""
     grads = [vars[n] for n in op.input("Grad") if n in vars]
     return bool(grads) and all(g.kind == KIND for g in grads) and (op.type in ("sgd", "adagrad") or bool(op.attrs.get("lazy_mode")))
-
-
-def messages(desc: ProgramDesc, fetches: tuple[str, ...], ranks: int, local: Local) -> tuple[Message, ...]:
-    """The collectives of a step of a rank's program, traced for a mesh that need not be there.
-
-    local: the step of one rank by itself on the same samples, which says what types the collectives are given.
-    """
-    if ranks == 1:
-        return ()
-    step = Step(desc, fetches)
-    told = [op for op in step.ops if op.type in _TOLD]
-    talking = [op for op in step.ops if (_talks(op) and op.type not in _TOLD) or op.type == "c_table_lookup_grad"]  # which names the ids
-    names = dict.fromkeys(n for op in talking for n in op.reads)
-    given = {n: _type(desc.blocks[0].vars.get(n), local.types.get(n)) for n in names}
-
-    def talk(given: Mapping[str, Any], word: Any) -> Any:
-        env, context = dict(given), step.context(jax.random.key(0), Objections())
-        out = []
-        with ring.bound(ring.Ring(_AXIS, ranks)):
-            for op in talking:
-                step.run_one(op, env, context)
-                out.append([env[n] for n in op.writes])
-        return out, agreed(word, _AXIS) if local.objects else None
-
-    everywhere = PartitionSpec()
-    mesh = AbstractMesh((ranks,), (_AXIS,))
-    spread = jax.shard_map(talk, mesh=mesh, in_specs=(everywhere, everywhere), out_specs=everywhere, check_vma=False)
-    with jax.enable_x64(True):
-        traced = sent(jax.make_jaxpr(spread)(given, jax.ShapeDtypeStruct((2,), "int64")))
-    return *(m for op in told for m in _told(op, desc.blocks[0].vars, ranks)), *traced
-
-
-# Ops on the blocks of thousands of ranks, which take long to trace: the kind of their collective, and the slot whose arrays, times the
-# ranks, travel. The first two have none.
-_TOLD = {"c_piece": None, "c_deal": None, "c_deal_reducescatter": (REDUCE_SCATTER, "Out"), "c_deal_allgather": (ALL_GATHER, "X")}
-
-
-def _told(op: OpDesc, vars: Mapping[str, VarDesc], ranks: int) -> list[Message]:
-    found = _TOLD[op.type]
-    if found is None:
-        return []
-    kind, slot = found
-    return [Message(kind, ranks * nbytes(_declared(vars[n]))) for n in (op.output(slot) if slot == "Out" else op.input(slot))]
 
 
 def _talks(op: OpDesc) -> bool:

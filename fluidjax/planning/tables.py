@@ -32,14 +32,15 @@ def time(seconds: float | None) -> str:
     """Seconds, shortened."""
     if seconds is None:
         return "?"
-    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} us"
+    unit, each = next(((u, e) for u, e in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)) if seconds >= e), ("ns", 1e-9))
+    return f"{seconds / each:.3g} {unit}"
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    room = row.activations if row.temporaries is None else row.temporaries
+    room = size(row.activations) + ("" if row.temporaries is None else f" ({size(row.temporaries)} compiled)")
     moved = ", ".join(f"{kind} {size(row.payload[kind])}" for kind in KINDS if row.payload.get(kind)) or "none"
     return (
-        f"{row.devices:,}", f"{row.each:,}", size(row.parameters), size(row.state), size(room), size(row.bytes),
+        f"{row.devices:,}", f"{row.each:,}", size(row.parameters), size(row.state), room, size(row.bytes),
         _scaled(row.flops), moved, size(row.sent), time(row.seconds), _scaled(row.samples_a_second), row.bound or "?",
     )  # fmt: skip
 

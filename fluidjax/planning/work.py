@@ -34,6 +34,15 @@ class Work:
     def total(self) -> float:
         return sum(self.flops.values()) + self.others
 
+    def __sub__(self, less: Work) -> Work:
+        """What is left without a part of it."""
+        flops = {d: f - less.flops.get(d, 0.0) for d, f in self.flops.items()}
+        return Work(flops, self.others - less.others, self.traffic - less.traffic, self.open_loops - less.open_loops)
+
+    def __mul__(self, times: float) -> Work:
+        """The operations done so many times; what has to pass through memory stays the least."""
+        return Work({d: f * times for d, f in self.flops.items()}, self.others * times, self.traffic, self.open_loops)
+
 
 def count(traced: Any) -> Work:
     """The work of a traced function (what jax.make_jaxpr gives)."""

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from ..base.budgets import bytes_of
+from ..base.units import bytes_of
 from ..errors import EnforceNotMet, FluidError, FluidTypeError, near
 
 Option = tuple[Any, Callable[[Any], Any]]  # the default, and what checks and converts a value

@@ -7,7 +7,7 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax import passes
-from fluidjax.base.budgets import bytes_of
+from fluidjax.base.units import bytes_of
 from fluidjax.errors import FluidTypeError, FluidValueError
 from fluidjax.passes.recompute import Recompute
 from fluidjax.transpiler.apply import apply_passes
@@ -109,7 +109,7 @@ def test_budgets_that_cannot_be():
     with pytest.raises(FluidValueError, match=r"cannot be made to need 100 bytes: the least that was found is [\d,]+ \("):
         fluid.memory_optimize(main, budget=100, batch_size=4, fetch_list=[loss])
     assert main.desc is desc
-    wrong = {"2 gigs": "one of the units B, KB", "-1MB": "positive number", 0: "positive", float("nan"): "positive", "": "units"}
+    wrong = {"2 gigs": "one of the units B, KB", "-1MB": "positive number", 0: "positive", float("nan"): "finite", "": "units"}
     for budget, text in wrong.items():
         with pytest.raises(FluidValueError, match=text):
             fluid.memory_optimize(main, budget=budget, batch_size=4)
