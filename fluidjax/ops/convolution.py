@@ -48,20 +48,27 @@ from . import convolution_ways as ways
 from .convolution_geometry import Geometry, few_pixels
 from .enclosed import filters_are_turned, is_enclosed
 from .registry import Array
+from .slow_loops import loops_are_slow
 
 MOST_TAPS = 49  # a depthwise filter up to 7x7 is unrolled
+MANY_PIXELS = 32
 SMALL_COLUMNS = 2**20  # elements; up to 4 MB columns gain a tenth of the time, and are no memory to speak of
 
 
 def way(geo: Geometry) -> str:
-    """The way of these shapes on a CPU: columns, samples, last, taps or xla (which is native within a loop or a branch)."""
+    """The way of these shapes on a CPU: columns, samples, last, taps, slow taps, native or xla (native too in a loop or a branch)."""
+    slow = loops_are_slow()
     if geo.groups == 1:
         if geo.window > 1 or any(map(any, geo.pads)):
-            return "columns" if _columns_pay(geo) else "xla"
+            if not _columns_pay(geo):
+                return "xla"
+            return "native" if slow and _slow_columns_cost(geo) else "columns"
         if geo.last:
             return "last"
         return "columns" if few_pixels(geo) or _great_filter(geo) else "samples"
-    return "taps" if geo.groups == geo.channels and geo.window <= MOST_TAPS else "columns"
+    if geo.groups == geo.channels and geo.window <= MOST_TAPS:
+        return "slow taps" if slow else "taps"
+    return "native" if slow else "columns"
 
 
 def _output_way(geo: Geometry) -> str:
@@ -81,6 +88,13 @@ def _columns_pay(geo: Geometry) -> bool:
     return 8 * geo.pixels <= cells or (few_pixels(geo) and cells * geo.pixels <= SMALL_COLUMNS)
 
 
+def _slow_columns_cost(geo: Geometry) -> bool:
+    """Whether columns that a slow loop makes, 12 ns an element, cost more than turning the filter: 3 ns for each of its elements,
+    14 times that for a handful of pixels, or where zeros stand between the cells of a gradient.
+    """
+    return geo.pixels >= MANY_PIXELS and 4 * geo.pixels >= geo.w[0] and all(s == 1 for s in geo.strides)
+
+
 def _great_filter(geo: Geometry) -> bool:
     """Whether a copy of the filter for each sample would cost more than that sample's transpose."""
     outs, channels = geo.w[:2]
@@ -94,6 +108,8 @@ _WAYS = {
     "last": (ways.last_output, ways.last_input_gradient, ways.last_filter_gradient),
     "native": _NATIVE,
     "taps": (ways.taps_output, ways.taps_input_gradient, ways.columns_filter_gradient),
+    "slow taps": (ways.taps_output, ways.taps_input_gradient, ways.native_filter_gradient),
+    "native": (ways.native_output, ways.native_input_gradient, ways.native_filter_gradient),
 }
 _XLA = (ways.xla_output, ways.xla_input_gradient, ways.xla_filter_gradient)
 
@@ -119,7 +135,7 @@ def _fastest(direction: int, geo: Geometry, *args: Array) -> jax.Array:
     if chosen != "xla":
         quick = partial(_precise, partial(_WAYS[chosen][direction], geo))
     elif is_enclosed():
-        quick = partial(_NATIVE[direction], geo)
+        quick = partial(_WAYS["native"][direction], geo)
     else:
         return plain(*args)
     return lax.platform_dependent(*args, cpu=quick, default=plain)

@@ -55,12 +55,13 @@ def xla_filter_gradient(geo: Geometry, x: Array, dy: Array) -> jax.Array:
 
 
 # Native: channels last and the filter's outputs last, which is the only form that XLA:CPU has a fast kernel for. XLA turns the
-# convolutions of a program itself, but none within a loop or a branch, where its loops take twenty times as long.
+# convolutions of a program itself, but none within a loop or a branch, where its loops take twenty times as long. Of groups it
+# turns the output alone.
 
 
 def native_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
     """As xla_output."""
-    return _native(geo.names(), x, w, geo.strides, geo.pads, rhs_dilation=geo.dilations)
+    return _native(geo.names(), x, w, geo.strides, geo.pads, rhs_dilation=geo.dilations, feature_group_count=geo.groups)
 
 
 def native_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
@@ -70,17 +71,32 @@ def native_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
     ends = zip(geo.sides, reach, geo.pads, geo.outs, geo.strides, strict=True)
     pads = [(r - lo, n - 1 + lo - (o - 1) * s) for n, r, (lo, _), o, s in ends]
     turned = lax.rev(w, range(2, w.ndim))
+    if geo.groups > 1:  # [O / groups, channels, ...]
+        turned = jnp.moveaxis(turned.reshape(geo.groups, -1, *w.shape[1:]), 0, 1).reshape(-1, geo.channels, *w.shape[2:])
     names = layout, "IO" + kernel.removeprefix("OI"), layout
-    return _native(names, dy, turned, None, pads, lhs_dilation=geo.strides, rhs_dilation=geo.dilations)
+    more = {"lhs_dilation": geo.strides, "rhs_dilation": geo.dilations, "feature_group_count": geo.groups}
+    return _native(names, dy, turned, None, pads, **more)
 
 
 def native_filter_gradient(geo: Geometry, x: Array, dy: Array) -> jax.Array:
-    """As xla_filter_gradient: x under dy with strides - 1 zeros between its cells, samples in the place of channels."""
+    """As xla_filter_gradient: x under dy with strides - 1 zeros between its cells, samples in the place of channels.
+
+    Of groups each has its samples, and the channels of a group stand in the place of samples.
+    """
     layout, kernel, _ = geo.names()
     cells = zip(geo.sides, geo.w[2:], geo.dilations, geo.pads, geo.outs, geo.strides, strict=True)
     pads = [(lo, d * (k - 1) + (o - 1) * s + 1 - n - lo) for n, k, d, (lo, _), o, s in cells]
     names = layout.translate(_swapped("NC")), layout.translate(str.maketrans("NC", "IO")), kernel.translate(str.maketrans("IO", "NC"))
-    return _native(names, x, dy, geo.dilations, pads, rhs_dilation=geo.strides)
+    if geo.groups > 1:
+        x = _groups_with_samples(geo, x)
+    return _native(names, x, dy, geo.dilations, pads, rhs_dilation=geo.strides, feature_group_count=geo.groups)
+
+
+def _groups_with_samples(geo: Geometry, x: Array) -> Array:
+    """x with [groups, N] where it had N, and with the channels of one group."""
+    at = x.ndim - 1 if geo.last else 1
+    apart = x.reshape(*x.shape[:at], geo.groups, -1, *x.shape[at + 1 :])
+    return jnp.moveaxis(apart, at, 0).reshape(-1, *x.shape[1:at], geo.w[1], *x.shape[at + 1 :])
 
 
 def _swapped(pair: str) -> dict[int, int]:

@@ -26,6 +26,7 @@ from ..ops import ring
 from ..ops.enclosed import enclosed
 from ..ops.fixed import Fixed
 from ..ops.ragged import Ragged
+from ..ops.slow_loops import slow_loops
 from .bucketing import limits
 from .compilations import Compilation
 from .compile_cache import CACHE, label, named
@@ -290,7 +291,7 @@ class Compiled:
         if kind not in self._jitted:
             name = label(op.type for op in self.step.ops)
             CACHE.mend(name)
-            body = named(self._bodies[kind], name)
+            body = named(self._in_its_form(self._bodies[kind]), name)
             options: dict[str, Any] = {"donate_argnums": () if kind.checked or self.may_raise else (0,), "compiler_options": self.options}
             if kind.in_turn:
                 self._jitted[kind] = jax.jit(body, out_shardings=self._homes(kind), **options)
@@ -299,6 +300,15 @@ class Compiled:
             else:
                 self._jitted[kind] = jax.jit(body, **options)
         return self._jitted[kind]
+
+    def _in_its_form(self, body: Any) -> Any:
+        """`body`, traced in the form that suits how it is compiled."""
+
+        def call(*args: Any) -> Any:
+            with slow_loops(self.effort.slow_loops):
+                return body(*args)
+
+        return call
 
     @property
     def _bodies(self) -> Mapping[Kind, Any]:

@@ -20,12 +20,13 @@ READS_TURNED = {"xla_cpu_experimental_ynn_fusion_type": ""}
 class Effort:
     """packs: whether small state may travel packed, which makes calls shorter and compiling longer. stage: a step of
     at least twice as many equations is compiled in stages of about so many, which is sooner done on several cores (of smaller ones, what
-    is the same for each stage counts). wanted: options of XLA.
+    is the same for each stage counts). slow_loops: whether those over elements have no vectors. wanted: options of XLA.
     """
 
     name: str
     packs: bool
     stage: int | None = None
+    slow_loops: bool = False
     wanted: Mapping[str, Any] = field(default_factory=dict)
 
     def options(self) -> dict[str, Any]:
@@ -49,8 +50,10 @@ def _known(name: str, value: Any) -> bool:
 
 
 OPTIMISED = Effort("optimised", packs=True)
-QUICK = Effort("quick", packs=False, stage=2000, wanted={"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False})
+QUICK = Effort(
+    "quick", packs=False, stage=2000, slow_loops=True, wanted={"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
+)
 # As quick as is possible where loops over elements run in vectors: those of QUICK take ten to thirty times as long.
-QUICK_WITH_FAST_LOOPS = replace(QUICK, stage=600, wanted={**QUICK.wanted, "xla_backend_optimization_level": 1})
+QUICK_WITH_FAST_LOOPS = replace(QUICK, stage=600, slow_loops=False, wanted={**QUICK.wanted, "xla_backend_optimization_level": 1})
 # What only has to be laid out: the same buffers, the least code.
 LAID_OUT = replace(QUICK, name="laid out", stage=None)

@@ -13,6 +13,7 @@ import pytest
 from fluidjax.ops import convolution_ways
 from fluidjax.ops.convolution import filter_gradient, input_gradient, output, way
 from fluidjax.ops.convolution_geometry import Geometry
+from fluidjax.ops.slow_loops import slow_loops
 
 NO_PADS = ((0, 0), (0, 0))
 XLA = (convolution_ways.xla_output, convolution_ways.xla_input_gradient, convolution_ways.xla_filter_gradient)
@@ -62,8 +63,7 @@ def test_columns_and_the_chosen_way_equal_xla(name: str, last: bool, large: int,
         if large < 10**9:  # the rest is the same as before
             return [[f(geo, *a) for f, a in zip(fs, args, strict=True)] for fs in (XLA, COLUMNS)]
         pulled = jax.vjp(partial(output, geo), *args[0])[1](args[1][1])
-        alone = [NATIVE] if geo.groups == 1 else []
-        return [*([f(geo, *a) for f, a in zip(fs, args, strict=True)] for fs in (XLA, COLUMNS, chosen, *alone)), [None, *pulled]]
+        return [*([f(geo, *a) for f, a in zip(fs, args, strict=True)] for fs in (XLA, COLUMNS, chosen, NATIVE)), [None, *pulled]]
 
     with jax.enable_x64(True):
         wanted, *found = jax.jit(every)(arrays(geo))
@@ -96,6 +96,24 @@ def test_the_way_follows_from_the_shapes(wanted: str, geo: Geometry) -> None:
     assert way(geo) == wanted
 
 
+IN_SLOW_LOOPS = [
+    ("native", geometry((2, 256, 16, 16), (256, 8, 3, 3), pads=((1, 1),) * 2)),
+    ("native", geometry((2, 128, 16, 16), (32, 128, 3, 3), pads=((1, 1),) * 2)),
+    ("columns", geometry((2, 128, 16, 16), (32, 128, 3, 3), (2, 2), ((1, 1),) * 2)),
+    ("columns", geometry((2, 512, 2, 2), (512, 512, 3, 3), pads=((1, 1),) * 2)),
+    ("columns", geometry((1, 512, 7, 7), (512, 512, 3, 3), pads=((1, 1),) * 2)),
+    ("slow taps", geometry((8, 32, 112, 112), (32, 1, 3, 3), pads=((1, 1),) * 2)),
+    ("xla", geometry((32, 64, 32, 32), (64, 64, 3, 3), pads=((1, 1),) * 2)),
+    ("last", geometry((8, 256, 56, 56), (64, 256, 1, 1), last=True)),
+]
+
+
+@pytest.mark.parametrize(("wanted", "geo"), IN_SLOW_LOOPS)
+def test_slow_loops_have_ways_of_their_own(wanted: str, geo: Geometry) -> None:
+    with slow_loops(True):
+        assert way(geo) == wanted
+
+
 @pytest.mark.parametrize("geo", [geo for wanted, geo in TABLE if wanted not in ("xla", "last")])
 def test_a_gpu_gets_the_convolution_itself(geo: Geometry) -> None:
     shapes = [jax.ShapeDtypeStruct(s, jnp.float32) for s in (geo.x, geo.w)]
@@ -115,13 +133,14 @@ def test_sums_of_short_floats_are_float32(dtype: str) -> None:
         np.testing.assert_array_equal(got, exact.astype(dtype))
 
 
-@pytest.mark.parametrize("large", (10**9, 8), ids=("whole", "piecewise"))
-def test_an_infinity_stays_in_its_group_and_sample(large: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("large", (10**9, 8, None), ids=("whole", "piecewise", "native"))
+def test_an_infinity_stays_in_its_group_and_sample(large: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(convolution_ways, "LARGE", large)
     geo = geometry((2, 4, 4, 4), (4, 2, 3, 3), pads=((1, 1),) * 2)
     (x, w), (_, dy), _ = arrays(geo, "float32")
     x[0, 0, 0, 0] = dy[0, 0, 3, 3] = np.inf
-    y, d_x, d_w = output(geo, x, w), input_gradient(geo, w, dy), filter_gradient(geo, x, dy)
+    with slow_loops(large is None):
+        y, d_x, d_w = output(geo, x, w), input_gradient(geo, w, dy), filter_gradient(geo, x, dy)
     bad = ~np.isfinite(y)
     assert bad[0, :2, :2, :2].all() and bad.sum() == 8
     bad = ~np.isfinite(d_x)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
+import jax
 import numpy as np
 import pytest
 from hypothesis import given
@@ -320,6 +321,17 @@ def test_the_quick_executable_has_fast_loops_where_they_pay(monkeypatch: pytest.
     assert [tiers.quick_effort(each) for each in (small, large, heavy)] == [QUICK, QUICK_WITH_FAST_LOOPS, QUICK_WITH_FAST_LOOPS]
     monkeypatch.setattr(tiers, "MOST_OPS", len(large.ops) - 1)
     assert tiers.quick_effort(large) is QUICK and QUICK.name == QUICK_WITH_FAST_LOOPS.name
+
+
+def test_only_slow_loops_leave_a_grouped_convolution_to_the_library() -> None:
+    with fresh() as (main, _):
+        image = fluid.data("image", [2, 8, 4, 4])
+        out = layers.conv2d(image, 8, 3, groups=2, bias_attr=False)
+    whole = Compiled(main.desc, (out.name,), OneDevice(fluid.CPUPlace().device()), Recompiles())
+    weight = {n: jax.ShapeDtypeStruct((8, 4, 3, 3), np.float32) for n in whole.step.reads}
+    image_type = {"image": jax.ShapeDtypeStruct((2, 8, 4, 4), np.float32)}
+    texts = [whole.again(effort).lower(weight, image_type).as_text() for effort in (QUICK, QUICK_WITH_FAST_LOOPS, OPTIMISED, QUICK)]
+    assert ["feature_group_count = 2" in text for text in texts] == [True, False, False, True] and texts[0] == texts[3]
 
 
 def test_a_run_on_fast_loops(monkeypatch: pytest.MonkeyPatch) -> None:
