@@ -29,6 +29,20 @@ convolutions` prints such a table.
     2x512x4x4, 1024x512x1x1                    0.43 (2.2)     0.39 (0.45)        0.40 (1.6)          columns
     2x2048x2x2, 1024x2048x1x1                  0.38 (9.6)     1.4 (1.7)          2.0 (6.1)           columns
 
+In quick code (docs/tiers.md), whose loops over elements are slow, columns take 7 to 12 ns an element to make, and XLA's kernel is the
+faster one for groups too, once all three directions have its form (way "native"; brackets: columns):
+
+    1x128x56x56, 128x4x3x3, 32                 8.8 (55)       8.6 (42)           7.8 (55)            native
+    1x512x14x14, 512x16x3x3, 32                1.5 (15)       2.0 (11)           1.9 (15)            native
+    2x128x16x16, 128x4x3x3, 32                 1.4 (6.5)      1.4 (6.9)          1.8 (6.8)           native gradients
+    2x1024x2x2, 1024x32x3x3, 32                1.1 (0.9)      2.1 (0.1)          1.0 (0.9)           columns
+    2x128x16x16, 32x128x3x3                    0.48 (7.0)     0.58 (5.0)         0.73 (7.0)          native
+    2x512x2x2, 512x512x3x3                     105 (2.1)      96 (7.1)           10 (1.4)            columns
+    1x32x112x112, 32x1x3x3, 32                 11 (6.4)       11 (5.9)           13 (41)             slow taps (brackets: taps; columns)
+
+An output of groups whose columns a cache holds stays with them: they cost little there, and it is then rounded as in the optimised
+step, which matters to nets that amplify rounding.
+
 Two ways lost everywhere: a product for each filter cell, and columns with the channels last (up to five times as slow where there
 are groups). One filter for all groups with zeros between them would make nan of infinities. At equal speed the way is XLA's,
 because columns take memory (`_columns_pay`).
@@ -46,17 +60,16 @@ from jax import lax
 
 from . import convolution_ways as ways
 from .convolution_geometry import Geometry, few_pixels
-from .enclosed import filters_are_turned, is_enclosed
+from .enclosed import filters_are_turned, is_enclosed, loops_are_slow
 from .registry import Array
-from .slow_loops import loops_are_slow
 
 MOST_TAPS = 49  # a depthwise filter up to 7x7 is unrolled
-MANY_PIXELS = 32
+MANY_PIXELS = 32  # with fewer XLA:CPU's fast kernel is not fast
 SMALL_COLUMNS = 2**20  # elements; up to 4 MB columns gain a tenth of the time, and are no memory to speak of
 
 
 def way(geo: Geometry) -> str:
-    """The way of these shapes on a CPU: columns, samples, last, taps, slow taps, native or xla (native too in a loop or a branch)."""
+    """The way of these shapes on a CPU, a name of _WAYS or xla (which is native within a loop or a branch)."""
     slow = loops_are_slow()
     if geo.groups == 1:
         if geo.window > 1 or any(map(any, geo.pads)):
@@ -68,7 +81,9 @@ def way(geo: Geometry) -> str:
         return "columns" if few_pixels(geo) or _great_filter(geo) else "samples"
     if geo.groups == geo.channels and geo.window <= MOST_TAPS:
         return "slow taps" if slow else "taps"
-    return "native" if slow else "columns"
+    if not slow or geo.pixels < MANY_PIXELS:
+        return "columns"
+    return "native" if ways.columns_are_large(geo) else "native gradients"
 
 
 def _output_way(geo: Geometry) -> str:
@@ -109,7 +124,7 @@ _WAYS = {
     "native": _NATIVE,
     "taps": (ways.taps_output, ways.taps_input_gradient, ways.columns_filter_gradient),
     "slow taps": (ways.taps_output, ways.taps_input_gradient, ways.native_filter_gradient),
-    "native": (ways.native_output, ways.native_input_gradient, ways.native_filter_gradient),
+    "native gradients": (ways.columns_output, ways.native_input_gradient, ways.native_filter_gradient),
 }
 _XLA = (ways.xla_output, ways.xla_input_gradient, ways.xla_filter_gradient)
 

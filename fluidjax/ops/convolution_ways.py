@@ -166,7 +166,12 @@ def columns_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
 
 def _by_samples(geo: Geometry) -> bool:
     """Whether the columns of all samples at once are too large, and those of one make a product worth its name."""
-    return geo.x[0] > 1 and _columns_size(geo) > LARGE and not few_pixels(geo)
+    return geo.x[0] > 1 and columns_are_large(geo) and not few_pixels(geo)
+
+
+def columns_are_large(geo: Geometry) -> bool:
+    """Whether the columns of all samples do not fit into a cache."""
+    return _columns_size(geo) > LARGE
 
 
 def _columns_size(geo: Geometry) -> int:

@@ -1,4 +1,4 @@
-"""Where what is being traced will stand in the compiled program, and how it will find its filters."""
+"""Where what is being traced will stand in the compiled program, how it will find its filters, and whether loops will be slow."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contextvars import ContextVar
 
 _ENCLOSED: ContextVar[bool] = ContextVar("enclosed", default=False)
 _TURNED: ContextVar[bool] = ContextVar("filters turned", default=False)
+_SLOW: ContextVar[bool] = ContextVar("slow loops", default=False)
 
 
 def is_enclosed() -> bool:
@@ -40,6 +41,21 @@ def filters_turned(turned: bool = True) -> Iterator[None]:
         _TURNED.reset(before)
 
 
-def surroundings() -> tuple[bool, bool]:
+def loops_are_slow() -> bool:
+    """Whether loops over elements will have no vectors, and take ten to thirty times as long: an op should leave to a library what it can."""
+    return _SLOW.get()
+
+
+@contextmanager
+def slow_loops(slow: bool = True) -> Iterator[None]:
+    """What is traced within has slow loops, or not."""
+    before = _SLOW.set(slow)
+    try:
+        yield
+    finally:
+        _SLOW.reset(before)
+
+
+def surroundings() -> tuple[bool, bool, bool]:
     """All of this that what is traced may depend on."""
-    return is_enclosed(), filters_are_turned()
+    return is_enclosed(), filters_are_turned(), loops_are_slow()

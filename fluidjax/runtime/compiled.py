@@ -23,10 +23,9 @@ from ..lower.sizes import first_use
 from ..lower.step import Step
 from ..lower.uncompiled import uncompiled
 from ..ops import ring
-from ..ops.enclosed import enclosed
+from ..ops.enclosed import enclosed, slow_loops
 from ..ops.fixed import Fixed
 from ..ops.ragged import Ragged
-from ..ops.slow_loops import slow_loops
 from .bucketing import limits
 from .compilations import Compilation
 from .compile_cache import CACHE, label, named

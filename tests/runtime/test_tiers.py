@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import fluidjax as fluid
 from fluidjax import cli, layers
 from fluidjax.lower.step import Step
+from fluidjax.ops import convolution_ways
 from fluidjax.runtime import tiers, work
 from fluidjax.runtime.building import feed_types
 from fluidjax.runtime.compiled import Compiled
@@ -323,13 +324,14 @@ def test_the_quick_executable_has_fast_loops_where_they_pay(monkeypatch: pytest.
     assert tiers.quick_effort(large) is QUICK and QUICK.name == QUICK_WITH_FAST_LOOPS.name
 
 
-def test_only_slow_loops_leave_a_grouped_convolution_to_the_library() -> None:
+def test_only_slow_loops_leave_a_grouped_convolution_to_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(convolution_ways, "LARGE", 100)
     with fresh() as (main, _):
-        image = fluid.data("image", [2, 8, 4, 4])
+        image = fluid.data("image", [2, 8, 8, 8])
         out = layers.conv2d(image, 8, 3, groups=2, bias_attr=False)
     whole = Compiled(main.desc, (out.name,), OneDevice(fluid.CPUPlace().device()), Recompiles())
     weight = {n: jax.ShapeDtypeStruct((8, 4, 3, 3), np.float32) for n in whole.step.reads}
-    image_type = {"image": jax.ShapeDtypeStruct((2, 8, 4, 4), np.float32)}
+    image_type = {"image": jax.ShapeDtypeStruct((2, 8, 8, 8), np.float32)}
     texts = [whole.again(effort).lower(weight, image_type).as_text() for effort in (QUICK, QUICK_WITH_FAST_LOOPS, OPTIMISED, QUICK)]
     assert ["feature_group_count = 2" in text for text in texts] == [True, False, False, True] and texts[0] == texts[3]
 
