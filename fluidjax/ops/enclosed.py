@@ -42,7 +42,7 @@ def filters_turned(turned: bool = True) -> Iterator[None]:
 
 
 def loops_are_slow() -> bool:
-    """Whether loops over elements will have no vectors, and take ten to thirty times as long: an op should leave to a library what it can."""
+    """Whether loops over elements will have no vectors, so that an op should leave to a library what it can."""
     return _SLOW.get()
 
 
