@@ -32,6 +32,7 @@ from .loaders.decorators import (
 )
 from .loaders.loader import DataLoader, PyReader
 from .loaders.position import Position, resumable
+from .loaders.samples import BatchSampler, Dataset
 from .saved.model import load_inference_model, save_inference_model
 from .saved.programs import load, load_program_state, save, set_program_state
 from .saved.safe import load_safetensors, save_safetensors
@@ -57,6 +58,8 @@ def _clone_var_in_block_(block: Block, var: Variable) -> Variable:
 
 
 __all__ = [
+    "BatchSampler",
+    "Dataset",
     "Checkpoint",
     "ComposeNotAligned",
     "DataLoader",

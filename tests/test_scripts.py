@@ -147,6 +147,16 @@ def test_what_surrounds_an_old_script(tmp_path, capsys):
         ("a = 1\nfor i in xrange(3): pass", "xrange is Python 2's; Python 3 has range"),
         ("import cPickle", "cPickle is a module of Python 2; Python 3 has it as pickle"),
         ("{}.iteritems()", ".iteritems is Python 2's; Python 3 has items"),
+        ("if 1:\n\ta = 1\n        b = 2", r"old.py:3: this line is Python 2"),
+        ("a = ur'b'", r"old.py:1: this line is Python 2"),
+        ("a = 10L", r"old.py:1: this line is Python 2"),
+        ("a = u'b'\na.has_key(1)", ".has_key is Python 2's; Python 3 has in"),
+        ("a = map(int, ['1'])[0]", r"Python 3 has list\(...\) of them"),
+        ("a = {1: 2}.keys()\na.sort()", r"Python 3 has list\(...\) of them"),
+        ("a = range(3)\na[0] = 1", r"Python 3 has list\(range\(...\)\)"),
+        ("import sys\nprint >>sys.stderr, 'a'", r"Python 3 has print\(text, file=file\)"),
+        ("from itertools import izip", "Python 3 has zip, map and filter"),
+        ("for i in range(7 / 2): pass", "// divides whole numbers as / does in Python 2"),
     ],
 )
 def test_leftovers_of_python_2_are_told_with_the_line(line, told, tmp_path, capsys):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -86,15 +87,33 @@ def leftover(error: BaseException) -> str | None:
         return f"{name} is Python 2's; Python 3 has {_NAMES_OF_TWO[name]}"
     if isinstance(error, AttributeError) and name in _METHODS_OF_TWO and not isinstance(error.obj, ModuleType):
         return f".{name} is Python 2's; Python 3 has {_METHODS_OF_TWO[name]}"
-    return None
+    return next((text for pattern, text in _SAID_OF_VALUES.items() if re.search(pattern, str(error))), None)
 
 
-_SAID_OF_TWO = ("Missing parentheses in call to", "multiple exception types must be parenthesized", "leading zeros in decimal")
+_SAID_OF_TWO = (
+    "Missing parentheses in call to", "multiple exception types must be parenthesized", "leading zeros in decimal",
+    "Function parameters cannot be parenthesized",
+)  # fmt: skip
+_WRITTEN_IN_TWO = re.compile(r"^(print|exec|raise) |<>|`|\b[uU][rR][\"']|\b\d+[lL]\b")
+# what a script runs into that took values of Python 2 to be there: the error's text, and what Python 3 has
+_SAID_OF_VALUES = {
+    r"^'(map|filter|zip|dict_keys|dict_values|dict_items)' object is not subscriptable|"
+    r"^object of type '(map|filter|zip)' has no len|^'dict_(keys|values|items)' object has no attribute '(sort|append|index)'":
+        "map, filter, zip and a dict's keys(), values() and items() give lists in Python 2; Python 3 has list(...) of them",
+    r"^'range' object (does not support item assignment|has no attribute)|for \+: 'range' and|for \+: 'list' and 'range'":
+        "range gives a list in Python 2; Python 3 has list(range(...))",
+    r"for >>: 'builtin_function_or_method'": "print >>file, text is Python 2's; Python 3 has print(text, file=file)",
+    r"^'cmp' is an invalid keyword": "cmp= is Python 2's; Python 3 has key=functools.cmp_to_key(...)",
+    r"cannot import name '(izip|imap|ifilter)' from 'itertools'": "izip, imap and ifilter are Python 2's; Python 3 has zip, map and filter",
+    r"^module 'string' has no attribute '(join|letters|lowercase|uppercase|maketrans|split|replace|atoi|atof)'":
+        "functions of the module string are Python 2's; Python 3 has them as methods of texts, and letters as string.ascii_letters",
+    r"^'float' object cannot be interpreted as an integer": "in Python 3 7 / 2 is 3.5; // divides whole numbers as / does in Python 2",
+}  # fmt: skip
 
 
 def _syntax_of_two(error: SyntaxError) -> str | None:
     line = (error.text or "").strip()
-    of_two = any(said in str(error.msg) for said in _SAID_OF_TWO) or line.startswith(("print ", "exec ", "raise ")) or "<>" in line
+    of_two = any(said in str(error.msg) for said in _SAID_OF_TWO) or _WRITTEN_IN_TWO.search(line)
     if not of_two and not isinstance(error, TabError):
         return None
     return f"{error.filename}:{error.lineno}: this line is Python 2; `2to3 -w {error.filename}` rewrites a file for Python 3"

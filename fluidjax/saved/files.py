@@ -54,7 +54,7 @@ def write_files(folder: str | Path, files: Mapping[str, Pieces]) -> None:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 temporary = target.with_name(f".{target.name[:80]}{mark}")
                 written.append((temporary, target))
-                with open(temporary, "xb") as out:
+                with _told_of(target), open(temporary, "xb") as out:
                     for piece in pieces():
                         out.write(piece)
                     out.flush()
@@ -66,6 +66,16 @@ def write_files(folder: str | Path, files: Mapping[str, Pieces]) -> None:
         for temporary, _ in written:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _told_of(target: Path) -> Iterator[None]:
+    """An OSError that names the file that was to be written, and says that the old ones are as they were."""
+    try:
+        yield
+    except OSError as error:
+        said = f"{error.strerror or error}; nothing was written, and what was there before is as it was"
+        raise OSError(error.errno, said, str(target)) from None
 
 
 def write_text(path: str | Path, text: str) -> None:
