@@ -59,10 +59,10 @@ def _clone_var_in_block_(block: Block, var: Variable) -> Variable:
 
 __all__ = [
     "BatchSampler",
-    "Dataset",
     "Checkpoint",
     "ComposeNotAligned",
     "DataLoader",
+    "Dataset",
     "Position",
     "PyReader",
     "batch",

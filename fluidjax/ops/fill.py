@@ -87,9 +87,9 @@ def batch_shape(
     dims = list(shape)
     sizes = rows_of(Input).shape
     if isinstance(Input, Ragged) and input_dim_idx == 0:
-        if Input.bare:
+        if Input.bare and Input.padded:
             raise MixesRows(f"op '{op_type}' makes a size of the number of rows")
-        sizes = (Input.sequences,)
+        sizes = sizes if Input.bare else (Input.sequences,)
     dims[output_dim_idx] = sizes[input_dim_idx]
     return tuple(dims)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 
 import fluidjax.ops  # noqa: F401  (fills the registry)
-from fluidjax.errors import ShapeError
+from fluidjax.errors import MixesRows, ShapeError
+from fluidjax.ops.ragged import Ragged
 from fluidjax.ops.random import keep_mask
 from fluidjax.ops.registry import lookup
 
@@ -56,6 +58,14 @@ def test_uniform_writes_its_diagonal() -> None:
     assert (np.diag(x) == 9.0).all() and (x[~np.eye(4, dtype=bool)] < 1.0).all()
     with pytest.raises(ShapeError, match="diagonal"):
         draw("uniform_random", shape=(3, 4), diag_num=4, diag_step=4)
+
+
+def test_rows_that_show_no_lod_are_counted_where_none_of_them_is_padding() -> None:
+    like = Ragged(np.zeros((5, 2), "float32"), (np.array([0, 2, 5], "int32"),), (3,), "a", bare=True)
+    run = lookup("fill_constant_batch_size_like").fn
+    assert run(like, shape=[-1, 3], dtype=5, value=2.0).shape == (5, 3)
+    with pytest.raises(MixesRows, match="the number of rows"):
+        run(replace(like, padded=True), shape=[-1, 3], dtype=5, value=2.0)
 
 
 def test_batch_size_like_takes_the_dim() -> None:

@@ -14,7 +14,8 @@ FOLDER = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "data", "
 TOLD = ("Pass", "End pass", "saved", "kpis", "step", "batch", "beams", "detections", "table", "files", "\tdata")
 ARGUMENTS = {
     "image_classification": ["--model_save_dir", "FOLDER"], "ctr": ["FOLDER"], "seq2seq": [], "ssd": [], "bert": [], "bert_fleet": [],
-    "image_classification_dist": ["--model_save_dir", "FOLDER"],
+    "image_classification_dist": ["--model_save_dir", "FOLDER"], "word2vec": [], "yolo": [], "gan": [], "transformer": [],
+    "recommender": ["FOLDER"],
 }  # fmt: skip
 JOBS = {"ctr_fleet": ["FOLDER"]}
 DEVICES = {"image_classification_dist": "2"}  # its workers are devices where it is one process
