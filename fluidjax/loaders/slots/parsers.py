@@ -24,7 +24,11 @@ from .transfer import DONE, FAILED, FILE, READY, SLOTS, WRONG, receive, send, un
 
 _WORTH = 1 << 24  # bytes of files for which a process is started: parsing them takes longer than its start
 _PATIENCE = 5.0  # seconds that it is waited for when it ends
-_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")  # it multiplies no matrices
+_ENVIRONMENT = {
+    **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"),  # it multiplies no matrices
+    # glibc keeps the memory of one block for the next: a third of the time went into pages that the kernel gave and took back
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 25), "MALLOC_TRIM_THRESHOLD_": str(1 << 26),
+}  # fmt: skip
 _BEGIN = """
 import sys, types
 package = types.ModuleType("fluidjax")  # without what the package itself imports
@@ -45,7 +49,7 @@ class Parser:
         self._ready: bool | None = None
         places = [str(Path(__file__).parents[2]), str(Path(np.__file__).parents[1]), str(theirs.fileno())]
         words = [sys.executable, *["-B"] * sys.dont_write_bytecode, "-SsP", "-c", _BEGIN, *places]
-        environment = {n: v for n, v in os.environ.items() if n != "PYTHONPATH"} | dict.fromkeys(_THREADS, "1")
+        environment = {n: v for n, v in os.environ.items() if n != "PYTHONPATH"} | _ENVIRONMENT
         try:
             with theirs:
                 self._process = commands.launch(
