@@ -1,4 +1,4 @@
-"""Optimizers that Paddle 3 has besides: NAdam, RAdam, Rprop. Their ops' slots are written in small letters."""
+"""Optimizers that Paddle 3 has besides: NAdam, RAdam, Rprop, ASGD. Their ops' slots are written in small letters."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import layers
 from ..clip import GradientClipBase
 from ..errors import FluidTypeError, FluidValueError
 from ..graph.block import Block
@@ -127,6 +128,43 @@ class RpropUpdate(_Later):
 
     def _more_inputs(self) -> Mapping[str, Any]:
         return {"learning_rate_range": assign(np.array(self._range, "float32")), "etas": assign(np.array(self._etas, "float32"))}
+
+
+class ASGDUpdate(_Later):
+    """Steps along the mean of the last batch_num gradients; op ``asgd``.
+
+    State: ``<param>_d_k``, the sum of those gradients; ``<param>_y_k`` [batch_num, ...], the gradients, each in the row of its batch;
+    ``<param>_m_k`` int64 [1], how many there were.
+    """
+
+    type = "asgd"
+
+    def __init__(self, learning_rate: float | Variable = 0.001, batch_num: int = 1, **options: Any) -> None:
+        if isinstance(batch_num, bool) or not isinstance(batch_num, int):
+            raise FluidTypeError(f"ASGD's batch_num is an integer, not {batch_num!r}")
+        if batch_num < 1:
+            raise FluidValueError(f"ASGD's batch_num is above 0, not {batch_num}")
+        super().__init__(learning_rate, **options)
+        self._batches = batch_num
+
+    def _create_accumulators(self, block: Block, parameters: Iterable[Parameter]) -> None:
+        for param in parameters:
+            self._add_accumulator("d", param)
+            self._add_accumulator("y", param, shape=[self._batches, *param.shape])
+            self._add_accumulator("m", param, dtype="int64", shape=[1])
+
+    def _append_optimize_op(self, block: Block, param_and_grad: tuple[Parameter, Variable]) -> Operator:
+        param, grad = param_and_grad
+        d, held, seen = (self._get_accumulator(name, param) for name in ("d", "y", "m"))
+        batches = layers.fill_constant([1], "int64", self._batches)
+        row = layers.elementwise_mod(seen, batches)
+        oldest = layers.reshape(layers.gather(held, row), list(param.shape))
+        layers.increment(seen)
+        inputs = {"param": param, "grad": grad, "learning_rate": self._create_param_lr(param_and_grad), "d": d, "y": oldest}
+        inputs["n"] = layers.cast(layers.elementwise_min(seen, batches), param.dtype)
+        made = block.append_op(type=self.type, inputs=inputs, outputs={"param_out": param, "d_out": d, "y_out": oldest})
+        layers.assign(layers.scatter(held, row, layers.reshape(oldest, [1, *param.shape])), held)
+        return made
 
 
 def _two(owner: Any, what: str, given: Any) -> tuple[float, float]:

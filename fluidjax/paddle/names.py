@@ -60,7 +60,6 @@ HINTS = {
     **dict.fromkeys(("moe_permute", "moe_unpermute"), "Paddle has it for the GPU alone"),
     "static_pylayer": "use paddle.static.nn.py_func, whose backward_func gives the gradient",
     "sparse_embedding": "use paddle.static.nn.embedding(is_sparse=True, is_distributed=True), whose table pservers hold",
-    "ASGD": "its static mode raises a TypeError in Paddle too",
     "LBFGS": "it searches lines by calling a closure, which dynamic mode alone has",
     "LazyGuard": "parameters are made by the startup program, when it is run",
 }

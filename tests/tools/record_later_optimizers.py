@@ -2,7 +2,7 @@
 
 FLAGS_enable_pir_api=0 PYTHON_OF_3.3.1 tests/tools/record_later_optimizers.py
 
-ASGD is not recorded: in programs of this kind its own Python raises a TypeError.
+ASGD is not recorded: in programs of this kind its own Python raises a TypeError, and in others it loses the gradients that it keeps.
 """
 
 import inspect

@@ -18,7 +18,7 @@ from ...errors import FluidTypeError, FluidValueError, UnsupportedError
 from ...graph.operator import Operator
 from ...graph.program import Program
 from ...graph.variable import Parameter, Variable
-from ...optimizers.later import NAdamUpdate, RAdamUpdate, RpropUpdate
+from ...optimizers.later import ASGDUpdate, NAdamUpdate, RAdamUpdate, RpropUpdate
 from ...regularizer import L2Decay, Pair, WeightDecayRegularizer, append_regularization_ops
 from ...runtime.scope import Scope, global_scope
 from . import lr as lr
@@ -519,6 +519,35 @@ class Rprop(Static, RpropUpdate):
         )
 
 
+class ASGD(Static, ASGDUpdate):
+    """Steps along the mean of the last batch_num gradients, of which it keeps each: averaged SGD over the batches of a pass; op ``asgd``.
+
+    As Paddle 3's dynamic mode computes it; with batch_num above 1 its static mode loses the gradients that it keeps. Raises FluidTypeError,
+    FluidValueError for a batch_num that is no integer above 0, UnsupportedError for multi_precision.
+    """
+
+    def __init__(
+        self,
+        learning_rate: float | Variable | lr.LRScheduler = 0.001,
+        batch_num: int = 1,
+        parameters: Sequence[Any] | None = None,
+        weight_decay: Any = None,
+        grad_clip: GradientClipBase | None = None,
+        multi_precision: bool = False,
+        name: str | None = None,
+    ) -> None:
+        if multi_precision:
+            raise UnsupportedError("ASGD has no multi_precision: its parameters are float32 or float64 here")
+        super().__init__(
+            learning_rate=learning_rate,
+            batch_num=batch_num,
+            parameter_list=parameters,
+            regularization=_decay(weight_decay),
+            grad_clip=grad_clip,
+            name=name,
+        )
+
+
 __all__ = [
-    "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Lamb", "Momentum", "NAdam", "RAdam", "RMSProp", "Rprop", "lr",
+    "ASGD", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Lamb", "Momentum", "NAdam", "RAdam", "RMSProp", "Rprop", "lr",
 ]  # fmt: skip
