@@ -39,6 +39,7 @@ from . import (
     pointwise,
     regularizer,
     signal,
+    stacks,
     stat,
     state,
     static,
@@ -70,6 +71,7 @@ from .products import inner as inner
 from .products import outer as outer
 from .products import renorm as renorm
 from .products import tensordot as tensordot
+from .stacks import *  # noqa: F403
 from .stat import *  # noqa: F403
 from .state import *  # noqa: F403
 from .tensor import *  # noqa: F403
@@ -123,6 +125,7 @@ __all__ += dtypes.__all__
 __all__ += inplace.__all__
 __all__ += parts.__all__
 __all__ += pointwise.__all__
+__all__ += stacks.__all__
 __all__ += stat.__all__
 __all__ += state.__all__
 __all__ += tensor.__all__
