@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..errors import EnforceNotMet, ShapeError
 from .infer import Spec
@@ -100,8 +101,8 @@ def lstmp(
 
     first = first_state("lstmp", "H0", H0, x, projected), first_state("lstmp", "C0", C0, x, width)
     outputs = scanned(x.with_rows(x.rows + bias), is_reverse, first, step)
-    inner = (batched(x, rows, is_reverse) for rows in outputs[2:])
-    return x.with_rows(outputs[0]), x.with_rows(outputs[1]), *inner
+    inner = jnp.split(batched(x, jnp.concatenate(outputs[2:], 1), is_reverse).rows, [4 * width, 5 * width], 1)
+    return x.with_rows(outputs[0]), x.with_rows(outputs[1]), *(x.with_rows(rows, bare=True) for rows in inner)
 
 
 @grad_of(
@@ -119,15 +120,15 @@ def lstmp_grad(
     projection = _projected_by(proj_activation, cell_activation)
     gate, act, cell_act, project = (SLOPES[n] for n in (gate_activation, candidate_activation, cell_activation, projection))
 
-    def steps(rows: Any) -> Any:
-        """[longest, N, ...] of packed rows."""
-        return jnp.moveaxis(view(x.with_rows(rows), is_reverse), 1, 0)
+    left = jnp.take(jnp.concatenate([rows_of(v) for v in (BatchGate, BatchCellPreAct, BatchHidden)], 1), places, axis=0)
+    d_rows = jnp.zeros_like(Projection.rows) if d_Projection is None else rows_of(d_Projection)
+    rows = jnp.concatenate([left, Projection.rows, Cell.rows, d_rows], 1)  # all at once: [longest, N, ...]
+    cuts = np.cumsum([4 * width, width, width, projected, width])
+    gates, shown, hidden, out, cell, d = jnp.split(jnp.moveaxis(view(x.with_rows(rows), is_reverse), 1, 0), cuts, 2)
 
     def before(cells: Any, first: Any) -> Any:
         return jnp.concatenate([first[None], cells[:-1]])
 
-    gates, shown, hidden = (steps(jnp.take(rows_of(v), places, axis=0)) for v in (BatchGate, BatchCellPreAct, BatchHidden))
-    out, cell = steps(Projection.rows), steps(Cell.rows)
     out_before = before(out, first_state("lstmp_grad", "H0", H0, x, projected))
     cell_before = before(cell, first_state("lstmp_grad", "C0", C0, x, width))
 
@@ -142,13 +143,13 @@ def lstmp_grad(
         d_gates = jnp.concatenate([d_a, d_i, d_f, d_o], 1)
         new = d_gates @ Weight.T, d_c * f + d_i * wi + d_f * wf
         carry = jax.tree.map(lambda n, old: jnp.where(alive[:, None], n, old), new, carry)
-        return carry, tuple(jnp.where(alive[:, None], v, 0) for v in (d_gates, d_z, d_i * cell_before, d_f * cell_before, d_o * cell))
+        peepholes = [d_i * cell_before, d_f * cell_before, d_o * cell] if use_peepholes else []
+        return carry, tuple(jnp.where(alive[:, None], v, 0) for v in (jnp.concatenate([d_gates, *peepholes], 1), d_z))
 
     zero = jnp.zeros((x.sequences, projected), x.dtype), jnp.zeros((x.sequences, width), x.dtype)
-    d_rows = steps(jnp.zeros_like(Projection.rows) if d_Projection is None else rows_of(d_Projection))
-    given = d_rows, mask(x).T, jnp.split(gates, 4, 2), shown, out, cell, cell_before
-    (d_h0, d_c0), (d_gates, d_z, *peepholes) = jax.lax.scan(back, zero, given, reverse=True)
-    d_bias = jnp.concatenate([d_gates.sum((0, 1)), *(p.sum((0, 1)) for p in peepholes if use_peepholes)]).reshape(Bias.shape)
+    given = d, mask(x).T, jnp.split(gates, 4, 2), shown, out, cell, cell_before
+    (d_h0, d_c0), (d_biases, d_z) = jax.lax.scan(back, zero, given, reverse=True)
+    d_bias, d_gates = d_biases.sum((0, 1)).reshape(Bias.shape), d_biases[..., : 4 * width]
     d_weight = jnp.einsum("tnp,tng->pg", out_before, d_gates)
     d_project = jnp.einsum("tnd,tnp->dp", hidden, d_z)
     d_input = x.with_rows(pack(x, jnp.moveaxis(d_gates, 0, 1), is_reverse))

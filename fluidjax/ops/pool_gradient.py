@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -18,8 +19,9 @@ MOST_APART = 9  # and of windows side by side that each have an array of their o
 
 def unrolled_max_grad(x: Array, out: Array, d_out: Array, win: Windows) -> jax.Array:
     """Of windows of up to MOST_TAPS cells."""
-    apart = win.sizes == win.strides and math.prod(win.sizes) <= MOST_APART
-    return _apart(x, out, d_out, win) if apart else _overlapping(x, out, d_out, win)
+    if win.sizes != win.strides:
+        return _overlapping(x, out, d_out, win)
+    return _apart(x, out, d_out, win) if math.prod(win.sizes) <= MOST_APART else _made_to_tile(x, out, d_out, win)
 
 
 def _overlapping(x: Array, out: Array, d_out: Array, win: Windows) -> jax.Array:
@@ -93,6 +95,14 @@ def _apart(x: Array, out: Array, d_out: Array, win: Windows) -> jax.Array:
     for a, b, n in zip(win.axes, win.before, win.cells, strict=True):
         cut[a] = slice(b, b + n)
     return spread[tuple(cut)]
+
+
+def _made_to_tile(x: Array, out: Array, d_out: Array, win: Windows) -> jax.Array:
+    """Windows side by side that may reach beyond the input, on the input with what lies there."""
+    widths = win.widths(x.ndim)
+    whole = lax.pad(x, jnp.asarray(-np.inf, x.dtype), widths)
+    grad = tiling_max_grad(whole, out, d_out, replace(win, cells=tuple(win.ends), before=(0,) * len(win.axes)))
+    return lax.pad(grad, jnp.zeros((), x.dtype), [(-before, -behind, 0) for before, behind, _ in widths])
 
 
 def tiling_max_grad(x: Array, out: Array, d_out: Array, win: Windows) -> jax.Array:

@@ -188,12 +188,17 @@ def _most_of_image(scores: Any, places: Any, count: Any, most: int) -> Any:
 def _rows(cells: Any, scores: Any, places: Any, chosen: Any, labels: Any, index: Any, most: int) -> tuple[Ragged, Ragged]:
     """The chosen ones of all images as rows."""
     n, classes, room = places.shape
-    longest = classes * room if most < 0 else min(most, classes * room)
-    offsets = jnp.concatenate([jnp.zeros((1,), jnp.int32), jnp.cumsum(chosen.sum((1, 2)), dtype=jnp.int32)])
-    image, kind, place = jnp.unravel_index(jnp.nonzero(chosen.reshape(-1), size=n * longest, fill_value=0)[0], chosen.shape)
-    at = places[image, kind, place]
-    label = jnp.asarray(labels)[kind].astype(scores.dtype)
-    box = cells[image, kind if cells.shape[1] > 1 else 0, at]
-    rows = jnp.concatenate([label[:, None], scores[image, kind, at][:, None], box.astype(scores.dtype)], 1)
+    size = classes * room
+    longest = size if most < 0 else min(most, size)
+    ends = jnp.cumsum(chosen.reshape(-1), dtype=jnp.int32)
+    offsets = jnp.concatenate([jnp.zeros((1,), jnp.int32), ends[size - 1 :: size] if size else jnp.zeros((n,), jnp.int32)])
+    cell = jnp.searchsorted(ends, jnp.arange(1, n * longest + 1, dtype=jnp.int32), method="scan_unrolled").astype(jnp.int32)
+    cell = jnp.where(cell < n * size, cell, 0)
+    lane = lax.div(cell, jnp.int32(max(room, 1)))  # image and class
+    owner = lane if cells.shape[1] > 1 else lax.div(lane, jnp.int32(max(classes, 1)))
+    at = places.reshape(-1)[cell]
+    label = jnp.asarray(np.tile(labels, n))[lane].astype(scores.dtype)
+    box = cells.reshape(-1, *cells.shape[2:])[owner, at]
+    rows = jnp.concatenate([label[:, None], scores.reshape(n * classes, -1)[lane, at][:, None], box.astype(scores.dtype)], 1)
     out = bounded(rows, offsets, longest)
-    return out, out.with_rows(index[image, kind, place].astype(jnp.int32)[:, None])
+    return out, out.with_rows(index.reshape(-1)[cell].astype(jnp.int32)[:, None])
