@@ -107,7 +107,8 @@ def generate_mask_labels(
     overlap = pixel_overlaps(taken, jnp.take(around, object_of, axis=0, mode="clip"))
     overlap = jnp.where((mask(classes) & (kind > 0) & (crowded == 0))[:, None], overlap, -1)
     best = jnp.take_along_axis(object_of, jnp.argmax(overlap, 2), 1) if most else jnp.zeros((images, room), np.int32)
-    masks = _masks(taken, *(jnp.take(v, best, axis=0, mode="clip") for v in (points, ends)), resolution)
+    outline, end = (jnp.take(v, best, axis=0, mode="clip") for v in (points, ends))
+    masks = _masks(taken, outline, end, resolution)
     label = jnp.where(some, jnp.take_along_axis(label, place, 1), 0)
     here = (jnp.arange(num_classes) == label[..., None]) & (label > 0)[..., None]
     wide = jnp.where(here[..., None], masks[..., None, :], -1).reshape(images, room, -1)
