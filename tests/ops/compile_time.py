@@ -201,10 +201,11 @@ def read(text: str) -> dict[str, Figure]:
 def page(found: dict[str, Figure]) -> str:
     times = sorted(f.optimised for f in found.values())
     above = [f for f in found.values() if f.optimised > LIMIT]
-    quick = max((f.quick for f in above if f.quick is not None), default=0.0)
+    slow = sorted(op for op, f in found.items() if min(f.optimised, f.optimised if f.quick is None else f.quick) > LIMIT)
     summary = (
         f"{len(times)} of {len({s.op for *_, s in all_samples()})} ops: median {times[len(times) // 2]:.2f}, nine in ten at most "
-        f"{times[len(times) * 9 // 10]:.2f}, greatest {times[-1]:.2f}, {len(above)} above {LIMIT}; these take at most {quick:.2f} quickly."
+        f"{times[len(times) * 9 // 10]:.2f}, greatest {times[-1]:.2f}, {len(above)} above {LIMIT}; "
+        f"quickly {len(slow)} of these{': ' if slow else ''}{', '.join(slow)}."
     )
     rows = sorted(found.items(), key=lambda item: (-item[1].optimised, item[0]))
     return HEAD.format(limit=LIMIT, tabled=TABLED, again=AGAIN, summary=summary) + "".join(
