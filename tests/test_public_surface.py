@@ -17,6 +17,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from website.signatures import written
+
 GOLDEN = Path(__file__).parent / "data" / "public_api.txt"
 # the modules that users import; below "fluidjax.paddle" every one
 PUBLIC = (
@@ -54,29 +56,12 @@ def names(module: ModuleType) -> list[str]:
     return sorted(n for n in public if getattr(getattr(module, n), "__module__", None) == module.__name__)
 
 
-def default(value: Any) -> str:
-    if isinstance(value, enum.Enum):
-        return str(value)
-    if callable(value):
-        return getattr(value, "__qualname__", type(value).__qualname__)
-    text = repr(value)
-    return text if " at 0x" not in text else f"<{type(value).__qualname__}>"
-
-
 def arguments(thing: Any) -> str:
     """``(x, axis=-1, *, name=None)``, without annotations."""
     try:
-        signature = inspect.signature(thing)
+        return f"({', '.join(written(inspect.signature(thing), annotated=False))})"
     except (TypeError, ValueError):
         return "(...)"
-    words, bare = [], True
-    for p in signature.parameters.values():
-        if p.kind is p.KEYWORD_ONLY and bare:
-            words.append("*")
-        bare = bare and p.kind not in (p.KEYWORD_ONLY, p.VAR_POSITIONAL)
-        star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
-        words.append(star + p.name + ("" if p.default is p.empty else f"={default(p.default)}"))
-    return f"({', '.join(words)})"
 
 
 def members(cls: type) -> Iterator[str]:

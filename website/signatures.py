@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import inspect
 from typing import Any
 
@@ -29,15 +30,15 @@ def code(name: str, thing: Any) -> str:
     return line if len(line) <= WIDTH else f"{name}(\n" + "".join(f"    {word},\n" for word in words) + f"){end}"
 
 
-def written(signature: inspect.Signature) -> list[str]:
-    """Each parameter, with the marks between kinds."""
+def written(signature: inspect.Signature, annotated: bool = True) -> list[str]:
+    """Each parameter, with the marks between kinds. annotated: with their types."""
     words, bare = [], True
     for p in signature.parameters.values():
         if p.kind is p.KEYWORD_ONLY and bare:
             words.append("*")
         bare = bare and p.kind not in (p.KEYWORD_ONLY, p.VAR_POSITIONAL)
         star = "*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else ""
-        kind = "" if p.annotation is p.empty or p.annotation in ("Any", Any) else f": {annotation(p.annotation)}"
+        kind = "" if not annotated or p.annotation is p.empty or p.annotation in ("Any", Any) else f": {annotation(p.annotation)}"
         equals = " = " if kind else "="
         words.append(f"{star}{p.name}{kind}" + ("" if p.default is p.empty else f"{equals}{default(p.default)}"))
     return words
@@ -48,5 +49,10 @@ def annotation(kind: Any) -> str:
 
 
 def default(value: Any) -> str:
+    """A default value as one would write it, the same in every process."""
+    if isinstance(value, enum.Enum):
+        return str(value)
+    if callable(value):
+        return getattr(value, "__qualname__", type(value).__qualname__)
     text = repr(value)
-    return text if " at 0x" not in text else getattr(value, "__qualname__", type(value).__qualname__)
+    return text if " at 0x" not in text else f"<{type(value).__qualname__}>"

@@ -65,7 +65,7 @@ def _number(
 def _read(what: str, text: str, units: Mapping[str, float], tail: str, shown: Mapping[str, float], fold: bool) -> float:
     slash = rf"\s*{tail[0]}\s*{tail[1:]}" if tail else ""
     parts = re.fullmatch(rf"\s*(-?\d+(?:\.\d*)?)\s*([A-Za-z]*){slash}\s*", text)
-    unit = None if parts is None else parts[2].upper() if fold else parts[2]
+    unit: str = "" if parts is None else parts[2].upper() if fold else parts[2]
     if parts is None or unit not in units:
         raise FluidValueError(f"{what} {text!r} is not a number with one of the units {', '.join(shown)}{tail}")
     return float(parts[1]) * units[unit]
