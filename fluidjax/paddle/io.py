@@ -12,6 +12,8 @@ from ..loaders.sample_loader import get_worker_info as get_worker_info
 from ..loaders.samples import BatchSampler as BatchSampler
 from ..loaders.samples import Dataset as Dataset
 from ..loaders.samples import IterableDataset as IterableDataset
+from . import sample_sets
+from .sample_sets import *  # noqa: F403
 
 
 class DataLoader(_DataLoader):
@@ -38,3 +40,4 @@ class DataLoader(_DataLoader):
 
 
 __all__ = ["BatchSampler", "DataLoader", "Dataset", "IterableDataset", "get_worker_info"]
+__all__ += sample_sets.__all__
