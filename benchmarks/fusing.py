@@ -24,6 +24,10 @@ from .timing import Paired, interleaved, seconds
 
 PIPELINE = "inference,fuse_batch_norm(probe=False),fuse_conv_affine(probe=False),dce"
 ROOT = Path(__file__).parents[1]
+SAVED = {
+    "PP-OCRv4 det 640x640": ("ch_PP-OCRv4_det_infer", (3, 640, 640)),
+    "PP-OCRv4 rec 48x320": ("ch_PP-OCRv4_rec_infer", (3, 48, 320)),
+}
 MODELS = Path(os.environ.get("FLUIDJAX_MODELS") or ROOT / ".cache/models")
 
 
@@ -79,6 +83,11 @@ def network(name: str, build: Callable[[], Any], batch: int) -> Predictor:
     return Predictor(f"{name}, batch {batch}", test._prune_with_input(["img"], [out]), scope, feed, [out])
 
 
+def there_is(name: str) -> bool:
+    """Whether this saved model is at hand."""
+    return MODELS.is_dir() and any(MODELS.rglob(f"{SAVED[name][0]}/inference.pdmodel"))
+
+
 def saved(name: str, folder: str, shape: tuple[int, ...]) -> Predictor | None:
     """A model that Paddle saved, or None where it is not at hand."""
     found = next(MODELS.rglob(f"{folder}/inference.pdmodel"), None) if MODELS.is_dir() else None
@@ -95,11 +104,8 @@ def saved(name: str, folder: str, shape: tuple[int, ...]) -> Predictor | None:
 
 def predictors() -> Iterator[Predictor]:
     for batch in (1, 8):
-        for name, folder, shape in (
-            ("PP-OCRv4 det 640x640", "ch_PP-OCRv4_det_infer", (batch, 3, 640, 640)),
-            ("PP-OCRv4 rec 48x320", "ch_PP-OCRv4_rec_infer", (batch, 3, 48, 320)),
-        ):
-            found = saved(name, folder, shape)
+        for name, (folder, shape) in SAVED.items():
+            found = saved(name, folder, (batch, *shape))
             if found is not None:
                 yield found
         yield network("ResNet-50", fluid_models.resnet50, batch)

@@ -21,7 +21,8 @@ def assembled(described):
     weights = [numpy_helper.from_array(described["weight " + n], n) for n in graph["weights"]]
     x = helper.make_tensor_value_info(graph["feed"], TensorProto.FLOAT, ["n"] + graph["shape"])
     y = helper.make_tensor_value_info(graph["fetch"], TensorProto.FLOAT, None)
-    model = helper.make_model(helper.make_graph(nodes, "network", [x], [y], weights), opset_imports=[helper.make_opsetid("", 13)])
+    opset = helper.make_opsetid("", graph.get("opset", 13))
+    model = helper.make_model(helper.make_graph(nodes, "network", [x], [y], weights), opset_imports=[opset])
     model.ir_version = 8
     return model.SerializeToString()
 
@@ -35,7 +36,9 @@ def make(case):
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     session = onnxruntime.InferenceSession(assembled(described), options, providers=["CPUExecutionProvider"])
     name = session.get_inputs()[0].name
-    x = np.ascontiguousarray(described[name].transpose(0, 3, 1, 2))
+    x = described[name]
+    if x.shape[1:] != tuple(json.loads(str(described["graph"]))["shape"]):  # the net has its channels last
+        x = np.ascontiguousarray(x.transpose(0, 3, 1, 2))
 
     def steps(count):
         for _ in range(count):
