@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import EnforceNotMet, FeedError, FetchError, near
 from ..ir.desc import ProgramDesc
+from ..lower.by_samples import at_once, mapped
 from ..lower.checks import Objections, begin
 from ..lower.divergence import divergent
 from ..lower.layout import laid_out, predicting, reads_filters_as_they_lie, turned
@@ -387,7 +388,14 @@ class Compiled:
         return unless(found, state, old), of_rank(values, self.where.count), found
 
     def _one(self, mutable: Any, constant: Any, feed: Any, seed: Any, step: Any, rank: Any = None) -> Any:
-        state, fetched, word = self._run(self._state(mutable, constant), feed, self._key(seed, step), rank)
+        old, key = self._state(mutable, constant), self._key(seed, step)
+        some = at_once(self.step, old, feed)
+        if some:
+            state, word = old, None
+            # the state unpacked in the loop, where it is used, so that the turning of filters is seen to undo itself
+            fetched = mapped(lambda part: self._run(self._state(mutable, constant), part, key)[1], feed, some)
+        else:
+            state, fetched, word = self._run(old, feed, key, rank)
         self.recompiles.add(feed)  # now that no op refused it
         return *self._split(state, constant), fetched, word
 
