@@ -22,12 +22,12 @@ def _pads(op: Any) -> list[int]:
     return [p[0], p[1], p[0], p[1]] if len(p) == 2 else [p[0], p[2], p[1], p[3]]
 
 
-def _conv(op: Any) -> tuple[str, list[str], dict[str, Any]]:
+def conv(op: Any) -> tuple[str, list[str], dict[str, Any]]:
     attrs = {"strides": op.attr("strides"), "pads": _pads(op), "dilations": op.attr("dilations"), "group": op.attr("groups")}
     return "Conv", [op.input("Input")[0], op.input("Filter")[0]], attrs
 
 
-def _norm(op: Any) -> tuple[str, list[str], dict[str, Any]]:
+def norm(op: Any) -> tuple[str, list[str], dict[str, Any]]:
     names = [op.input(slot)[0] for slot in ("X", "Scale", "Bias", "Mean", "Variance")]
     return "BatchNormalization", names, {"epsilon": float(op.attr("epsilon"))}
 
@@ -49,9 +49,9 @@ def _add(op: Any) -> tuple[str, list[str], dict[str, Any]]:
 
 
 EXPORT: Mapping[str, Callable[[Any], tuple[str, list[str], dict[str, Any]]]] = {
-    "conv2d": _conv,
-    "depthwise_conv2d": _conv,
-    "batch_norm": _norm,
+    "conv2d": conv,
+    "depthwise_conv2d": conv,
+    "batch_norm": norm,
     "pool2d": _pool,
     "reduce_mean": _mean,
     "elementwise_add": _add,

@@ -15,7 +15,7 @@ import numpy as np
 from fluidjax.lower.step import Step
 
 from .fusing import Predictor
-from .onnx_peer import _conv, _norm
+from .onnx_peer import conv, norm
 
 Node = tuple[str, list[str], str, dict[str, Any]]
 
@@ -49,17 +49,17 @@ def _out(op: Any, slot: str = "Out") -> str:
 
 
 def _convolution(g: _Graph, op: Any) -> None:
-    kind, inputs, attrs = _conv(op)
+    kind, inputs, attrs = conv(op)
     g.add(kind, inputs, _out(op, "Output"), **attrs)
 
 
 def _transposed(g: _Graph, op: Any) -> None:
-    _, inputs, attrs = _conv(op)
+    _, inputs, attrs = conv(op)
     g.add("ConvTranspose", inputs, _out(op, "Output"), **attrs)
 
 
 def _batch_norm(g: _Graph, op: Any) -> None:
-    kind, inputs, attrs = _norm(op)
+    kind, inputs, attrs = norm(op)
     g.add(kind, inputs, _out(op, "Y"), **attrs)
 
 

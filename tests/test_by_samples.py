@@ -49,7 +49,7 @@ def test_only_steps_that_keep_samples_apart_are_cut(monkeypatch: pytest.MonkeyPa
     for large in (by_samples.LARGE, 1):
         monkeypatch.setattr(by_samples, "LARGE", large)
         monkeypatch.setattr(by_samples, "WORTH", large)
-        monkeypatch.setattr(by_samples, "_cores", lambda: 4)
+        monkeypatch.setattr(by_samples, "cores", lambda: 4)
         monkeypatch.setattr(by_samples, "lax", Counting(asked))
         exe, scope = fluid.Executor(), fluid.Scope()
         exe.run(startup, scope=scope)
@@ -74,4 +74,4 @@ def test_the_largest_value_of_a_sample_decides() -> None:
     step = predicting(Step(main.desc, (out.name,), channels_last=True))
     vars = main.desc.blocks[0].vars
     state = {n: jax.numpy.zeros(vars[n].shape, vars[n].dtype) for n in step.reads}
-    assert by_samples._largest(step, state, {"x": jax.numpy.asarray(FEED)}) == 4 * 8 * 8 * 4  # four channels of 8x8 float32
+    assert by_samples.largest_value(step, state, {"x": jax.numpy.asarray(FEED)}) == 4 * 8 * 8 * 4  # four channels of 8x8 float32

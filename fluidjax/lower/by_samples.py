@@ -40,14 +40,14 @@ def at_once(step: Step, state: Mapping[str, Any], feed: Mapping[str, Any]) -> in
     (count,) = counts
     if count < 2 or MOST * sum(v.size * v.dtype.itemsize for v in feed.values()) < LARGE:
         return 0
-    one = _largest(step, state, feed)
+    one = largest_value(step, state, feed)
     if one < WORTH or one * count < LARGE:
         return 0
-    some = max(n for n in range(1, min(_cores(), count) + 1) if count % n == 0)
+    some = max(n for n in range(1, min(cores(), count) + 1) if count % n == 0)
     return some if some < count else 0
 
 
-def _largest(step: Step, state: Mapping[str, Any], feed: Mapping[str, Any]) -> int:
+def largest_value(step: Step, state: Mapping[str, Any], feed: Mapping[str, Any]) -> int:
     """Bytes of the largest value that the step computes for a sample; 0 where it is not known to go through samples row by row.
 
     It is run on types of two samples that are said to be rows of sequences. Of these ops mix none, or give something else than
@@ -88,7 +88,7 @@ def _of_samples(value: Any) -> bool:
     return isinstance(value, Ragged) and value.key == KEY and value.capacity == 2
 
 
-def _cores() -> int:
+def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
