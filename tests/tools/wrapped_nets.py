@@ -56,6 +56,44 @@ def recompute_shared_and_decayed(fluid):
     return loss, recompute(fluid, fluid.optimizer.Momentum(rate, 0.9, grad_clip=fluid.clip.GradientClipByGlobalNorm(0.1)), loss, [a, b, c])
 
 
+def recompute_parameter_and_feed(fluid):
+    """Checkpoints that no op of the path writes: a parameter, and what is fed, beside two values."""
+    x, y = fluid.data("x", [None, 3]), fluid.data("y", [None, 1])
+    a = fluid.layers.fc(x, 4, act="tanh", param_attr=fluid.ParamAttr(name="w"))
+    b = fluid.layers.fc(a, 4, act="relu")
+    c = fluid.layers.fc(fluid.layers.scale(b, 2.0), 4, act="sigmoid")
+    loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(c, 1), y))
+    w = fluid.default_main_program().global_block().var("w")
+    return loss, recompute(fluid, fluid.optimizer.SGD(0.1), loss, [w, a, y, c])
+
+
+def recompute_parameter_alone(fluid):
+    h, loss = layers_of(fluid)
+    return loss, recompute(fluid, fluid.optimizer.SGD(0.1), loss, [fluid.default_main_program().global_block().var("fc_1.w_0")])
+
+
+def recompute_loss_alone(fluid):
+    h, loss = layers_of(fluid)
+    return loss, recompute(fluid, fluid.optimizer.SGD(0.1), loss, [loss])
+
+
+def recompute_convolutions_and_dropouts(fluid):
+    """Dropouts without a seed and of both kinds, a pool, a convolution; the first segment begins at what is fed."""
+    x, y = fluid.data("x", [None, 3]), fluid.data("y", [None, 1])
+    a = fluid.layers.reshape(fluid.layers.fc(x, 32, act="relu"), [-1, 2, 4, 4])
+    b = fluid.layers.dropout(fluid.layers.conv2d(a, 4, 3, padding=1, act="relu"), 0.25)
+    c = fluid.layers.pool2d(fluid.layers.batch_norm(b, act="tanh"), 2, pool_stride=2)
+    d = fluid.layers.dropout(fluid.layers.fc(c, 8), 0.5, dropout_implementation="upscale_in_train")
+    loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(d, 1), y))
+    return loss, recompute(fluid, fluid.optimizer.Adam(0.1), loss, [x, b, d])
+
+
+def checkpoints_by_hand_of_parameter(fluid):
+    h, loss = layers_of(fluid)
+    w = fluid.default_main_program().global_block().var("fc_2.w_0")
+    return loss, [None, fluid.backward.append_backward(loss, checkpoints=[w, h[2], loss])]
+
+
 def recompute_under_amp(fluid):
     h, loss = layers_of(fluid)
     wrapped = fluid.optimizer.RecomputeOptimizer(fluid.optimizer.SGD(0.1))
@@ -96,9 +134,10 @@ def decoupled_of_some(fluid):
 
 NETS = [
     recompute_two, recompute_one, recompute_none_on_path, recompute_dropout_and_skip, recompute_shared_and_decayed,
-    recompute_under_amp, checkpoints_by_hand, lookahead, pipeline, decoupled, decoupled_of_some,
+    recompute_parameter_and_feed, recompute_parameter_alone, recompute_loss_alone, recompute_convolutions_and_dropouts,
+    checkpoints_by_hand_of_parameter, recompute_under_amp, checkpoints_by_hand, lookahead, pipeline, decoupled, decoupled_of_some,
 ]
-RUN = {"recompute_shared_and_decayed", "lookahead"}  # with three steps; of the others the programs alone
+RUN = {"recompute_shared_and_decayed", "recompute_parameter_and_feed", "lookahead"}  # with three steps; of the others the programs alone
 
 FEEDS = [
     {"x": np.linspace(-1, 1, 6, dtype="float32").reshape(2, 3) * (k + 1), "y": np.array([[0.5], [-0.25]], "float32")} for k in range(3)
