@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 from ..errors import FluidTypeError, FluidValueError
@@ -54,12 +55,15 @@ def _number(
     """A number from itself, or from text with a unit. fold: letters of the unit may be small or large."""
     if value is None:
         raise FluidValueError(f"{what} is missing; give {wanted}")
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
+    if isinstance(value, bool) or not isinstance(value, Real | str):  # NumPy's numbers are Real too
         raise FluidTypeError(f"{what} is {wanted}, not {value!r}")
-    number: int | float = value if not isinstance(value, str) else _read(what, value, units, tail, shown or units, fold)
+    try:
+        number = _read(what, value, units, tail, shown or units, fold) if isinstance(value, str) else float(value)
+    except OverflowError:  # an int beyond all floats
+        number = math.inf
     if not math.isfinite(number):
         raise FluidValueError(f"{what} is a finite number, not {value!r}")
-    return float(number)
+    return number
 
 
 def _read(what: str, text: str, units: Mapping[str, float], tail: str, shown: Mapping[str, float], fold: bool) -> float:

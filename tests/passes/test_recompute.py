@@ -122,6 +122,13 @@ def test_budgets_that_cannot_be():
     with pytest.raises(FluidValueError, match="has no gradient ops"):
         fluid.memory_optimize(main.clone(for_test=True), budget="1GB", batch_size=4, fetch_list=[loss.name])
     assert [bytes_of(b) for b in ("2GB", "1.5 gib", 7, "7", 7.0)] == [2 * 10**9, 3 * 2**29, 7, 7, 7]
+    assert [bytes_of(b) for b in (np.int64(7), np.float32(7.9))] == [7, 7]
+    for budget in ("0", "-0.5", 0.5, 10**400, "9" * 400, "1e6", float("-inf")):
+        with pytest.raises(FluidValueError, match="budget"):
+            bytes_of(budget)
+    for other in (True, np.True_, 1j, b"1MB"):
+        with pytest.raises(FluidTypeError, match="budget"):
+            bytes_of(other)
 
 
 def test_shared_names_are_left_alone(plain):
