@@ -32,6 +32,7 @@ from .parallel import OursParallel, OursPservers
 DEVICES = (1, 2, 4, 8)
 CHOSEN = (0, 1, 2, 3, 4)
 TURNS = 15
+BUDGET = 20.0  # of CPU seconds that all turns of a comparison take about
 SECONDS = 0.1  # of CPU time that a turn of one side takes about
 KINDS: dict[str, Callable[[Case, int], Ours]] = {
     "data parallel": OursParallel,
@@ -51,12 +52,14 @@ def cpu_seconds(run: Callable[[], Any], calls: int) -> float:
 
 
 def in_turns(sides: Mapping[Any, Callable[[], Any]]) -> dict[Any, float]:
-    """The median CPU seconds of each side."""
+    """The median CPU seconds of each side. Steps of seconds, which vary less, have fewer turns."""
     for run in sides.values():
-        cpu_seconds(run, 2)
-    calls = {k: max(1, min(200, int(SECONDS / max(cpu_seconds(run, 1), 1e-6)))) for k, run in sides.items()}
+        cpu_seconds(run, 1)
+    once = {k: cpu_seconds(run, 1) for k, run in sides.items()}
+    calls = {k: max(1, min(200, int(SECONDS / max(taken, 1e-6)))) for k, taken in once.items()}
+    turns = max(2, min(TURNS, int(BUDGET / sum(max(SECONDS, taken) for taken in once.values()))))
     found: dict[Any, list[float]] = {k: [] for k in sides}
-    for turn in range(TURNS):
+    for turn in range(turns):
         order = list(sides) if turn % 2 else list(sides)[::-1]
         for k in order:
             found[k].append(cpu_seconds(sides[k], calls[k]))

@@ -310,7 +310,8 @@ def _fitting(each: int) -> Iterator[None]:
     except (TypeError, ValueError) as error:
         found = ShapeError(f"a step on {each:,} samples does not fit the program: {str(error).splitlines()[0][:200]}")
         for told in getattr(error, "__notes__", ()):
-            found.add_note(told)
+            if told.startswith("in op"):  # what jax says of its frames is no help here
+                found.add_note(told)
         raise found from error
 
 
