@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 from weakref import WeakSet
 
+_LOOK = 1.0  # seconds after which a waiting consumer looks whether there was a Ctrl-C
 _PATIENCE = 5.0  # seconds that a consumer waits for the producing thread to end
 
 
@@ -47,7 +48,8 @@ class Channel:
     def get(self) -> tuple[Any, bool]:
         """The next item and True, or None and False at the end. Raises what the producer raised."""
         with self._changed:
-            self._changed.wait_for(lambda: self._items or self._done or self._closed)
+            while not self._changed.wait_for(lambda: self._items or self._done or self._closed, _LOOK):
+                pass  # Ctrl-C that another thread was told of, or just before the wait, does not wake this one
             if self._items:
                 item = self._items.popleft()
                 self._changed.notify_all()
