@@ -10,7 +10,7 @@ import math
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from fluidjax.lower.step import Step
 from fluidjax.memory import compiler
 
 from . import data, fluid_models
+from .page import Table, shown
 
 SHARES = (0.7, 0.55, 0.4, 0.3)  # of the temporaries of the step without a budget
 PEERS = {"jax.checkpoint, each block": None, "jax.checkpoint, sqrt(n)": 0}  # 0: as many groups as the root of the blocks
@@ -223,14 +224,20 @@ def measure(case: Case, shares: Sequence[float] = SHARES, turns: int = 7, peers:
     return [Point(**{**asdict(p), "ratio": ratios[n]}) for n, p in found.items()]
 
 
-def show(case: Case, points: list[Point]) -> None:
-    print(f"\n{case.name}")
-    print(f"{'':<28}{'temporaries':>12}{'share':>7}{'total':>9}{'budget':>9}{'time':>7}{'search s':>10}")
+def rows(case: Case, points: list[Point]) -> Iterator[list[str]]:
+    """A row of the table for each point."""
     for p in points:
-        budget = f"{p.budget / 1e6:>9,.1f}" if p.budget else f"{'':>9}"
+        name, search = case.name if p is points[0] else "", f"{p.search:.1f}" if p.search else ""
+        budget = f"{p.budget / 1e6:,.1f}" if p.budget else ""
         share = p.temporaries / points[0].temporaries
-        shown = f"{p.name:<28}{p.temporaries / 1e6:>12,.1f}{share:>7.2f}{p.total / 1e6:>9,.1f}{budget}"
-        print(f"{shown}{p.ratio:>7.2f}{p.search:>10.1f}", flush=True)
+        yield [name, p.name, f"{p.temporaries / 1e6:,.1f}", f"{share:.2f}", f"{p.total / 1e6:,.1f}", budget, f"{p.ratio:.2f}", search]
+
+
+def shown_rows(found: Iterable[list[str]]) -> Table:
+    """They are printed as they come."""
+    title = "Steps within a budget of memory, MB; time: CPU time over that without a budget (medians of turns); search: CPU seconds"
+    heads = ["step", "", "temporaries", "share", "total", "budget", "time", "search"]
+    return shown("budgets", title, heads, found, widths=[44, 28, 12, 7, 10, 10, 7, 8])
 
 
 def draw(cases: dict[str, list[Point]], path: Path) -> None:
@@ -255,16 +262,15 @@ def draw(cases: dict[str, list[Point]], path: Path) -> None:
     figure.savefig(path, metadata={"Date": None})
 
 
-def table() -> None:
-    print("\nTraining steps within a budget of memory, MB; time: CPU time over that without a budget (medians of turns)")
-    for case in CASES.values():
-        show(case, measure(case))
+def table() -> list[Table]:
+    """All cases at all shares, beside jax.checkpoint."""
+    return [shown_rows(row for case in CASES.values() for row in rows(case, measure(case)))]
 
 
 def main(name: str, path: str, *shares: str) -> None:
     """Measure one case, at other shares if some are given, and keep its points as JSON for `draw`."""
     points = measure(CASES[name], tuple(map(float, shares)) or SHARES)
-    show(CASES[name], points)
+    shown_rows(rows(CASES[name], points))
     Path(path).write_text(json.dumps([asdict(p) for p in points]))
 
 
