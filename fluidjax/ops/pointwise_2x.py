@@ -15,6 +15,15 @@ from .traits import elementwise, mixes
 
 Unary = Callable[[Any], Any]
 
+
+@jax.custom_jvp
+def acosh_of(x: Any) -> Any:
+    """log(x + sqrt(x^2 - 1)). Its slope is 1 / sqrt(x^2 - 1) below -1 too, as Paddle writes it; versions of JAX differ there."""
+    return jnp.arccosh(x)
+
+
+acosh_of.defjvps(lambda tangent, ans, x: tangent / jnp.sqrt(jnp.square(x) - 1))
+
 # op type, function, formula
 DIFFERENTIABLE: list[tuple[str, Unary, str]] = [
     ("log2", jnp.log2, "Out = the logarithm of X to the base 2."),
@@ -24,7 +33,7 @@ DIFFERENTIABLE: list[tuple[str, Unary, str]] = [
     ("cosh", jnp.cosh, "Out = (exp(X) + exp(-X)) / 2."),
     ("tan", jnp.tan, "Out = sin(X) / cos(X)."),
     ("asinh", jnp.arcsinh, "Out = log(X + sqrt(X^2 + 1))."),
-    ("acosh", jnp.arccosh, "Out = log(X + sqrt(X^2 - 1))."),
+    ("acosh", acosh_of, "Out = log(X + sqrt(X^2 - 1))."),
     ("atanh", jnp.arctanh, "Out = log((1 + X) / (1 - X)) / 2."),
     ("trunc", jnp.trunc, "Out = X without its fraction."),
 ]

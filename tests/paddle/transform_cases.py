@@ -72,7 +72,7 @@ LATER = {
     "affine nearest": "[T.affine(rgb, -75.5, (0, 2), 0.7, 20), T.affine(rgb, 0, (0, 0), 1.0, (0, 0))]",
     "affine center": "T.affine(rgb, 90, [0, 0], 1.0, [0.0, 0.0], 'bicubic', 0, [1, 2])",
     "perspective": "T.perspective(rgb, [[0, 0], [6, 0], [6, 4], [0, 4]], [[1, 0], [5, 1], [6, 4], [0, 3]], 'bilinear')",
-    "perspective nearest": "T.perspective(rgb, [[0, 0], [6, 0], [6, 4], [0, 4]], [[0, 1], [6, 0], [5, 3], [1, 4]])",
+    "perspective nearest": "T.perspective(rgb, [[0, 0], [6, 0], [6, 4], [0, 4]], [[0.3, 0.9], [5.8, 0.2], [5.1, 3.2], [0.7, 3.9]])",
     "erase": "[T.erase(rgb, 1, 2, 3, 4, 7), T.erase(array, 0, 0, 2, 3, np.array([1, 2, 3])), T.erase(float_array, 1, 1, 9, 2, 0.5)]",
     "RandomAffine": "[T.RandomAffine(40)(rgb), T.RandomAffine([10, 20], (0.3, 0.2), (0.5, 2.0), 15, 'bilinear')(rgb)]",
     "RandomAffine shears": "[T.RandomAffine(0, shear=[-5, 5, 10, 20], center=(2, 2))(rgb), T.RandomAffine(0, shear=(5, 6))(rgb)]",
