@@ -19,7 +19,7 @@ from fluidjax.loaders.slots import parsers
 from .page import Table, shown
 
 _DENSE, _BATCH, _WORDS = 13, 128, 10_000
-SLOTS, LINES, FILES, TURNS, IDS = 26, 12_800, 5, 5, (1, 3)  # FILES times LINES are enough for a process that parses
+SLOTS, LINES, FILES, TURNS, IDS = 26, 12_800, 15, 5, (1, 3)  # FILES times LINES are enough for a process that parses
 
 
 class Spent(NamedTuple):
@@ -77,12 +77,15 @@ def compare(ids: int) -> dict[str, Spent]:
                 found = exe.run(main, feed, [loss], return_numpy=False)
             np.asarray(found[0])
 
+        def parsed(cores: int) -> None:
+            with mock.patch.object(parsers, "_cores", lambda: cores):
+                exe.train_from_dataset(main, made, fetch_list=[loss], fetch_info=["loss"], print_period=10**9)
+
         def by_process() -> None:
-            exe.train_from_dataset(main, made, fetch_list=[loss], fetch_info=["loss"], print_period=10**9)
+            parsed(3)
 
         def by_thread() -> None:
-            with mock.patch.object(parsers, "_cores", lambda: 1):
-                by_process()
+            parsed(2)
 
         ways = {"memory": from_memory, "process": by_process, "thread": by_thread}
         spent: dict[str, Spent] = {name: Spent([], [], []) for name in ways}

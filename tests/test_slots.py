@@ -295,7 +295,7 @@ def test_pipe_commands(folder, capfd):
 @pytest.fixture
 def apart(monkeypatch):
     """Even small files are parsed by processes, from their first line on."""
-    for module, name, value in ((parsers, "_WORTH", 0), (parsers, "_cores", lambda: 3), (datasets, "_HERE", 0)):
+    for module, name, value in ((parsers, "_WORTH", 0), (parsers, "_cores", lambda: 4), (datasets, "_HERE", 0)):
         monkeypatch.setattr(module, name, value)
 
 
@@ -392,7 +392,7 @@ def test_ctrl_c_ends_the_pipe_command(folder):
     script = (
         "import signal, fluidjax as fluid\n"
         "from fluidjax.loaders.slots import datasets, parsers\n"
-        "parsers._WORTH, parsers._cores, datasets._HERE = 0, lambda: 2, 0\n"
+        "parsers._WORTH, parsers._cores, datasets._HERE = 0, lambda: 3, 0\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # what a shell starts in the background ignores it
         "x = fluid.data('x', [None, 1])\n"
         "y = fluid.layers.relu(x)\n"

@@ -23,6 +23,7 @@ from .records import Records
 from .transfer import DONE, FAILED, FILE, READY, SLOTS, WRONG, receive, send, unpacked
 
 _WORTH = 1 << 24  # bytes of files for which a process is started: parsing them takes longer than its start
+_BUSY = 2  # cores that steps take: their arithmetic, and Python's feeds; on these a thread costs less than another process
 _PATIENCE = 5.0  # seconds that it is waited for when it ends
 _ENVIRONMENT = {
     **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"),  # it multiplies no matrices
@@ -113,9 +114,9 @@ class Parser:
 def parsers(files: Sequence[str], threads: int, slots: Sequence[Slot], commands: Commands) -> list[Parser]:
     """As many as are worth their start: none for small files, on one core, and where a process of Python cannot be started.
 
-    One for each thread, but no more than there are files, and cores besides one.
+    One for each thread, but no more than there are files, and cores besides those that the steps keep busy.
     """
-    count = min(threads, len(files), _cores() - 1)
+    count = min(threads, len(files), _cores() - _BUSY)
     if count < 1 or not hasattr(socket, "send_fds") or not sys.executable or getattr(sys, "frozen", False) or _bytes(files) < _WORTH:
         return []
     made: list[Parser] = []
