@@ -349,6 +349,13 @@ def last_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
     return lax.dot_general(_every(geo, x), w.reshape(geo.w[:2]), (((x.ndim - 1,), (1,)), ((), ())))
 
 
+def rows_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
+    """The windows [..., window * C] times the filter as it lies where filters are turned, [window * C, O]."""
+    lying = jnp.moveaxis(w, (0, 1), (-1, -2)).reshape(-1, geo.w[0])
+    windows = jnp.concatenate([cells for _, cells in _windows(geo, x)], -1)
+    return lax.dot_general(windows, lying, (((x.ndim - 1,), (0,)), ((), ())))
+
+
 def last_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
     """dy [..., O] times w."""
     columns = lax.dot_general(dy, w.reshape(geo.w[:2]), (((dy.ndim - 1,), (0,)), ((), ())))
@@ -371,8 +378,12 @@ def _repeated(geo: Geometry, x: Array) -> Array:
 
 
 def _cells(geo: Geometry, x: Array) -> Iterator[tuple[tuple[int, ...], Array]]:
-    """Each filter cell with the input's cells under it, in the output's shape."""
-    x = _repeated(geo, x)
+    """Each filter cell with the input's cells under it, a channel for each output."""
+    return _windows(geo, _repeated(geo, x))
+
+
+def _windows(geo: Geometry, x: Array) -> Iterator[tuple[tuple[int, ...], Array]]:
+    """Each filter cell with the input's cells under it."""
     widths = [(0, 0, 0)] * x.ndim
     widths[geo.first : geo.first + len(geo.pads)] = [(lo, hi, 0) for lo, hi in geo.pads]
     if any(map(any, geo.pads)):

@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from fluidjax.ops import convolution_ways
+from fluidjax.ops import convolution, convolution_ways
 from fluidjax.ops.convolution import filter_gradient, input_gradient, output, way
 from fluidjax.ops.convolution_geometry import Geometry
-from fluidjax.ops.enclosed import slow_loops
+from fluidjax.ops.enclosed import filters_turned, slow_loops
 
 NO_PADS = ((0, 0), (0, 0))
 XLA = (convolution_ways.xla_output, convolution_ways.xla_input_gradient, convolution_ways.xla_filter_gradient)
@@ -157,3 +157,15 @@ def test_a_batch_of_convolutions() -> None:
     got = jax.vmap(partial(output, geo), (0, None))(many, w)
     for one, each in zip(many, got, strict=True):
         np.testing.assert_allclose(each, output(geo, one, w), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("strides, pads, dilations", [((1, 1), ((1, 1), (1, 1)), (1, 1)), ((2, 1), ((0, 2), (1, 0)), (1, 2))])
+def test_few_pixels_are_rows_where_filters_are_turned(strides: Any, pads: Any, dilations: Any) -> None:
+    """Beside XLA's own convolution: every pixel's window times the filter as it lies."""
+    rng = np.random.default_rng(0)
+    geo = Geometry((1, 4, 5, 32), (48, 32, 3, 3), strides, pads, dilations, 1, True)
+    x, w = (rng.standard_normal(shape, np.float32) for shape in (geo.x, geo.w))
+    with filters_turned():
+        assert convolution._output_way(geo) == "rows"
+        found = jax.jit(lambda x, w: output(geo, x, w))(x, w)
+    np.testing.assert_allclose(found, convolution_ways.xla_output(geo, x, w), rtol=1e-4, atol=1e-4)
