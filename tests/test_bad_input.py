@@ -321,3 +321,16 @@ def test_entries_of_as_many_rows_as_go_on() -> None:
         got, slope = fluid.Executor(CPU).run(feed={"q": ragged(1, 2), "x": value}, fetch_list=[out, grad], return_numpy=False)
     np.testing.assert_array_equal(np.array(got), value[[1, 0, 2]])
     np.testing.assert_array_equal(np.array(slope), 2 * value)
+
+
+def test_an_op_that_names_other_numbers_of_outputs_than_it_gives() -> None:
+    with fluid.program_guard(fluid.Program()):
+        block = fluid.default_main_program().global_block()
+        x, y = fluid.data("x", [2, 3]), fluid.data("y", [3, 4])
+        out, cache = block.create_var(name="out"), block.create_var(name="cache")
+        outputs = {"Out": [out], "InnerCache": [cache]}
+        block.append_op(type="einsum", inputs={"Operands": [x, y]}, outputs=outputs, attrs={"equation": "ij,jk->ik"})
+        feed = {"x": np.ones((2, 3), "float32"), "y": np.ones((3, 4), "float32")}
+        with pytest.raises(EnforceNotMet, match=r"op 'einsum' gives 2 variables as InnerCache, but the program names 1") as caught:
+            fluid.Executor().run(feed=feed, fetch_list=[out])
+    assert "test_bad_input.py" in "\n".join([str(caught.value), *caught.value.__notes__])

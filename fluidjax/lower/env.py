@@ -108,7 +108,10 @@ def write_slots(op: OpDesc, definition: OpDef, result: dict[str, Any], env: Env)
             if any(n != EMPTY for n in names):
                 raise EnforceNotMet(f"op '{op.type}' gives no {slot.name} with these inputs and attributes")
             continue
-        for name, one in zip(names, value if slot.many else (value,), strict=True):
+        values = value if slot.many else (value,)
+        if len(values) != len(names):
+            raise EnforceNotMet(f"op '{op.type}' gives {len(values)} variables as {slot.name}, but the program names {len(names)}")
+        for name, one in zip(names, values, strict=True):
             if one is None:
                 env.pop(name, None)
             elif name != EMPTY:

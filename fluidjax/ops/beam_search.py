@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import EnforceNotMet, ShapeError
 from .checking import VALUE, Objection
+from .greatest import first_greatest
 from .infer import Spec
 from .ragged import Ragged, made_key, rows_of, sequences_of
 from .registry import Array, op
@@ -141,7 +142,7 @@ class _Candidates:
         Unless something better came behind it: in its row, or in a later one.
         """
         line, least = self.scores[row[:, -1]], score[:, -1:]
-        at = line.shape[1] - 1 - jnp.argmax((line >= least)[:, ::-1], axis=1)
+        at = line.shape[1] - 1 - first_greatest((line >= least)[:, ::-1], axis=1)
         equal = jnp.take_along_axis(line, at[:, None], 1)[:, 0] == least[:, 0]
         behind = jnp.any((row > row[:, -1:]) & (score >= least), axis=1)
         return jnp.where(equal & ~behind & ~self.ended[row[:, -1]], at, place).astype(place.dtype)

@@ -12,6 +12,7 @@ from jax import lax
 from ..base.dtypes import name_of, numpy_dtype
 from ..errors import FluidValueError, ShapeError, UnsupportedError
 from .concrete import concrete, new_shape, shape_spec
+from .greatest import first_greatest
 from .infer import Spec
 from .registry import Array, Int64, Ints, Longs, grad_of, op
 from .traits import CHANNELS_FIRST, EAGER, mixes, sizes_from
@@ -57,7 +58,7 @@ def mode(X: Array, *, axis: int = -1, keepdim: bool = False):
     count = jnp.sum(same, -1)
     often = count == jnp.max(count, -1, keepdims=True)
     best = jnp.min(jnp.where(often, x, _greatest(x.dtype)), -1, keepdims=True)
-    at = x.shape[-1] - 1 - jnp.argmax((x == best)[..., ::-1], -1, keepdims=True)
+    at = x.shape[-1] - 1 - first_greatest((x == best)[..., ::-1], -1, keepdims=True)
     at = jnp.moveaxis(at, -1, axis)
     out = jnp.take_along_axis(X, at, axis)
     return tuple(v if keepdim else jnp.squeeze(v, axis) for v in (out, at.astype(np.int64)))

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import EnforceNotMet, ShapeError
 from .bounds import tags
+from .greatest import first_greatest
 from .infer import Spec
 from .outside import within
 from .ragged import Ragged, copied, mask, pack, rows_of, same_sequences, sequences_of, view
@@ -92,11 +93,11 @@ def _viterbi(scores: Any, alive: Any, transition: Any) -> Any:
         to = best[:, :, None] + steps
         new = jnp.where(keep[:, None], jnp.max(to, 1) + row, best)
         stay = jnp.arange(steps.shape[0], dtype=jnp.int32)
-        return new, jnp.where(keep[:, None], jnp.argmax(to, 1).astype(jnp.int32), stay)
+        return new, jnp.where(keep[:, None], first_greatest(to, 1), stay)
 
     first = start + scores[:, 0]
     best, came = jax.lax.scan(forward, first, (jnp.moveaxis(scores[:, 1:], 1, 0), alive[:, 1:].T))
-    last = jnp.argmax(best + end, 1).astype(jnp.int32)
+    last = first_greatest(best + end, 1)
 
     def backward(tag: Any, pointers: Any) -> tuple[Any, Any]:
         previous = jnp.take_along_axis(pointers, tag[:, None], 1)[:, 0]

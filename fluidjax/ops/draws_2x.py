@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from ..errors import FluidValueError
+from .greatest import first_greatest
 from .registry import Array, grad_of, op
 from .traits import mixes
 
@@ -56,7 +57,7 @@ def gumbel_softmax(X: Array, *, temperature: float = 1.0, hard: bool = False, ax
     if temperature <= 0:
         raise FluidValueError(f"gumbel_softmax takes a temperature above 0, not {temperature}")
     out = jax.nn.softmax((X + jax.random.gumbel(key, X.shape, X.dtype)) / temperature, axis)
-    return jax.nn.one_hot(jnp.argmax(out, axis), X.shape[axis], dtype=X.dtype, axis=axis) if hard else out
+    return jax.nn.one_hot(first_greatest(out, axis), X.shape[axis], dtype=X.dtype, axis=axis) if hard else out
 
 
 @grad_of("gumbel_softmax", "Out")

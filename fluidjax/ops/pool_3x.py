@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import FluidValueError, ShapeError, UnsupportedError
+from .greatest import first_greatest
 from .infer import Spec
 from .pool import _max, _max_grad, _sum
 from .pool_index import _put
@@ -112,7 +113,7 @@ def _fractional(
     least = jnp.asarray(np.finfo(np.float32).min, x.dtype)
     values = x.reshape(*x.shape[:2], -1)[:, :, places]
     values = jnp.where(valid & (values > least), values, least)
-    which = jnp.argmax(values, -1)[..., None]
+    which = first_greatest(values, -1)[..., None]
     found = jnp.take_along_axis(values, which, -1)[..., 0]
     mask = jnp.take_along_axis(jnp.broadcast_to(places, values.shape), which, -1)[..., 0]
     return found, jnp.where(found > least, mask, -1).astype(jnp.int32)

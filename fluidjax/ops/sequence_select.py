@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import EnforceNotMet, ShapeError
 from .checking import VALUE, Objection
 from .concrete import known
+from .greatest import first_greatest
 from .infer import Spec
 from .lengths import Lengths, unpadded
 from .ragged import Ragged, bounded, chosen, rows_of, segments, sequences_of, view
@@ -62,7 +63,7 @@ def _outside(inputs: Mapping[str, Any], attrs: Attrs) -> Iterator[Objection]:
         return
     begin, size = (_bounds("sequence_slice", slot, inputs[slot], x.sequences) for slot in ("Offset", "Length"))
     bad = (begin < 0) | (size <= 0) | (begin + size > x.lengths)
-    worst = jnp.argmax(bad)
+    worst = first_greatest(bad)
     yield bad.any(), f"takes rows of each sequence, but Offset and Length name others of sequence {VALUE}", worst
 
 
@@ -112,7 +113,7 @@ def _too_long(inputs: Mapping[str, Any], attrs: Attrs) -> Iterator[Objection]:
     lengths = rows_of(given.array if isinstance(given, Lengths) else given).reshape(-1)
     if known(lengths) is None and lengths.size:
         bad = (lengths < 0) | (lengths > longest)
-        yield bad.any(), f"takes lengths from 0 to {longest}, but gets {VALUE}", lengths[jnp.argmax(bad)]
+        yield bad.any(), f"takes lengths from 0 to {longest}, but gets {VALUE}", lengths[first_greatest(bad)]
 
 
 def _fits(X: Any, of: Ragged) -> bool:

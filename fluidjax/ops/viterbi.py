@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 
 from ..errors import ShapeError
+from .greatest import first_greatest
 from .infer import Spec
 from .registry import Array, op
 from .traits import mixes
@@ -38,13 +39,13 @@ def viterbi_decode(Input: Array, Transition: Array, Length: Array, *, include_bo
 
     def forward(state: Any, at: Any) -> Any:
         ways = state[:, :, None] + Transition
-        best, origin = ways.max(1) + Input[:, at], ways.argmax(1)
+        best, origin = ways.max(1) + Input[:, at], first_greatest(ways, 1)
         best = jnp.where((length == at + 1)[:, None], best + ending, best)
         lives = (at < length)[:, None]
-        return jnp.where(lives, best, state), jnp.where(lives, origin, jnp.arange(state.shape[1]))
+        return jnp.where(lives, best, state), jnp.where(lives, origin, jnp.arange(state.shape[1], dtype=np.int32))
 
     score, origins = lax.scan(forward, score, jnp.arange(1, count))
-    last = score.argmax(1)
+    last = first_greatest(score, 1)
 
     def backward(tag: Any, origin: Any) -> Any:
         before = jnp.take_along_axis(origin, tag[:, None], 1)[:, 0]

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...errors import ShapeError
+from ..greatest import first_greatest
 from ..infer import Spec
 from ..ragged import Ragged, mask, same_sequences, sequences_of, view
 from ..registry import Array, op
@@ -31,7 +32,7 @@ def _scored(anchors: Any, there: Any, boxes: Any, real: Any, positive: float, ne
     best = jnp.max(overlap, 1, initial=-np.inf)
     of_box = jnp.max(jnp.where(there[:, None], overlap, -np.inf), 0, initial=-np.inf)
     greatest = (jnp.abs(overlap - of_box) < NEAR).any(1)  # no nan where there is no box: those are not real
-    return there & (greatest | (best >= positive)), there & (best < negative), jnp.argmax(overlap, 1) if boxes.shape[0] else best * 0
+    return there & (greatest | (best >= positive)), there & (best < negative), first_greatest(overlap, 1) if boxes.shape[0] else best * 0
 
 
 def _assigned(fg: Any, bg: Any, first: Any, room: tuple[int, int]) -> tuple[Any, ...]:

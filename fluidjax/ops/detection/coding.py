@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...errors import EnforceNotMet, FluidValueError, ShapeError
+from ..greatest import first_greatest
 from ..infer import Spec
 from ..ragged import Ragged, rows_of
 from ..registry import Array, Floats, op
@@ -172,7 +173,7 @@ def box_decoder_and_assign(PriorBox: Array, PriorBoxVar: Array | None, TargetBox
     boxes = cornered(codes[..., :2] * sizes[:, None] + centres, extent, 1)
     scores = BoxScore.astype(np.float32)
     scores = jnp.where((scores > -1) & (jnp.arange(classes) > 0), scores, -jnp.inf)
-    best = jnp.argmax(scores, 1)
+    best = first_greatest(scores, 1)
     found = jnp.take_along_axis(boxes, best[:, None, None], 1)[:, 0]
     chosen = jnp.take_along_axis(scores, best[:, None], 1) > -1
     return boxes.reshape(rows, classes * 4), jnp.where(chosen, found, PriorBox)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...errors import ShapeError
+from ..greatest import first_greatest
 from ..infer import Spec
 from ..outside import within
 from ..ragged import Ragged, mask, same_sequences, sequences_of, view
@@ -101,12 +102,12 @@ def generate_mask_labels(
     there = mask(rois)
     fg, number = jax.vmap(lambda m: firsts(m, room))(there & (label > 0))
     some = number[:, None] > 0
-    place = jnp.where(some, fg, jnp.argmax(there & (label == 0), 1, keepdims=True).astype(np.int32))  # [N, room]
+    place = jnp.where(some, fg, first_greatest(there & (label == 0), 1, keepdims=True))  # [N, room]
     taken = jnp.take_along_axis(view(rois), place[..., None], 1) / ImInfo[:, None, 2:]
     object_of = polygons.offsets[0][:-1, None] + jnp.arange(most, dtype=np.int32)
     overlap = pixel_overlaps(taken, jnp.take(around, object_of, axis=0, mode="clip"))
     overlap = jnp.where((mask(classes) & (kind > 0) & (crowded == 0))[:, None], overlap, -1)
-    best = jnp.take_along_axis(object_of, jnp.argmax(overlap, 2), 1) if most else jnp.zeros((images, room), np.int32)
+    best = jnp.take_along_axis(object_of, first_greatest(overlap, 2), 1) if most else jnp.zeros((images, room), np.int32)
     outline, end = (jnp.take(v, best, axis=0, mode="clip") for v in (points, ends))
     masks = _masks(taken, outline, end, resolution)
     label = jnp.where(some, jnp.take_along_axis(label, place, 1), 0)

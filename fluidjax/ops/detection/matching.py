@@ -12,6 +12,7 @@ from jax import lax
 
 from ...errors import EnforceNotMet, FluidValueError, ShapeError
 from ..checking import VALUE, Objection
+from ..greatest import first_greatest
 from ..infer import Spec
 from ..outside import outside
 from ..ragged import Ragged, bounded, mask, rows_of, sequences_of, view
@@ -55,7 +56,7 @@ def bipartite_match(DistMat: Ragged | Array, *, match_type: str = MATCHES[0], di
         allowed = alive[..., None] & (cells >= LEAST) & (cells >= np.asarray(dist_threshold, np.float32))
         best = jnp.where(allowed, cells, -1)
         more = (found == NONE) & allowed.any(1)
-        found = jnp.where(more, jnp.argmax(best, 1).astype(jnp.int32), found)
+        found = jnp.where(more, first_greatest(best, 1), found)
         distance = jnp.where(more, best.max(1), distance)
     return found, distance
 
@@ -73,12 +74,12 @@ def _greedy(cells: Any, alive: Any, count: Any) -> tuple[Any, Any]:
         best, at, left, found, distance = state
         most = best == best.max()
         column = jnp.min(jnp.where(most, at, columns))
-        row = jnp.argmax(most & (at == column)).astype(jnp.int32)
+        row = first_greatest(most & (at == column))
         found, distance = found.at[column].set(row), distance.at[column].set(best[row])
         left = left.at[:, column].set(-1).at[row].set(-1)
-        return left.max(1), jnp.argmax(left, 1), left, found, distance
+        return left.max(1), first_greatest(left, 1), left, found, distance
 
-    start = left.max(1), jnp.argmax(left, 1), left, jnp.full((columns,), NONE, jnp.int32), jnp.zeros((columns,), cells.dtype)
+    start = left.max(1), first_greatest(left, 1), left, jnp.full((columns,), NONE, jnp.int32), jnp.zeros((columns,), cells.dtype)
     return lax.while_loop(going, take, start)[3:]
 
 
@@ -96,7 +97,7 @@ def _no_boxes(inputs: Mapping[str, Any], attrs: Attrs) -> Iterator[Objection]:
     x, matches, negative = inputs["X"], inputs["MatchIndices"], inputs.get("NegIndices")
     if isinstance(x, Ragged) and len(x.offsets) == 1 and x.sequences == matches.shape[0] and matches.size:
         bad = (matches < NONE) | (matches >= x.lengths[:, None])
-        yield bad.any(), f"takes boxes of each image, or -1, but MatchIndices names box {VALUE}", matches.reshape(-1)[jnp.argmax(bad)]
+        yield bad.any(), f"takes boxes of each image, or -1, but MatchIndices names box {VALUE}", matches.reshape(-1)[first_greatest(bad)]
     if negative is not None:
         yield from outside("prior", negative, 0, matches.shape[1])
 

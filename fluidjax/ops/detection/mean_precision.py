@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 
 from ...errors import EnforceNotMet
+from ..greatest import first_greatest
 from ..ragged import Ragged, bounded, mask, sequences_of, view
 from .similarity import overlap
 
@@ -61,7 +62,7 @@ def _judged(found: Any, boxes: Any, alike: Any, there: Any, hard: Any, threshold
     clipped = jnp.clip(found[..., 2:], 0, 1)[:, :, None]
     shared = jnp.where(alike, overlap(clipped, boxes[:, None], 0), -1)
     shared = jnp.where(jnp.isnan(shared), -1, shared)
-    box, hit = jnp.argmax(shared, 2), shared.max(2) > np.asarray(threshold, np.float32)
+    box, hit = first_greatest(shared, 2), shared.max(2) > np.asarray(threshold, np.float32)
     kind, score = found[..., 0].astype(jnp.int32), found[..., 1]
     counted = jnp.ones((n, many), bool) if hard is None else ~(hit & jnp.take_along_axis(hard, box, 1))
     rival = there & hit & counted

@@ -12,6 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..greatest import first_greatest
+
 SIZES = (8, 16, 24, 32)  # numbers of a polygon: x and y of each corner
 
 
@@ -67,7 +69,7 @@ def _common(shape: Any, triangle: Any) -> Any:
 def _without_one(shape: Any) -> Any:
     """Corners [..., M, 2] without one that repeats the next, [..., M - 1, 2]."""
     repeats = (shape == jnp.roll(shape, -1, -2)).all(-1)
-    place = jnp.argmax(repeats, -1)[..., None]
+    place = first_greatest(repeats, -1)[..., None]
     return jnp.where((jnp.arange(shape.shape[-2] - 1) >= place)[..., None], shape[..., 1:, :], shape[..., :-1, :])
 
 
@@ -85,7 +87,7 @@ def _clipped(shape: Any, begin: Any, end: Any) -> Any:
     at = jnp.arange(count + 1)
 
     def first(there: Any) -> tuple[Any, Any]:
-        place = jnp.argmax(there, -1)[..., None]
+        place = first_greatest(there, -1)[..., None]
         return place, jnp.sum(jnp.where((at[:-1] == place)[..., None], crossing, 0), -2, keepdims=True)
 
     enters = (side < 0) & (beyond >= 0)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...errors import ShapeError
 from ..checking import Objection
+from ..greatest import first_greatest
 from ..infer import Spec
 from ..outside import outside
 from ..ragged import Ragged, mask, rows_of, same_sequences, sequences_of, view
@@ -37,7 +38,7 @@ def _candidates(rois: Any, kept: Any, boxes: Any, real: Any, crowd: Any, thresho
         every, there = jnp.concatenate([boxes, rois]), jnp.concatenate([real, kept])
     overlap = jnp.where(real, pixel_overlaps(every, boxes), -np.inf)
     best = jnp.max(overlap, 1, initial=-np.inf)
-    box = jnp.argmax(jnp.abs(best[:, None] - overlap) < NEAR, 1) if boxes.shape[0] else jnp.zeros(best.shape, np.int32)
+    box = first_greatest(jnp.abs(best[:, None] - overlap) < NEAR, 1) if boxes.shape[0] else jnp.zeros(best.shape, np.int32)
     void = jnp.concatenate([crowd & real, jnp.zeros(every.shape[0], bool)])[: every.shape[0]]
     best = jnp.where(void, -1, best)
     fg = there & (best >= fg_thresh)

@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from ...errors import ShapeError
+from ..greatest import first_greatest
 from ..infer import Spec
 from ..registry import Array, op
 from ..traits import CHANNELS_FIRST, Attrs, knows_rows, rows_by
@@ -33,7 +34,7 @@ def suppressed(boxes: Any, there: Any, threshold: float, eta: float, most: int, 
     def keep(state: Any) -> Any:
         begin, number, limit, overlap, kept = state
         free = there & (at >= begin) & (overlap <= limit)
-        found, best = free.any(), jnp.argmax(free).astype(np.int32)
+        found, best = free.any(), first_greatest(free)
         new = pixel_overlaps(boxes[best][None], boxes, more)[0]
         overlap = jnp.where(found, jnp.maximum(overlap, jnp.where(jnp.isnan(new), np.inf, new)), overlap)
         kept = kept.at[jnp.where(found, number, most)].set(best, mode="drop")

@@ -7,6 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from ..greatest import first_greatest
 from ..infer import Spec
 from ..ragged import Ragged, rows_of
 from ..registry import Array, grad_of, op
@@ -26,7 +27,7 @@ def _bins(first: Any, last: Any, bins: int, size: int) -> Any:
 def _greatest(x: Any, mask: Any, least: Any) -> tuple[Any, Any]:
     """The maximum of the last axis where `mask` [bins, size] holds, and the first place that has it (-1: none is more than `least`)."""
     values = jnp.where(mask & (x[..., None, :] > least), x[..., None, :], -np.inf)
-    place = jnp.argmax(values, -1).astype(np.int32)
+    place = first_greatest(values, -1)
     found = jnp.max(values, -1)
     return found, jnp.where(found > least, place, -1)
 

@@ -8,6 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..greatest import first_greatest
+
 
 def sampled(may: Any, most: Any, key: Any) -> tuple[Any, Any]:
     """Of those that hold in may [A], at most `most`: a mask [A], and the place of one of them.
@@ -18,9 +20,9 @@ def sampled(may: Any, most: Any, key: Any) -> tuple[Any, Any]:
         return may, jnp.zeros((), np.int32)
     if key is None:
         taken = may & (jnp.cumsum(may) <= most)
-        return taken, jnp.argmax(taken).astype(np.int32)
+        return taken, first_greatest(taken)
     order = jax.random.permutation(key, may.shape[0])
     ranked = may[order]
     some = ranked & (jnp.cumsum(ranked) <= most)
     taken = jnp.zeros_like(may).at[order].set(some)
-    return taken, order[jnp.argmax(some)].astype(np.int32)
+    return taken, order[first_greatest(some)].astype(np.int32)

@@ -11,6 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..greatest import first_greatest
+
 Overlaps = Callable[[Any, Any], Any]  # (a box, boxes [K, ...]) -> [K]
 
 
@@ -44,7 +46,7 @@ def suppressed(boxes: Any, there: Any, overlaps: Overlaps, threshold: float, eta
 
     def keep(state: tuple[Any, ...]) -> tuple[Any, ...]:
         count, kept, left, worst, limit = state
-        now = jnp.argmax(left).astype(jnp.int32)
+        now = first_greatest(left)
         kept = kept.at[count].set(now)
         here = overlaps(boxes[now], boxes)
         if eta >= 1:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...errors import FluidValueError, ShapeError
 from ..checking import Objection
+from ..greatest import first_greatest
 from ..infer import Spec
 from ..outside import outside
 from ..ragged import rows_of
@@ -118,13 +119,13 @@ def _best(boxes: Any, head: _Head) -> Any:
     here = jnp.concatenate([nowhere, boxes[:, :, None, 2:]], -1)
     there = jnp.concatenate([jnp.zeros_like(anchors), anchors], -1)
     overlap = _overlap(there, here).astype(jnp.float32)
-    return jnp.argmax(jnp.where(overlap > 0, overlap, 0), -1)
+    return first_greatest(jnp.where(overlap > 0, overlap, 0), -1)
 
 
 def _match(best: Any, valid: Any, used: Sequence[int]) -> Any:
     """The place of the best anchor in anchor_mask, -1 where it is not there or the box is none: [N, B] int32."""
     places = jnp.asarray(np.array(used, np.int32)) == best[..., None]
-    return jnp.where(places.any(-1) & valid, jnp.argmax(places, -1), -1).astype(jnp.int32)
+    return jnp.where(places.any(-1) & valid, first_greatest(places, -1), -1)
 
 
 def _crowded(x: Any, boxes: Any, valid: Any, head: _Head, scale: float) -> Any:
