@@ -37,7 +37,9 @@ predictor_names: list[Callable[[str], Any]] = []  # what gives a name of PREDICT
 
 
 class EOFException(Exception):
-    """A reader has no more batches."""
+    """A reader has no more batches. names: the variables that it would have given values."""
+
+    names: tuple[str, ...] = ()
 
 
 class VarDesc(_VarDesc):

@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from .base.flags import flag
+from .core import EOFException
 from .dist.jobs.process import current_job, served
 from .dist.jobs.seed import job_seed
 from .dist.spmd.runnable import Alone, MakesRunnable, Ranks, Runnable
@@ -19,8 +20,10 @@ from .errors import FluidTypeError, FluidValueError, NotOneStep, UnsupportedErro
 from .graph.fetches import fetch_names
 from .graph.program import Program, default_main_program
 from .graph.variable import Variable
+from .ir.edit import replace_ops
 from .loaders.slots.executing import RunsDatasets
 from .loaders.slots.handler import FetchHandler as FetchHandler
+from .lower.step import Step
 from .runtime.adapting import adapted
 from .runtime.building import ready, tracing
 from .runtime.calling import advance, initialise, keep, made, refuse_lod_of
@@ -60,7 +63,7 @@ class _Record:
 
     seed: of a restored program whose random_seed is 0. job: how it runs with a job's other processes, and in which version
     of the program that was found. startup: a job's startup program as it was before transpile. prepared: runs that need no
-    further decisions, by what they fetch.
+    further decisions, by what they fetch. ends: what runs where a reader has no more batches, by the names of what it gives.
     """
 
     runs: int = 0
@@ -68,6 +71,7 @@ class _Record:
     job: tuple[int, Ranks | None] | None = None
     startup: Program | None = None
     prepared: dict[tuple[str, ...], Prepared] = field(default_factory=dict)
+    ends: dict[tuple[str, ...], tuple[int, Program | None]] = field(default_factory=dict)
     steps: WeakKeyDictionary[Ranks, _Steps] = field(default_factory=WeakKeyDictionary)
 
 
@@ -114,26 +118,33 @@ class Executor(RunsDatasets):
         only what the fetches and persistable variables need is computed.
 
         Raises FeedError, FetchError (names, dtypes, shapes, ranges), EnforceNotMet (startup program not run). A run
-        that raises leaves the scope as it was.
+        that raises leaves the scope as it was; at a reader's end (core.EOFException) what the program computes before it reads
+        from it is kept, such as the counter of a rate's schedule.
         """
         if type(program) is Program and RECORDER.on is None:
             again = self._again(program, feed, fetch_list, scope, return_numpy)
             if again is not None:
                 return again
-        this = self._runnable(program)
+        this, counts_ends = self._runnable(program), program is None or isinstance(program, Program)
         program, ranks = this.program, this.ranks or self._alone
         if served(program.desc):  # a pserver of a job: this lasts as long as the job
             return []
         scope = global_scope() if scope is None else scope
         for schedule in program.info.schedules:
             schedule.set_in(scope)
-        compiled = self._compile(program, fetch_names(fetch_list), ranks)
+        given = _given(program, feed)
+        compiled = self._compile(program, fetch_names(fetch_list), ranks, given)
         if program.info.readers:  # what is read wins over what is fed, as in Fluid
-            feed = ranks.read(feed or {}, program.info.readers)
+            try:
+                feed = ranks.read(feed or {}, program.info.readers)
+            except EOFException as end:
+                if counts_ends and ranks is self._alone:
+                    self._end(program, end.names, scope)
+                raise
         values = ranks.split(feed or {}, compiled.check_feed)
         if this.fits is not None:
             ranks = this.fits.ranks(program, ranks, compiled.fetches, values)
-            compiled = self._compile(program, compiled.fetches, ranks)
+            compiled = self._compile(program, compiled.fetches, ranks, given)
         if compiled.tiers is not None:
             compiled = compiled.tiers.at(self._record(program).runs, values, this.iterations)
         if not compiled.in_force(scope):
@@ -178,7 +189,7 @@ class Executor(RunsDatasets):
         scope = global_scope() if scope is None else scope
         for schedule in program.info.schedules:
             schedule.set_in(scope)
-        compiled = self._compile(program, fetch_names(fetch_list), ranks)
+        compiled = self._compile(program, fetch_names(fetch_list), ranks, _given(program, feeds))
         stacked, count, first = stacked_feeds(compiled, feeds)
         ranks.check_steps(stacked)
         if compiled.tiers is not None:
@@ -195,7 +206,7 @@ class Executor(RunsDatasets):
         """The steps that this executor has compiled of a program as it stands, one for each fetch list."""
         this = self._runnable(program)
         steps = self._record(this.program).steps.get(this.ranks or self._alone)
-        found = () if steps is None else [c for (version, _), c in steps.compiled.items() if version == this.program.version]
+        found = () if steps is None else [c for (version, *_), c in steps.compiled.items() if version == this.program.version]
         return [c if c.tiers is None else c.tiers.current for c in found]
 
     def compilations(self, program: Program | Runnable | MakesRunnable | None = None) -> list[Compilation]:
@@ -318,21 +329,37 @@ class Executor(RunsDatasets):
             turn()
         return Runnable(program, ranks, this.iterations, this.fits)
 
-    def _compile(self, program: Program, fetches: tuple[str, ...], ranks: Ranks) -> Compiled:
+    def _compile(self, program: Program, fetches: tuple[str, ...], ranks: Ranks, given: frozenset[str]) -> Compiled:
         record = self._record(program)
         steps = record.steps.get(ranks)
         if steps is None:
             steps = record.steps[ranks] = _Steps()
-        found = steps.compiled.get((program.version, fetches))
+        found = steps.compiled.get((program.version, fetches, given))
         if found is None:
             CACHE.turn_on()
             program.info.refuse_lost(fetches)
             for key in [k for k in steps.compiled if k[0] != program.version]:
                 del steps.compiled[key]
             small = program.info.memory_optimized or ranks.memory_optimized
-            found = in_tiers(Compiled(ranks.desc(program), fetches, ranks.where, steps.recompiles, small, ranks.sharded(program)))
-            steps.compiled[program.version, fetches] = found
+            found = in_tiers(Compiled(ranks.desc(program), fetches, ranks.where, steps.recompiles, small, ranks.sharded(program), given))
+            steps.compiled[program.version, fetches, given] = found
         return found
+
+    def _end(self, program: Program, names: tuple[str, ...], scope: Scope) -> None:
+        """A reader has no more batches: as in Fluid, what counts runs before it is read from has counted this one too.
+
+        names: the variables that the reader gives values. Fluid's CompiledProgram reads first and counts nothing.
+        """
+        record = self._record(program)
+        found = record.ends.get(names)
+        if found is None or found[0] != program.version:
+            desc, block = program.desc, program.desc.blocks[0].ops
+            at = next((i for i, op in enumerate(block) if op.type == "read" and (*op.writes,) == names), 0)
+            before = Program.from_desc(replace_ops(desc, 0, [op for op in block[:at] if not op.type.startswith("create_")]))
+            counting = not Step(before.desc).feeds and bool(Step(before.desc).writes)
+            found = record.ends[names] = program.version, before if counting else None
+        if found[1] is not None:
+            self.run(found[1], scope=scope)
 
     def _adapted(self, program: Program, compiled: Compiled, ranks: Ranks, values: Any, why: NotOneStep) -> bool:
         """Have a step that cannot be traced run in another way. False if there is none."""
@@ -340,7 +367,7 @@ class Executor(RunsDatasets):
             return False
         if compiled.cutting is not None:  # it has no tiers any more
             compiled.tiers = None
-            self._record(program).steps[ranks].compiled[program.version, compiled.fetches] = compiled
+            self._record(program).steps[ranks].compiled[program.version, compiled.fetches, compiled.step.given] = compiled
         return True
 
     def _cut(self, cutting: CutStep, compiled: Compiled, scope: Scope, feed: Any, key: tuple[int, int], numpy: bool) -> list[Any]:
@@ -429,6 +456,15 @@ def _fetch_var(name: str, scope: Scope | None = None, return_numpy: bool = True)
 def _own(value: Any) -> Any:
     """A fed array that the caller cannot change."""
     return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def _given(program: Program, feed: Any) -> frozenset[str]:
+    """The persistable variables that are fed, or come from the program's readers: as in Fluid, these values stay."""
+    parts = feed if isinstance(feed, list | tuple) else [feed or {}]
+    names = [name for part in parts for name in (part if isinstance(part, Mapping) else ())]
+    names += [name for reader in program.info.readers for name in reader.names]
+    vars = program.desc.blocks[0].vars
+    return frozenset(n for n in names if (var := vars.get(n)) is not None and var.persistable)
 
 
 def _seed(program: Program, record: _Record) -> int:

@@ -670,3 +670,25 @@ def test_other_state_must_be_set(scope):
             fluid.Executor().run(main, feed=feed, fetch_list=[fetched])
         with pytest.raises(EnforceNotMet, match="'total' is not initialised"):
             fluid.step_fn(main, [fetched])({}, feed)
+
+
+def test_a_persistable_variable_that_is_fed_keeps_the_value():
+    """The numbers are 1.8.5's."""
+    with fresh(), fluid.scope_guard(fluid.Scope()):
+        x = layers.data("x", [2])
+        x.persistable = True
+        rate = layers.create_global_var([1], 0.1, "float32", persistable=True, name="rate")
+        loss = layers.mean(layers.fc(x, 1, param_attr=fluid.ParamAttr(name="w", initializer=fluid.initializer.Constant(0.5))))
+        fluid.optimizer.SGD(rate).minimize(loss)
+        exe, ones = fluid.Executor(fluid.CPUPlace()), np.ones((3, 2), "float32")
+        exe.run(fluid.default_startup_program())
+        feeds = [{"x": ones * i, "rate": np.array([0.5 * i], "float32")} for i in range(3)]
+        assert [[v.item() for v in exe.run(feed=feed, fetch_list=[loss, rate])] for feed in feeds] == [[0, 0], [1, 0.5], [-0.5, 1]]
+        with pytest.raises(FeedError):
+            exe.run(feed={"x": ones, "w": np.ones((3, 1), "float32")})
+        found = exe.run(feed={"x": ones, "w": np.array([[1.0], [2.0]], "float32")}, fetch_list=[loss, rate, "w"])
+        assert [v.ravel().tolist() for v in found] == [[1.5], [1.0], [0.0, 1.0]]
+        assert exe.run(fetch_list=[loss, x])[0].item() == -1.5  # of the x that was fed before
+        steps = exe.run_steps(feeds=[{"x": ones, "rate": np.array([r], "float32")} for r in (0.0, 1.0)], fetch_list=[loss, rate])
+        assert [v.ravel().tolist() for v in steps] == [[-4.5, -4.5], [0.0, 1.0]]
+        assert np.array(fluid.global_scope().find_var("rate").get_tensor()).item() == 1.0

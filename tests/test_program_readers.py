@@ -121,3 +121,61 @@ def test_what_does_not_fit_is_told(wrong: str) -> None:
             layers.read_file(reader)
         reader.decorate_paddle_reader(lambda: iter(BATCHES))
         reader.start()
+
+
+# What 1.8.5 holds in the schedule's counter, and in one of the script's own, after each of three passes over four batches.
+COUNTED = {"plain": ([4, 9, 14], [10, 20, 30]), "compiled": ([3, 7, 11], [8, 16, 24]), "parallel": ([3, 7, 11], [8, 16, 24])}
+
+
+@pytest.mark.parametrize("how", COUNTED)
+def test_the_run_that_meets_the_end_is_counted_as_185_counts_it(how: str) -> None:
+    """A program counts runs before it reads; a CompiledProgram reads first. Nothing else of that run is left."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):
+        reader = layers.py_reader(8, [[-1, 2], [-1, 1]], ["float32", "float32"])
+        x, y = layers.read_file(reader)
+        loss = layers.mean(layers.square_error_cost(layers.fc(x, 1, param_attr="w"), y))
+        rate = layers.exponential_decay(0.1, 1, 0.5)
+        layers.autoincreased_step_counter("mine", begin=1, step=2)
+        fluid.optimizer.SGD(rate).minimize(loss)
+        exe = fluid.Executor(fluid.CPUPlace())
+        exe.run(fluid.default_startup_program())
+        program = fluid.CompiledProgram(fluid.default_main_program()) if how != "plain" else fluid.default_main_program()
+        if how == "parallel":
+            program = program.with_data_parallel(loss_name=loss.name, places=fluid.cpu_places(1))
+        reader.decorate_tensor_provider(lambda: iter([[np.ones((2, 2), "float32"), np.ones((2, 1), "float32")]] * 4))
+        found, rates = [], []
+        scope = fluid.global_scope()
+        for _ in range(3):
+            reader.start()
+            with pytest.raises(fluid.core.EOFException):
+                while True:
+                    rates.append(exe.run(program, fetch_list=[rate])[0].item())
+                    weight = np.array(scope.find_var("w").get_tensor())
+            assert np.array_equal(np.array(scope.find_var("w").get_tensor()), weight)
+            found.append([int(np.array(scope.find_var(n).get_tensor())[0]) for n in ("@LR_DECAY_COUNTER@", "mine")])
+            reader.reset()
+    counter, mine = COUNTED[how]
+    assert found == [list(pair) for pair in zip(counter, mine, strict=True)]
+    skipped = 5 if how == "plain" else 4
+    assert rates == pytest.approx([0.1 * 0.5 ** (k * skipped + i) for k in range(3) for i in range(4)], rel=1e-5)
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_what_is_read_into_a_persistable_variable_stays(devices: int) -> None:
+    """As scripts of BERT's time write it: ``for v in graph_vars: v.persistable = True``, the labels among them."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):
+        reader = layers.py_reader(8, [[-1, 2], [-1, 1], [-1, 1]], ["float32", "int64", "int64"])
+        x, label, unread = layers.read_file(reader)
+        label.persistable = unread.persistable = True
+        total = layers.reduce_sum(x) + layers.reduce_sum(layers.cast(label, "float32"))
+        exe = fluid.Executor(fluid.CPUPlace())
+        program = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(places=fluid.cpu_places(devices))
+        batches = [[np.ones((n, 2), "float32"), np.full((n, 1), n), np.full((n, 1), 10 * n)] for n in (3, 3, 2, 2)]
+        reader.decorate_tensor_provider(lambda: iter(batches))
+        reader.start()
+        got = [exe.run(program if devices > 1 else None, fetch_list=[total, label]) for _ in range(4 // devices)]
+        assert [v.reshape(-1).tolist() for v, _ in got] == ([[15.0], [15.0], [8.0], [8.0]] if devices == 1 else [[15.0] * 2, [8.0] * 2])
+        assert got[-1][1].reshape(-1).tolist() == [2] * (2 * devices)
+        held = [np.array(fluid.global_scope().find_var(v.name).get_tensor()).reshape(-1).tolist() for v in (label, unread)]
+        assert held == [[2, 2], [20, 20]]
+        reader.reset()

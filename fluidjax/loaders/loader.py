@@ -229,6 +229,11 @@ class GeneratorLoader(OwnIteration, Positioned):
                 f"{what}() cannot be called when the DataLoader is iterable; make it with iterable=False"
             )
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables that it gives values."""
+        return tuple(v.name for v in self._feed_list)
+
     def next_feed(self) -> Feed:
         """The next batch of a started loader, for the executor. Raises EOFException at the end."""
         if self._running is None:
@@ -239,7 +244,9 @@ class GeneratorLoader(OwnIteration, Positioned):
         feed, more = self._running.next()
         if not more:
             self._ended(self._pass)
-            raise EOFException("There is no next data.")
+            end = EOFException("There is no next data.")
+            end.names = self.names
+            raise end
         self._handed_out(self._pass)
         return feed
 

@@ -58,6 +58,7 @@ class Step:
     counted: the uids of loops whose number of iterations feeds decide, as constants.
     in_blocks: rows that the data choose go through large weights block by block (row_blocks.py).
     in_place: updates wait until nothing reads the old parameter (last_readers.py).
+    given: persistable variables that are fed, so that the state takes these values over.
     """
 
     desc: ProgramDesc
@@ -69,6 +70,7 @@ class Step:
     counted: frozenset[int] = frozenset()
     in_blocks: bool = False
     in_place: bool = False
+    given: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         refuse_remote(self.desc)
@@ -106,7 +108,8 @@ class Step:
         """Persistable variables that must be in the state."""
         first, written = self.uses
         fetched = [n for n in self.fetches if n not in written]
-        return tuple(dict.fromkeys(n for n in (*first, *fetched) if self._outlives(n) and n not in self.kernels_own))
+        elsewhere = self.kernels_own | self.given
+        return tuple(dict.fromkeys(n for n in (*first, *fetched) if self._outlives(n) and n not in elsewhere))
 
     @cached_property
     def kernels_own(self) -> frozenset[str]:
@@ -116,22 +119,22 @@ class Step:
     @cached_property
     def begin_at_zero(self) -> Mapping[str, VarDesc]:
         """Accumulators that need not be in the state: the op that reads one first passes it over then, and gives it a value."""
-        found = ((name, op, self.desc.blocks[0].vars.get(name)) for name, op in self.uses[0].items())
+        found = ((name, op, self.desc.blocks[0].vars.get(name)) for name, op in self.uses[0].items() if name not in self.given)
         return {name: var for name, op, var in found if var is not None and _passes_over(op, var)}
 
     @cached_property
     def writes(self) -> tuple[str, ...]:
         """Persistable variables that the step gives new values."""
-        return tuple(n for n in self.uses[1] if self._outlives(n))
+        return tuple(dict.fromkeys(n for n in (*sorted(self.given), *self.uses[1]) if self._outlives(n)))
 
     @cached_property
     def feeds(self) -> Mapping[str, VarDesc]:
         """Variables that must be fed."""
         first, written = self.uses
-        names = [n for n in (*first, *(f for f in self.fetches if f not in written)) if not self._outlives(n)]
+        names = [n for n in (*first, *(f for f in self.fetches if f not in written)) if not self._outlives(n)] + sorted(self.given)
         vars = self.desc.blocks[0].vars
         fed = {n: vars[n] for n in names if n in vars and vars[n].kind in walk.FEEDABLE_KINDS}  # arrays start out empty
-        return {n: v for n, v in fed.items() if GRAD not in n or self._seeded(n)}
+        return {n: v for n, v in fed.items() if GRAD not in n or n in self.given or self._seeded(n)}
 
     def _seeded(self, name: str) -> bool:
         """A gradient is fed only where a user says so: it is a data variable."""

@@ -53,12 +53,12 @@ class Compiled:
 
     def __init__(
         self, desc: ProgramDesc, fetches: tuple[str, ...], where: Placement, recompiles: Recompiles, memory_optimized: bool = False,
-        sharded: Mapping[str, ShardLayout] = MappingProxyType({}),
+        sharded: Mapping[str, ShardLayout] = MappingProxyType({}), given: frozenset[str] = frozenset(),
     ) -> None:  # fmt: skip
-        """sharded: variables of which no rank holds the whole, and where their elements are."""
+        """sharded: variables of which no rank holds the whole, and where their elements are. given: persistable ones that are fed."""
         # elsewhere than on the CPU XLA orders the work before it copies what is overwritten
         in_place = memory_optimized and where.device.platform == "cpu"
-        self.step = laid_out(Step(desc, fetches, in_blocks=True, in_place=in_place), where.device.platform)
+        self.step = laid_out(Step(desc, fetches, in_blocks=True, in_place=in_place, given=given), where.device.platform)
         if where.reorders:
             self.step = predicting(self.step)
         self.sharded = {n: p for n, p in sharded.items() if not set(arrays_of([p])).isdisjoint(self.step.reads)}

@@ -18,6 +18,10 @@ from ...runtime.shard_layout import ShardLayout
 class Reads(Protocol):
     """A started loader that a program reads from."""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables that it gives values."""
+
     def next_feed(self) -> Mapping[str, Any]:
         """The next batch, by name. Raises EOFException at the end."""
 
