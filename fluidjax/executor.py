@@ -152,14 +152,17 @@ class Executor(RunsDatasets):
         if not (return_numpy and compiled.fetches):
             # Nobody waits for the results, so the step may still read a fed array after the caller has filled it anew.
             values = jax.tree.map(_own, values)
-        fetched = None
+        fetched, otherwise = None, False
         while fetched is None:
             try:
                 fetched = self._execute(compiled, program, scope, compiled.packed(values), numpy=return_numpy)
             except NotOneStep as why:
                 if not self._adapted(program, compiled, ranks, values, why):
                     raise
+                otherwise = True
             except Exception as error:
+                if otherwise:  # it was these feeds, and no other way is needed for right ones
+                    self._record(program).steps[ranks].compiled.pop((program.version, compiled.fetches), None)
                 raise explained(error, compiled.rules, values)  # noqa: B904 - mostly the exception itself goes on
         for _ in range(this.iterations - 1):
             fetched = self._execute(compiled, program, scope, compiled.packed(values), numpy=return_numpy)

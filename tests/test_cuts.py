@@ -13,7 +13,7 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax import layers
-from fluidjax.errors import NanInfError, NotOneStep, UnsupportedError
+from fluidjax.errors import NanInfError, NotOneStep, ShapeError, UnsupportedError
 from fluidjax.ops import loop_course
 from fluidjax.ops.control.while_loop import Loop
 
@@ -259,7 +259,7 @@ def test_an_op_that_does_not_take_what_a_loop_made_says_what_has_changed() -> No
             layers.assign(layers.concat([y + x, y], 0), y)
             layers.increment(i)
             layers.less_than(i, n, cond=going)
-        with pytest.raises(TypeError) as caught:
+        with pytest.raises(ShapeError) as caught:
             fluid.Executor().run(feed={"x": np.ones((2, 2), "f4")}, fetch_list=[y])
     told = "\n".join(caught.value.__notes__)
     where = r"in iteration 1 of the loop at tests/test_cuts.py:\d+, "

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import fluidjax as fluid
 from fluidjax import layers
-from fluidjax.errors import EnforceNotMet, FeedError, NanInfError, UnsupportedError
+from fluidjax.errors import EnforceNotMet, FeedError, NanInfError, ShapeError, UnsupportedError
 from fluidjax.ops.selected import SelectedRows
 from fluidjax.runtime.bucketing import bucket
 from tests.examples import examples
@@ -222,7 +222,7 @@ def test_feeds_of_different_lods():
     (got,) = exe.run(feed={"x": a, "y": ragged([4, 1], seed=1)}, fetch_list=[out], return_numpy=False)
     assert got.lod() == [[0, 2, 5]]
     np.testing.assert_allclose(np.array(got), np.array(a) + np.array(b))
-    with pytest.raises(TypeError, match="incompatible shapes"):
+    with pytest.raises(ShapeError, match=r"X\[5, 4\] and Y\[6, 4\] do not broadcast along axis -1: 5 is not 6"):
         exe.run(feed={"x": a, "y": ragged([2, 4])}, fetch_list=[out], return_numpy=False)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import unique_name
 from ..base.loc import name_line, user_line
-from ..errors import FluidError, FluidTypeError, FluidValueError, UnknownOpError, near
+from ..errors import FluidError, FluidTypeError, FluidValueError, ShapeError, UnknownOpError, near
 from ..ir import edit, text
 from ..ir.desc import EMPTY, BlockDesc, FrozenMap, OpDesc, VarDesc
 from ..ops.infer import Spec, infer
@@ -249,6 +249,9 @@ class Block:
         inferred = infer(definition, specs, desc.attrs)
         for slot, spec in inferred.items():
             many = spec if isinstance(spec, tuple) else (spec,)
+            named = len(desc.outputs.get(slot, many))
+            if many and named != len(many) and definition.forward is None:
+                raise ShapeError(f"op '{desc.type}' gives {len(many)} {slot} here, and its {slot} names {named}")
             for name, one in zip(desc.outputs.get(slot, ()), many, strict=False):
                 if one is not None and name != EMPTY:
                     self._settle(self._var_recursive(name), one)

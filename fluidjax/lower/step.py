@@ -41,10 +41,10 @@ from .order import by_use
 from .pairing import pair_gradients
 from .recomputed import Tie, ties
 from .row_blocks import RowBlocks
-from .rows import is_ragged, treat
+from .rows import is_ragged, treat, whole_rows
 from .selected import is_sparse, treat_sparse
 from .sizes import SizeNeeds, checked, decided, folded
-from .told import told
+from .told import answered, told
 
 
 @dataclass(frozen=True, eq=False)
@@ -356,20 +356,28 @@ def run_op(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) -> N
 def _run_plain(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) -> None:
     definition = lookup(op.type)
     inputs: dict[str, Any] = with_origin(definition, read_slots(op, definition, env), ctx)
-    if definition.forward is None:
-        _object(op, definition, inputs, env, ctx)
+    with answered(definition, inputs, op.attrs):
+        if definition.forward is None:
+            _object(op, definition, inputs, env, ctx)
+        inputs, results = _computed(op, definition, inputs, ctx, gradients)
+    write_slots(op, definition, results, env)
+    follow(op, definition, inputs, env, ctx)
+
+
+def _computed(
+    op: OpDesc, definition: OpDef, inputs: dict[str, Any], ctx: Context, gradients: Sequence[OpDesc]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The inputs as the op takes them, and its outputs as the program sees them."""
     sparse = is_sparse(inputs)
     if not (sparse or is_ragged(inputs)):
         if ctx.channels_last and channels.begins(definition):
             inputs = dict(channels.begun(definition, inputs, op.attrs))
-        results = _results(op, inputs, ctx, gradients)
-    else:
-        inputs = channels.settled(inputs)
+        return inputs, _results(op, inputs, ctx, gradients)
+    inputs = channels.settled(inputs)
+    with whole_rows(definition, inputs):
         treated = treat_sparse(op, definition, inputs) if sparse else treat(definition, inputs, definition.arguments(op.attrs))
         computed = _results(op, treated.inputs, ctx, gradients) if treated.results is None else treated.results
-        results = treated.shown(computed)
-    write_slots(op, definition, results, env)
-    follow(op, definition, inputs, env, ctx)
+        return inputs, treated.shown(computed)
 
 
 def _object(op: OpDesc, definition: OpDef, inputs: dict[str, Any], env: Env, ctx: Context) -> None:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import jax
 
 from ..errors import FluidError, NotOneStep, note
 from ..ir import text
 from ..ir.desc import OpDesc
+from ..ops.definition import OpDef
+from ..ops.infer import infer, specs_of
+from ..ops.objection import refusal
+from ..ops.ragged import rows_of
 
 
 @contextlib.contextmanager
@@ -18,9 +25,31 @@ def told(op: OpDesc) -> Iterator[None]:
     except FluidError as exc:
         if isinstance(exc, NotOneStep) and exc.uid is None:
             exc.uid = op.uid
-        raise note(exc, _place(op)) from None
+        raise note(exc, _place(op)) from exc.__cause__
     except Exception as exc:
         raise note(exc, _place(op))  # noqa: B904 - the exception itself goes on
+
+
+@contextlib.contextmanager
+def answered(definition: OpDef, inputs: Mapping[str, Any], attrs: Mapping[str, Any]) -> Iterator[None]:
+    """What JAX or Python objects to within one of our own ops is raised as what the op's shape rule says of it, or as a ShapeError.
+
+    A step knows all sizes; where the program left some open, this is the first time that anybody looks at them.
+    """
+    try:
+        yield
+    except (FluidError, jax.errors.JAXTypeError, jax.errors.JAXIndexError):
+        raise
+    except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as exc:
+        if not getattr(definition.fn, "__module__", "").startswith("fluidjax."):
+            raise
+        given = {s: rows_of(v) for s, v in inputs.items()}
+        if definition.infer is not None:
+            try:
+                infer(definition, specs_of(given), attrs)
+            except FluidError as told:
+                raise told from exc
+        raise refusal(definition.type, given, exc) from exc
 
 
 def _place(op: OpDesc) -> str:

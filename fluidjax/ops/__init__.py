@@ -13,12 +13,8 @@ from collections.abc import Iterable
 
 from ..base.collector import paused
 from .catalog import REGISTRY
+from .common import COMMON, LAST
 
-LAST = "grad"  # it ties ops of several families together
-COMMON = (
-    "activation", "collective", "compare", "conv", "elementwise", "embed", "fill", "index", "layout", "loss", "manip", "math",
-    "matrix", "metric", "norm", "optim", "pool", "random", "reduce", "slicing", LAST,
-)  # fmt: skip
 OPS_MODULES = (*sorted({m.name for m in pkgutil.iter_modules(__path__)} - {LAST}), LAST)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import FluidTypeError, UnknownOpError, UnsupportedError, near
 from ..ir.desc import FrozenMap, OpDesc
 from .attributes import REQUIRED, Attr, converted, hint_type
+from .common import COMMON
 from .control_interface import ControlOp
 from .later import ANY, LATER
 from .traits import Traits
@@ -176,6 +177,12 @@ class OpDef:
     def many_inputs(self) -> frozenset[str]:
         return frozenset(s.name for s in self.inputs if s.many)
 
+    @cached_property
+    def uncommon(self) -> bool:
+        """Whether it is one of our own ops, of a family that few programs use."""
+        room, _, family = getattr(self.fn, "__module__", "").rpartition(".")
+        return room.startswith("fluidjax.ops") and family not in COMMON
+
     def attr_type(self, name: str) -> str | None:
         """Paddle's type of an attribute, or None if the op has no such attribute."""
         found = self.attrs.get(name)
@@ -220,14 +227,33 @@ class OpDef:
         if self.random:
             given["key"] = key
         if self.forward is not None:  # slots such as Out@GRAD are no Python names
-            return self.fn(inputs, given, wanted)
+            return self.fn(self._arrays(inputs), given, wanted)
         values = {slot.name: inputs.get(slot.name) for slot in self.inputs}
         result = None if self.random else _folded(self.fn, values, given, self.traits.sizes is not None)
         if result is None:
-            result = self.fn(**values, **given)
+            result = self.fn(**self._arrays(values), **given)
         if len(self.outputs) == 1:
             return {self.outputs[0].name: result}
         return dict(zip((s.name for s in self.outputs), result, strict=True))
+
+    def _arrays(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Constants among what is only known when the step runs, as it is: an array of JAX's, which such numbers may index.
+
+        Integers and what decides a size stay NumPy's, so that the op may look at them.
+        """
+        constant = [s for s, v in values.items() if _constant(v) or (type(v) is list and any(map(_constant, v)))]
+        if not constant or not any(isinstance(x, jax.Array) for x in jax.tree.leaves(list(values.values()))):
+            return values
+        sizes = self.traits.sizes.slots if self.traits.sizes is not None else ()
+        return {s: jax.tree.map(_as_array, v) if s in constant and s not in sizes else v for s, v in values.items()}
+
+
+def _constant(value: Any) -> bool:
+    return type(value) is np.ndarray and value.dtype.kind in "fc"
+
+
+def _as_array(value: Any) -> Any:
+    return jnp.asarray(value) if _constant(value) else value
 
 
 FOLD = 64  # elements: shapes and counters are smaller

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,13 +12,14 @@ from typing import Any, Unpack
 import jax
 import numpy as np
 
+from ..errors import ShapeError
 from ..ir.desc import FrozenMap
 from . import channels
 from .attributes import parameters
 from .catalog import REGISTRY, lookup, register
 from .channels import ChannelsLast
 from .definition import GRAD, GradDef, OpDef, Reuse, Slot
-from .ragged import like, rows_of
+from .ragged import Ragged, by_data, like, rows_of
 from .traits import Given, Sizes, Traits
 
 
@@ -192,16 +194,18 @@ def pullback(
 
     primals, pull, outputs = jax.vjp(primal, {n: rows_of(inputs[n]) for n in through}, has_aux=True)
     zeros = {} if wanted is None else {s: _of_integers(inputs, o) for s, o in slots.items() if o not in through}
-    return outputs, Pullback(pull, primals, zeros, tuple(s.name for s in outs), tuple(slots.items()))
+    roomy = tuple(s.name for s in outs if isinstance(value := outputs[s.name], Ragged) and by_data(value))
+    return outputs, Pullback(pull, primals, zeros, tuple(s.name for s in outs), tuple(slots.items()), roomy)
 
 
-@partial(jax.tree_util.register_dataclass, data_fields=("pull", "primals", "zeros"), meta_fields=("outs", "slots"))
+@partial(jax.tree_util.register_dataclass, data_fields=("pull", "primals", "zeros"), meta_fields=("outs", "slots", "roomy"))
 @dataclass(frozen=True)
 class Pullback:
     """From gradients of an op's outputs, by slot, to ``X@GRAD`` slots; a pytree of what the op left for that.
 
     pull: jax.vjp's. primals: values of the output slots `outs`. slots: the gradient op's output slots, and those that they are the
-    gradients of. zeros: of such that hold integers.
+    gradients of. zeros: of such that hold integers. roomy: output slots with more room than the data fill; what flows back into one
+    may have the true rows alone (it was made of the output's shape, or fed).
     """
 
     pull: Any
@@ -209,12 +213,24 @@ class Pullback:
     zeros: dict[str, Any]
     outs: tuple[str, ...]
     slots: tuple[tuple[str, str], ...]
+    roomy: tuple[str, ...] = ()
 
     def __call__(self, cotangents: Mapping[str, Any]) -> dict[str, Any]:
-        found = [_like(p, rows_of(cotangents.get(name))) for name, p in zip(self.outs, self.primals, strict=True)]
+        found = [
+            _like(p, self._whole(name, p, rows_of(cotangents.get(name)))) for name, p in zip(self.outs, self.primals, strict=True)
+        ]
         given = jax.tree.map(_cotangent, self.primals, found, is_leaf=lambda x: x is None or type(x) is ChannelsLast)
         (grads,) = conj(self.pull(conj(given)))
         return {slot: grads.get(origin, self.zeros.get(slot)) for slot, origin in self.slots}
+
+    def _whole(self, name: str, primal: Any, cotangent: Any) -> Any:
+        """A cotangent with zeros for the rows that an output has only room for. Raises ShapeError where it cannot be the output's."""
+        if cotangent is None or isinstance(primal, list | tuple) or math.prod(cotangent.shape) == math.prod(primal.shape):
+            return cotangent
+        if name in self.roomy and cotangent.shape[1:] == primal.shape[1:] and cotangent.shape[0] < primal.shape[0]:
+            missing = (primal.shape[0] - cotangent.shape[0], *primal.shape[1:])
+            return jax.numpy.concatenate([cotangent, jax.numpy.zeros(missing, cotangent.dtype)])
+        raise ShapeError(f"what flows back into {name}{list(primal.shape)} has the shape {list(cotangent.shape)}")
 
 
 def _of_integers(inputs: Mapping[str, Any], origin: str) -> Any:

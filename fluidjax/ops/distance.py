@@ -178,7 +178,7 @@ def nll_loss(
     """
     kept = Label != ignore_index
     label = jnp.where(kept, Label, 0).astype(jnp.int32)
-    weight = jnp.where(kept, 1.0 if Weight is None else Weight[label], 0).astype(X.dtype)
+    weight = jnp.where(kept, 1.0 if Weight is None else jnp.asarray(Weight)[label], 0).astype(X.dtype)
     loss = jnp.where(kept, -weight * jnp.take_along_axis(X, label[:, None], 1)[:, 0], 0)
     total = weight.sum().reshape(1)
     if reduction == "none":

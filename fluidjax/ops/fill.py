@@ -38,7 +38,10 @@ def scalar(value: float, text: str, dtype: np.dtype) -> Any:
         if abs(2 * int(text) + 1) >= 2**64:
             raise EnforceNotMet(f"str_value is {text}, an int64 lies between {-(2**63)} and {2**63 - 1}")
         return np.int64(text)
-    number = float(text) if text else value
+    try:
+        number = float(text) if text else value
+    except ValueError:
+        raise EnforceNotMet(f"str_value is {text!r}, which is no number") from None
     if text and not math.isfinite(number):
         number = 0.0
     return np.asarray(number).astype(dtype)[()]

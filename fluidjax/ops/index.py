@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 
 from ..base.dtypes import name_of, numpy_dtype
-from ..errors import ShapeError
+from ..errors import FluidTypeError, ShapeError
 from ..ir.desc import OpDesc
 from .bounds import candidates, gathered, places, size_of
 from .concrete import concrete, integers
@@ -179,8 +179,17 @@ def index_select(X: Array, Index: Array, *, dim: int = 0):
     return jnp.take(X, narrow(Index, X.shape), axis=dim, mode="clip")
 
 
+def _sample_spec(X: Spec, Index: Spec) -> Spec:
+    rows = {s.shape[0] for s in (X, Index) if s.ndim == 2} - {-1}
+    if X.ndim != 2 or Index.ndim != 2 or len(rows) > 1:
+        raise ShapeError(f"op 'index_sample' takes X [N, D] and Index [N, M], not {list(X.shape)} and {list(Index.shape)}")
+    if Index.dtype not in ("int32", "int64"):
+        raise FluidTypeError(f"op 'index_sample' takes an Index of int32 or int64, not {Index.dtype}")
+    return Spec(Index.shape, X.dtype)
+
+
 @op(
-    outs="Out", grad="X Index", nograd="Index", infer=lambda X, Index: Spec(Index.shape, X.dtype),
+    outs="Out", grad="X Index", nograd="Index", infer=_sample_spec,
     rows=row_wise("X", "Index", lod="Index"), bounds=Bounds("Index", "index", size_of("X", 1)),
 )
 def index_sample(X: Array, Index: Array):
@@ -242,6 +251,8 @@ def argsort_grad(X: Array, Indices: Array, d_Out: Array, *, axis: int):
 
 
 def _top_k_spec(X: Spec, K: Spec | None, *, k: int) -> tuple[Spec, Spec]:
+    if X.ndim == 0:
+        raise ShapeError("op 'top_k' takes an X of 1 dimension or more, not of none")
     dims = (*X.shape[:-1], k if K is None else -1)
     return Spec(dims, X.dtype), Spec(dims, "int64")
 

@@ -9,6 +9,7 @@ signature over :class:`Spec` values.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache, reduce
@@ -18,8 +19,9 @@ import jax
 import jax.numpy as jnp
 
 from ..base.dtypes import numpy_dtype
-from ..errors import FluidError, ShapeError
+from ..errors import EnforceNotMet, FluidError, UnsupportedError
 from ..ir.desc import FrozenMap
+from .objection import refusal
 from .open_sizes import Place, Sizes, aligned, fitting, unknown
 from .registry import OpDef
 
@@ -54,26 +56,44 @@ def infer(definition: OpDef, inputs: Specs, attrs: Mapping[str, Any]) -> dict[st
         return _infer(definition.type, definition, FrozenMap(inputs), known)
     except FluidError:
         raise
-    except Exception as exc:  # whatever JAX objects to: its first line says what
-        given = ", ".join(f"{slot}{_show(spec)}" for slot, spec in inputs.items())
-        reason = str(exc).strip().splitlines()[0] if str(exc).strip() else type(exc).__name__
-        raise ShapeError(f"op '{definition.type}' cannot take {given}: {reason}") from exc
-
-
-def _show(spec: Any) -> str:
-    if isinstance(spec, tuple):
-        return "(" + ", ".join(map(_show, spec)) + ")"
-    return f"{list(spec.shape)}:{spec.dtype}"
+    except Exception as exc:  # whatever JAX objects to
+        raise refusal(definition.type, inputs, exc) from exc
 
 
 @lru_cache(maxsize=8192)
 def _infer(kind: str, definition: OpDef, inputs: FrozenMap, attrs: FrozenMap) -> dict[str, Any]:
     rule = _by_rule if definition.infer is not None else _by_running
     try:
-        return rule(definition, inputs, attrs)
+        found = rule(definition, inputs, attrs)
     except Exception as exc:
         refusal = exc
+    else:
+        if definition.infer is not None and definition.uncommon and not unknown(_shapes(inputs)):
+            _tried(definition, inputs, attrs)
+        return found
     return _with_sizes_that_fit(definition, inputs, attrs, refusal)
+
+
+def _tried(definition: OpDef, inputs: Mapping[str, Any], attrs: FrozenMap) -> None:
+    """Raise what the op's function objects to in inputs of known sizes that its rule lets pass.
+
+    Common ops have rules that look at everything. An op that must see values or a LoD objects only when it runs.
+    """
+    if any(s.ragged or s.selected for s in definition.inputs):
+        return
+    with contextlib.suppress(UnsupportedError, EnforceNotMet, jax.errors.JAXTypeError, jax.errors.JAXIndexError):
+        _evaluate(definition, inputs, attrs)
+
+
+def specs_of(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The Specs of arrays by slot; of None there is none."""
+
+    def spec(value: Any) -> Any:
+        return (
+            tuple(map(spec, value)) if isinstance(value, list | tuple) else Spec(tuple(value.shape), value.dtype.name)
+        )
+
+    return {slot: spec(value) for slot, value in values.items() if value is not None}
 
 
 def _by_rule(definition: OpDef, inputs: Mapping[str, Any], attrs: FrozenMap) -> dict[str, Any]:
@@ -88,7 +108,9 @@ def _by_rule(definition: OpDef, inputs: Mapping[str, Any], attrs: FrozenMap) -> 
 def _by_running(definition: OpDef, inputs: Mapping[str, Any], attrs: FrozenMap) -> dict[str, Any]:
     """What the op's function gives, for two sizes of what is unknown."""
     places = unknown(_shapes(inputs))
-    return _merged([_evaluate(definition, _sized(inputs, dict.fromkeys(places, n)), attrs) for n in (FILL if places else FILL[:1])])
+    return _merged(
+        [_evaluate(definition, _sized(inputs, dict.fromkeys(places, n)), attrs) for n in (FILL if places else FILL[:1])]
+    )
 
 
 def _with_sizes_that_fit(definition: OpDef, inputs: FrozenMap, attrs: FrozenMap, refusal: Exception) -> dict[str, Any]:
@@ -99,7 +121,9 @@ def _with_sizes_that_fit(definition: OpDef, inputs: FrozenMap, attrs: FrozenMap,
 
     def run(sizes: Sizes) -> dict[str, Any]:
         closed = _sized(inputs, sizes)
-        return _by_rule(definition, closed, attrs) if definition.infer else _merged([_evaluate(definition, closed, attrs)])
+        return (
+            _by_rule(definition, closed, attrs) if definition.infer else _merged([_evaluate(definition, closed, attrs)])
+        )
 
     found = fitting(run, shapes, attrs, FILL[0])
     if found:
@@ -110,7 +134,9 @@ def _with_sizes_that_fit(definition: OpDef, inputs: FrozenMap, attrs: FrozenMap,
 
 
 def _shapes(inputs: Mapping[str, Any]) -> dict[str, tuple[tuple[int, ...], ...]]:
-    return {slot: tuple(s.shape for s in (spec if isinstance(spec, tuple) else (spec,))) for slot, spec in inputs.items()}
+    return {
+        slot: tuple(s.shape for s in (spec if isinstance(spec, tuple) else (spec,))) for slot, spec in inputs.items()
+    }
 
 
 def _sized(inputs: Mapping[str, Any], sizes: Sizes) -> dict[str, Any]:
@@ -121,7 +147,9 @@ def _sized(inputs: Mapping[str, Any], sizes: Sizes) -> dict[str, Any]:
         return Spec(dims, spec.dtype)
 
     return {
-        slot: tuple(closed(slot, i, s) for i, s in enumerate(spec)) if isinstance(spec, tuple) else closed(slot, 0, spec)
+        slot: tuple(closed(slot, i, s) for i, s in enumerate(spec))
+        if isinstance(spec, tuple)
+        else closed(slot, 0, spec)
         for slot, spec in inputs.items()
     }
 

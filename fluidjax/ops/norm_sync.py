@@ -6,6 +6,7 @@ from typing import Any
 
 from jax import lax
 
+from ..errors import ShapeError
 from .infer import Spec
 from .norm import (
     BN_CHANNELS,
@@ -31,6 +32,10 @@ def _spec(
     X: Spec, Scale: Spec, Bias: Spec, Mean: Spec, Variance: Spec, MomentumTensor: Spec | None, **attributes: Any
 ) -> tuple[Spec | None, ...]:
     """The shapes of batch_norm: there are no ranks while a program is built."""
+    channels = X.shape[-1 if attributes["data_layout"] == "NHWC" else 1] if X.ndim > 1 else -1
+    for slot, value in {"Scale": Scale, "Bias": Bias, "Mean": Mean, "Variance": Variance}.items():
+        if len(value.shape) != 1 or (channels >= 0 and value.shape[0] not in (-1, channels)):
+            raise ShapeError(f"op 'sync_batch_norm' takes a {slot} of the {channels} channels of X{list(X.shape)}, not {list(value.shape)}")
     return X, Mean, Variance, Mean, Variance, None
 
 

@@ -111,7 +111,7 @@ def _fractional(
         places, valid = places * cells + index.reshape(shape), valid & ok.reshape(shape)
     places, valid = places.reshape(*output_size, -1), valid.reshape(*output_size, -1)
     least = jnp.asarray(np.finfo(np.float32).min, x.dtype)
-    values = x.reshape(*x.shape[:2], -1)[:, :, places]
+    values = jnp.asarray(x).reshape(*x.shape[:2], -1)[:, :, places]
     values = jnp.where(valid & (values > least), values, least)
     which = first_greatest(values, -1)[..., None]
     found = jnp.take_along_axis(values, which, -1)[..., 0]

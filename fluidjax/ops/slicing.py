@@ -30,6 +30,14 @@ def _without(dims: Sequence[int], gone: Sequence[int]) -> tuple[int, ...]:
     return left or (1,) if gone else left
 
 
+def _gone(op: str, dims: Sequence[int], gone: Sequence[int]) -> tuple[int, ...]:
+    """As _without. Raises ShapeError where a dim that goes away holds more than one element."""
+    wide = next((i for i in gone if dims[i] > 1), None)
+    if wide is not None:
+        raise ShapeError(f"op '{op}' has decrease_axis {list(gone)}, and dimension {wide} of what it takes has {dims[wide]} elements")
+    return _without(dims, gone)
+
+
 def _end(axis: int, start: int, end: int, dropped: Sequence[int]) -> int:
     """`end`, but where [-1:0] asks for one element (start is -1 and end is start + 1): the end of the axis."""
     return TO_THE_END if (start, end) == (-1, 0) and axis in dropped else end
@@ -55,11 +63,22 @@ def _one_element(op: OpDesc, slot: str, at: int) -> bool:
     return axes[at] in gone if slot.endswith("List") else all(a in gone for a in axes)
 
 
+def _check_axes(op: str, Input: Spec, axes: Ints, decrease_axis: Ints, tensors: bool, **bounds: Ints) -> None:
+    """Raises ShapeError where attributes do not name a part of each of the axes."""
+    for name, values in {"axes": axes, "decrease_axis": decrease_axis}.items():
+        if any(not -Input.ndim <= a < Input.ndim for a in values):
+            raise ShapeError(f"op '{op}' has {name} {list(values)}, and its Input{list(Input.shape)} has {Input.ndim} dimensions")
+    for name, values in bounds.items():
+        if len(values) != len(axes) and not (tensors and not values):
+            raise ShapeError(f"op '{op}' takes as many {name} as axes, not {len(values)} for {len(axes)}")
+
+
 def _slice_spec(
     Input: Spec, StartsTensor: Any, EndsTensor: Any, StartsTensorList: Any, EndsTensorList: Any, *,
     axes: Ints, starts: Ints, ends: Ints, infer_flags: Ints, decrease_axis: Ints,
 ) -> Spec:  # fmt: skip
     tensors = any((StartsTensor, EndsTensor, StartsTensorList, EndsTensorList))
+    _check_axes("slice", Input, axes, decrease_axis, tensors, starts=starts, ends=ends)
     dims = list(Input.shape)
     for i, axis in enumerate(axes):
         at = axis % Input.ndim
@@ -68,7 +87,7 @@ def _slice_spec(
         elif dims[at] >= 0:
             first, last = bounds(dims[at], starts[i], _end(axis, starts[i], ends[i], decrease_axis))
             dims[at] = last - first
-    return Spec(_without(dims, decrease_axis), Input.dtype)
+    return Spec(_gone("slice", dims, decrease_axis), Input.dtype)
 
 
 def _beyond(inputs: Mapping[str, Any], attrs: Attrs) -> Iterator[Objection]:
@@ -142,13 +161,14 @@ def _strided_spec(
 ) -> Spec:  # fmt: skip
     whole = any((StartsTensor, EndsTensor, StridesTensor))
     tensors = whole or any((StartsTensorList, EndsTensorList, StridesTensorList))
+    _check_axes("strided_slice", Input, axes, decrease_axis, tensors, starts=starts, ends=ends, strides=strides)
     dims = [-1] * Input.ndim if whole else list(Input.shape)  # as in 1.8.5: tensors of bounds leave no dim known
     for i, axis in enumerate(axes):
         if _open(i, infer_flags, tensors):
             dims[axis] = -1
         elif dims[axis] >= 0:
             dims[axis] = steps(dims[axis], starts[i], _end(axis, starts[i], ends[i], decrease_axis), strides[i])[1]
-    return Spec(_without(dims, decrease_axis), Input.dtype)
+    return Spec(_gone("strided_slice", dims, decrease_axis), Input.dtype)
 
 
 @op(

@@ -31,7 +31,7 @@ def viterbi_decode(Input: Array, Transition: Array, Length: Array, *, include_bo
     for the first tag, the last but one for the tag that ends the sequence.
     Paddle's Path has as many columns as the longest Length, here it has T.
     """
-    count = Input.shape[1]
+    Input, Transition, count = jnp.asarray(Input), jnp.asarray(Transition), Input.shape[1]
     length = jnp.asarray(Length).reshape(-1)
     score = Input[:, 0] + Transition[-1] if include_bos_eos_tag else Input[:, 0]
     ending = Transition[-2] if include_bos_eos_tag else jnp.zeros((), Input.dtype)

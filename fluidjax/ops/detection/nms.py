@@ -123,7 +123,7 @@ def _run(
     check_limits(op_type, nms_top_k=top, keep_top_k=most)
     by_lod = rows_of(scores).ndim == 2
     cells, scores, first = _by_images(op_type, boxes, scores) if by_lod else _as_images(rows_of(boxes), rows_of(scores))
-    classes = scores.shape[1]
+    scores, cells, classes = jnp.asarray(scores), jnp.asarray(cells), scores.shape[1]
     labels = np.array([c for c in range(classes) if c != background], np.int32)
     scores, cells = scores[:, labels], cells[:, labels] if by_lod else cells
     places, count = kept(cells, scores, low, top, most, attrs)

@@ -69,7 +69,7 @@ def retinanet_detection_output(
         flat = scores.reshape(n, -1)
         at, there = best(flat, score_threshold if level < len(Scores) - 1 else 0.0, nms_top_k)
         row = (at // classes)[..., None]
-        boxes = _predicted(jnp.take_along_axis(codes, row, 1), anchors[row[..., 0]], ImInfo)
+        boxes = _predicted(jnp.take_along_axis(codes, row, 1), jnp.asarray(anchors)[row[..., 0]], ImInfo)
         for values, value in zip(taken, (boxes, jnp.take_along_axis(flat, at, 1), at % classes, there), strict=True):
             values.append(value)
     boxes, scores, kinds, there = (jnp.concatenate(v, 1) for v in taken)
