@@ -162,7 +162,7 @@ class Executor(RunsDatasets):
                 otherwise = True
             except Exception as error:
                 if otherwise:  # it was these feeds, and no other way is needed for right ones
-                    self._record(program).steps[ranks].compiled.pop((program.version, compiled.fetches), None)
+                    self._record(program).steps[ranks].compiled.pop((program.version, compiled.fetches, given), None)
                 raise explained(error, compiled.rules, values)  # noqa: B904 - mostly the exception itself goes on
         for _ in range(this.iterations - 1):
             fetched = self._execute(compiled, program, scope, compiled.packed(values), numpy=return_numpy)
