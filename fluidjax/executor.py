@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -143,8 +144,9 @@ class Executor(RunsDatasets):
                 raise
         values = ranks.split(feed or {}, compiled.check_feed)
         if this.fits is not None:
-            ranks = this.fits.ranks(program, ranks, compiled.fetches, values)
-            compiled = self._compile(program, compiled.fetches, ranks, given)
+            step = partial(self._compile, program, compiled.fetches, given=given)
+            ranks = this.fits.ranks(program, ranks, compiled.fetches, values, step)
+            compiled = step(ranks)
         if compiled.tiers is not None:
             compiled = compiled.tiers.at(self._record(program).runs, values, this.iterations)
         if not compiled.in_force(scope):

@@ -34,7 +34,7 @@ from .errors import EnforceNotMet, FluidTypeError, LoadError, MixesRows, note
 from .graph.fetches import found_names
 from .graph.program import Program, default_main_program, default_startup_program
 from .graph.variable import Variable
-from .ir.desc import ProgramDesc, VarDesc
+from .ir.desc import VarDesc
 from .lower.step import Step
 from .lower.uncompiled import uncompiled
 from .ops.concrete import tracing
@@ -79,16 +79,19 @@ def step_fn(
     budget: int | float | str | None = None,
     batch_size: int | None = None,
     feed_shapes: Mapping[str, Sequence[int]] | None = None,
+    lengths: int | Sequence[int] | Mapping[str, int | Sequence[int]] | None = None,
 ) -> Callable[..., tuple[State, list[Any]]]:
     """``step(state, feed, key=None) -> (state, fetches)``: one run of a program as a pure function.
 
     main: default the default main program. fetch_list: variables or names whose values are returned, in order.
     literal: gradient ops run their forward op anew, as their definition says, instead of sharing its pullback.
 
-    budget: bytes, or text such as "800MB" or "2GiB", that ``jax.jit(step, donate_argnums=0)`` is to need at most on JAX's default device,
-    by the compiler's own figure, for the batches that batch_size and feed_shapes tell as in memory_report: values of the forward pass are
-    then computed again in the backward pass, as in fluid.memory_optimize(budget=), and ``step.budget_report`` says which. The program
-    stays as it is. It raises what memory_optimize raises of a budget; FluidTypeError for sizes without a budget.
+    budget: bytes, or text such as "800MB" or "2GiB", that ``step.jit()``, which is jitted with its state donated, is to need at most on
+    JAX's default device, by the compiler's own figure, for the batches that batch_size, feed_shapes and lengths tell as in memory_report:
+    values of the forward pass are then computed again in the backward pass, as in fluid.memory_optimize(budget=), and
+    ``step.budget_report`` says which. Where its `chosen.scheduler` is "default", ``jax.jit(step, donate_argnums=0)`` is the same; else the
+    budget is kept only under XLA's scheduler for memory, and under another jit the step raises UnsupportedError. The program stays as it
+    is. It raises what memory_optimize raises of a budget; FluidTypeError for sizes without a budget.
 
     The returned state has every entry of the given one, replaced where the program writes it; accumulators that no startup
     program sets are among them, and begin at zero where the given one lacks them. Building the function raises
@@ -102,25 +105,20 @@ def step_fn(
         raise FluidTypeError(f"fetch_list is a list of variables or names; write [{name}], as in step_fn(main, [{name}])")
     names = found_names(program, fetch_list)
     if budget is None:
-        if batch_size is not None or feed_shapes is not None:
-            raise FluidTypeError("batch_size and feed_shapes belong to a budget, and there is none")
-        return _stepping(program, names, literal, program.desc)
-    from .memory.budget import fit_function
+        if batch_size is not None or feed_shapes is not None or lengths is not None:
+            raise FluidTypeError("batch_size, feed_shapes and lengths belong to a budget, and there is none")
+        return _stepping(program, Step(program.desc, names, literal, exact=True))
+    from .memory.budget import Sizing
+    from .memory.jitted import fit_step
 
-    def stepping(desc: ProgramDesc) -> Callable[..., Any]:
-        return _stepping(program, names, literal, desc)
+    def stepping(step: Step) -> Callable[..., Any]:
+        return _stepping(program, step)
 
-    report = fit_function(program, stepping, budget, batch_size, names, feed_shapes)
-    step = stepping(report.chosen.way.desc)
-    step.budget_report = report  # type: ignore[attr-defined]
-    return step
+    return fit_step(Step(program.desc, names, literal, exact=True), stepping, budget, Sizing(batch_size, feed_shapes, lengths))
 
 
-def _stepping(
-    program: Program, names: tuple[str, ...], literal: bool, desc: ProgramDesc
-) -> Callable[..., tuple[State, list[Any]]]:  # fmt: skip
-    """The step of a program, which `desc` describes as it is to be computed."""
-    compiled = Step(desc, names, literal, exact=True)
+def _stepping(program: Program, compiled: Step) -> Callable[..., tuple[State, list[Any]]]:
+    """A step of a program as a function that checks what it is given."""
     check = _FeedCheck(compiled)
 
     def step(state: Mapping[str, Any], feed: Mapping[str, Any], key: jax.Array | None = None) -> tuple[State, list[Any]]:
@@ -142,7 +140,7 @@ def _stepping(
         except Exception as error:
             raise explained(error, check.rules, values)  # noqa: B904 - mostly the exception itself goes on
 
-    step.__doc__ = f"One step of {program!r}, fetching {', '.join(names) or 'nothing'}."
+    step.__doc__ = f"One step of {program!r}, fetching {', '.join(compiled.fetches) or 'nothing'}."
     return step
 
 

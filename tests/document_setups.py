@@ -51,6 +51,8 @@ ids = np.arange(5)[:, None]
 """,
     "looking": NET,
     "memory": NET + """
+import jax
+
 before, optimize = main, fluid.program_guard(without, startup)
 optimize.__enter__()
 """,

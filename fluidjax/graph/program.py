@@ -98,7 +98,7 @@ class Program:
         return self._desc
 
     def memory_report(
-        self, batch_size: int | None = None, fetch_list: Any = None, feed_shapes: Any = None, compiled: bool = True
+        self, batch_size: int | None = None, fetch_list: Any = None, feed_shapes: Any = None, compiled: bool = True, lengths: Any = None
     ) -> Any:
         """The memory that one run of the program needs, found without running it: a ``memory.MemoryReport``.
 
@@ -106,7 +106,7 @@ class Program:
 
         See ``fluidjax.memory.memory_report``.
         """
-        return memory_reporter(self, batch_size, fetch_list, feed_shapes, compiled)
+        return memory_reporter(self, batch_size, fetch_list, feed_shapes, compiled, lengths)
 
     def explain(self, feed: Mapping[str, Any] | None = None) -> Explanation:
         """Which ops have sizes that depend on data, and what is done about each: an entry an op, with the way and the reason.

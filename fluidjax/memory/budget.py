@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import jax
 
@@ -24,7 +24,7 @@ from ..lower.step import Step
 from ..passes import base
 from ..passes.base import Note
 from . import compiler
-from .sizes import Arguments, Shapes, arguments, nbytes
+from .sizes import Arguments, Lengths, Shapes, arguments, nbytes
 from .ways import Way, Ways
 
 MOST_TRIED = 3  # programs that are compiled before the best of those that fit is taken
@@ -66,14 +66,14 @@ class BudgetReport:
 @dataclass(frozen=True)
 class Target:
     """A step as it is to be compiled. types: its state as one device has it, and whole batches. devices: which share these. lower: the
-    step of a program under a scheduler, traced for the types; schedulers: those that it may be compiled with. keep: names of values
-    that are not forgotten."""
+    step of a program under a scheduler, traced for the types; schedulers: those that it may be compiled with, in groups, of which a
+    later one is tried where no way is within the budget under an earlier. keep: names of values that are not forgotten."""
 
     desc: ProgramDesc
     fetches: tuple[str, ...]
     types: Arguments
     lower: Callable[[ProgramDesc, str], jax.stages.Lowered]
-    schedulers: tuple[str, ...] = ("default",)
+    schedulers: tuple[tuple[str, ...], ...] = (("default",),)
     keep: Sequence[str] = ()
     devices: int = 1
 
@@ -83,72 +83,51 @@ def schedulers(device: Any) -> tuple[str, ...]:
     return tuple(compiler.SCHEDULERS) if device.platform == "cpu" else ("default",)
 
 
-def described(
-    program: Program,
-    batch_size: int | None = None,
-    fetch_list: Sequence[Variable | str] | Variable | str | None = None,
-    feed_shapes: Shapes | None = None,
-) -> tuple[tuple[str, ...], Arguments]:
-    """The names of what a training step fetches, and the types of what it takes. Raises what fit raises of them."""
-    fetches = found_names(program, fetch_list)
-    return fetches, described_step(program.desc, fetches, batch_size, feed_shapes or {})
+@dataclass(frozen=True)
+class Sizing:
+    """What is fed, as in memory_report: what stands for an unknown first dimension, whole shapes, and how long sequences are."""
+
+    batch_size: int | None = None
+    feed_shapes: Shapes | None = None
+    lengths: Lengths | None = None
+
+    def arguments(self, step: Step) -> Arguments:
+        """The types of what a training step takes. Raises what fit raises of them."""
+        refuse_no_training(step)
+        return arguments(step, self.batch_size, self.feed_shapes, self.lengths)
 
 
-def described_step(desc: ProgramDesc, fetches: tuple[str, ...], batch_size: int | None, feed_shapes: Shapes) -> Arguments:
-    """The types of what a training step takes. Raises what fit raises of them."""
-    step = Step(desc, fetches)
+def refuse_no_training(step: Step) -> None:
+    """Raises FluidValueError for a step without gradients, UnsupportedError for feeds that decide sizes."""
     if not any(edit.role(op) & edit.BACKWARD for op in step.ops):
         raise FluidValueError("a budget is for training steps: this program has no gradient ops; minimize first")
     refuse_fed_sizes(step.sizes, "a memory budget")
-    return arguments(step, batch_size, feed_shapes)
 
 
 def fit(
     program: Program,
     budget: Any,
-    batch_size: int | None = None,
+    sizing: Sizing,
     fetch_list: Sequence[Variable | str] | Variable | str | None = None,
-    feed_shapes: Shapes | None = None,
     keep: Sequence[str] = (),
 ) -> BudgetReport:
     """What a program has to compute again so that a run needs at most `budget` bytes; the program stays as it is.
 
-    batch_size, fetch_list, feed_shapes: as in memory_report. keep: names of values that are not forgotten. The values of a run are
+    fetch_list: as in memory_report. keep: names of values that are not forgotten. The values of a run are
     those of the program before, but for rounding where XLA orders sums anew.
 
     Raises FluidValueError for a budget that is none, and for one below everything that was tried, with the least of them; what
     memory_report raises for a program or sizes of which no figure can be told.
     """
     wanted = bytes_of(budget)
-    fetches, types = described(program, batch_size, fetch_list, feed_shapes)
+    fetches = found_names(program, fetch_list)
+    types = sizing.arguments(Step(program.desc, fetches))
     device = jax.local_devices()[0]
 
     def lower(desc: ProgramDesc, scheduler: str) -> jax.stages.Lowered:
         return compiler.lower(desc, fetches, types, device, scheduler)
 
-    return search(Target(program.desc, fetches, types, lower, schedulers(device), keep), wanted)
-
-
-def fit_function(
-    program: Program,
-    stepping: Callable[[ProgramDesc], Callable[..., Any]],
-    budget: Any,
-    batch_size: int | None = None,
-    fetch_list: Sequence[Variable | str] | Variable | str | None = None,
-    feed_shapes: Shapes | None = None,
-) -> BudgetReport:
-    """As fit, of the function that `stepping` makes of a program, jitted with its state donated; XLA's options are then the user's."""
-    wanted = bytes_of(budget)
-    fetches, types = described(program, batch_size, fetch_list, feed_shapes)
-    key = jax.eval_shape(lambda: jax.random.key(0))
-    # as the user's jit takes them: without x64 it has int32 for int64
-    state, feed = ({n: jax.ShapeDtypeStruct(t.shape, jax.dtypes.canonicalize_dtype(t.dtype)) for n, t in some.items()}
-                   for some in (types.state, types.feed))  # fmt: skip
-
-    def lower(desc: ProgramDesc, scheduler: str) -> jax.stages.Lowered:
-        return jax.jit(stepping(desc), donate_argnums=0).lower(state, feed, key)
-
-    return search(Target(program.desc, fetches, types, lower), wanted)
+    return search(Target(program.desc, fetches, types, lower, (schedulers(device),), keep), wanted)
 
 
 def search(target: Target, wanted: int) -> BudgetReport:
@@ -163,26 +142,40 @@ def search(target: Target, wanted: int) -> BudgetReport:
 class _Search:
     def __init__(self, target: Target, wanted: int) -> None:
         self.target, self.wanted = target, wanted
-        feeds = target.types.feed.values()
+        feeds = jax.tree.leaves(dict(target.types.feed))
         rows = max((t.shape[0] for t in feeds if t.shape), default=1) // target.devices
         all_ways = Ways(target.desc, frozenset({*target.keep, *target.fetches}), max(rows, 1))
         self.ways, self.why_none = all_ways.found, all_ways.why_none
         self.fixed = sum(nbytes(t) for t in target.types.state.values()) + sum(map(nbytes, feeds)) // target.devices
         self.tried: list[Tried] = []
         self.compiled: set[int] = set()
+        self.names = target.schedulers[0]
 
     def run(self) -> list[Tried]:
         """What was tried, and the chosen one of it once more."""
+        for names in self.target.schedulers:
+            self.names = names
+            found = self._found()
+            if found is not None:
+                return [*self.tried, found]
+        self._refuse()
+
+    def _found(self) -> Tried | None:
+        """The fastest way found under some of these schedulers."""
         best: tuple[int, Tried] | None = None
+        self.compiled = set()
         at = self._next(0)
         while at is not None:
             fitting = self._compiled(at)
             if fitting is not None:
                 best = at, fitting
             at = self._better(best[0]) if best is not None else self._next(at + 1)
-        if best is None:
-            best = self._least()
-        return [*self.tried, best[1]]
+        return best[1] if best is not None else self._least()
+
+    @property
+    def _here(self) -> list[Tried]:
+        """What was tried under these schedulers."""
+        return [t for t in self.tried if t.scheduler in self.names]
 
     def _next(self, start: int) -> int | None:
         """The fastest way from there on that is expected to be within the budget."""
@@ -197,14 +190,14 @@ class _Search:
         return next((i for i in found if self._expected(i) <= self.wanted), None)
 
     def _seen(self, at: int) -> bool:
-        return any(t.way is self.ways[at] for t in self.tried)
+        return any(t.way is self.ways[at] for t in self._here)
 
     def _expected(self, at: int) -> float:
         """Bytes, if the temporaries are to the estimate as those of the nearest way that was compiled, under the better scheduler."""
         estimate = self.ways[at].estimate
-        if not self.tried:
-            return self.fixed + estimate * (min(USUALLY[n] for n in self.target.schedulers) if at else 1.0)
-        near = min(self.tried, key=lambda t: (abs(t.way.estimate - estimate), t.figures.total))
+        if not self._here:
+            return self.fixed + estimate * (min(USUALLY[n] for n in self.names) if at else 1.0)
+        near = min(self._here, key=lambda t: (abs(t.way.estimate - estimate), t.figures.total))
         figures = near.figures
         return figures.total - figures.temporaries + figures.temporaries * estimate / max(near.way.estimate, 1)
 
@@ -223,17 +216,19 @@ class _Search:
 
     def _schedulers(self, at: int) -> tuple[str, ...]:
         """The default one first for the program as it is; for others that which needed less so far, or usually does."""
-        names = self.target.schedulers
         if not at:
-            return names
+            return self.names
         shares = {t.scheduler: t.figures.temporaries / max(t.way.estimate, 1) for t in self.tried if t.way.again}
-        return tuple(sorted(names, key=lambda n: shares.get(n, USUALLY[n])))
+        return tuple(sorted(self.names, key=lambda n: shares.get(n, USUALLY[n])))
 
-    def _least(self) -> tuple[int, Tried]:
+    def _least(self) -> Tried | None:
         """The last resort: what is least by the estimates, though the budget was not expected to do."""
         for at in sorted(range(len(self.ways)), key=lambda i: self.ways[i].estimate)[:MOST_DOUBTED]:
             if not self._seen(at) and (fitting := self._compiled(at, every=True)) is not None:
-                return at, fitting
+                return fitting
+        return None
+
+    def _refuse(self) -> NoReturn:
         least = min(self.tried, key=lambda t: t.figures.total)
         nothing = f"; nothing is computed again, since {self.why_none}" if self.why_none else ""
         raise FluidValueError(

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import jax
+import numpy as np
 
-from ..errors import UnsupportedError
+from ..errors import MixesRows, UnsupportedError
 from ..ir.desc import ProgramDesc
 from ..runtime.compiled import Compiled
 from ..runtime.effort import LAID_OUT, MEMORY_OPTIMIZED
-from ..runtime.placement import Mesh, OneDevice
+from ..runtime.placement import OneDevice
 from ..runtime.recompiles import Recompiles
-from .sizes import Arguments
+from .sizes import Arguments, tensors
 
 # "default" is what XLA does of itself; the other scheduler exists on the CPU alone.
 SCHEDULERS: dict[str, dict[str, str]] = {"default": {}, "memory-optimised": MEMORY_OPTIMIZED}
@@ -36,15 +37,24 @@ class Figures:
 
 
 def lower(desc: ProgramDesc, fetches: tuple[str, ...], types: Arguments, device: Any, scheduler: str) -> jax.stages.Lowered:
-    """The step that Executor.run would compile for these types under a scheduler, traced."""
-    return lower_on(OneDevice(device), desc, fetches, types, scheduler)
+    """The step that Executor.run would compile for these types under a scheduler, traced: ragged feeds are padded as a run pads them."""
+    compiled = Compiled(desc, fetches, OneDevice(device), Recompiles(), scheduler != "default")
+    return lower_padded(compiled, types.state, tensors(types.feed))
 
 
-def lower_on(
-    where: OneDevice | Mesh, desc: ProgramDesc, fetches: tuple[str, ...], types: Arguments, scheduler: str
-) -> jax.stages.Lowered:
-    """The step that each of these devices would run, traced. types: the state as one of them has it, the batches of all together."""
-    return Compiled(desc, fetches, where, Recompiles(), scheduler != "default").lower(types.state, types.feed)
+def lower_padded(compiled: Compiled, state: Mapping[str, Any], feed: Mapping[str, Any]) -> jax.stages.Lowered:
+    """A step, traced for state of these types and for such feeds; these are padded less where an op mixes rows."""
+    while True:
+        try:
+            return compiled.again(compiled.effort).lower(state, types_of(compiled.packed(feed)))
+        except MixesRows:
+            if compiled.padding.less(feed) is None:
+                raise
+
+
+def types_of(values: Any) -> Any:
+    """The types of all arrays."""
+    return jax.tree.map(lambda v: jax.ShapeDtypeStruct(v.shape, v.dtype) if isinstance(v, np.ndarray | np.generic) else v, values)
 
 
 def figures(lowered: jax.stages.Lowered, names: Sequence[str], quick: bool = False) -> dict[str, Figures]:

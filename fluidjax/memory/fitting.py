@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
+from weakref import WeakKeyDictionary
 
 from ..dist.spmd.parallel import Parallel
 from ..dist.spmd.runnable import Alone, Ranks
-from ..errors import UnsupportedError
+from ..errors import MixesRows, NotOneStep, UnsupportedError
 from ..graph.program import Program
 from ..ir.desc import ProgramDesc
 from ..passes.base import Pass
+from ..runtime.compiled import Compiled
 from ..runtime.placement import Mesh, OneDevice, Turns
+from ..runtime.recompiles import Recompiles
 from . import compiler
-from .budget import BudgetReport, Target, described_step, schedulers, search
+from .budget import BudgetReport, Target, refuse_no_training, schedulers, search
+from .sizes import Arguments, state_types
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,31 +37,58 @@ class Fitting:
     def __init__(self, budget: int) -> None:
         self.budget = budget
         self.reports: list[BudgetReport] = []
-        self._found: dict[Any, tuple[dict[str, tuple[int, ...]], Ranks]] = {}
+        self._made: dict[Any, Ranks] = {}
+        self._kept: WeakKeyDictionary[Compiled, set[Any]] = WeakKeyDictionary()  # signatures with which a step is within the budget
 
-    def ranks(self, program: Program, ranks: Ranks, fetches: tuple[str, ...], feed: Any) -> Ranks:
-        """The ranks on which the program, fed so, needs no more than the budget. A search is made for the first feed and for larger ones.
+    def ranks(self, program: Program, ranks: Ranks, fetches: tuple[str, ...], feed: Any, compiled: Callable[[Ranks], Compiled]) -> Ranks:
+        """The ranks on which the program, fed so, needs no more than the budget. A search is made for the first feed, and for a later one
+        of other sizes if the step that was found needs more for it.
 
-        Raises FluidValueError for a budget that nothing keeps and for a program without gradients, UnsupportedError for ranks or feeds of
-        which the compiler tells no figure.
+        compiled: what the program is on ranks. Raises FluidValueError for a budget that nothing keeps and for a program without
+        gradients, UnsupportedError for ranks or feeds of which the compiler tells no figure.
         """
-        where = _placed(ranks, program)
-        shapes = _shapes(feed)
-        key = where if isinstance(ranks, Alone) else ranks, program, program.version, fetches
-        if key in self._found and _within(shapes, self._found[key][0]):
-            return self._found[key][1]
-        made = self._fitted(program, ranks, where, fetches, shapes)
-        self._found[key] = shapes, made
+        where = _placed(ranks)
+        if not isinstance(feed, Mapping):
+            raise UnsupportedError("a memory budget needs feeds that give every device as many rows, without a LoD where there are several")
+        key = where if isinstance(ranks, Alone) else ranks, program, program.version, fetches, compiled(ranks).step.given
+        made = self._made.get(key)
+        try:
+            while made is None or not self._keeps(compiled(made), feed):
+                before = compiled(ranks if made is None else made)
+                made = self._made[key] = self._fitted(program, ranks, where, before, feed)
+        except NotOneStep as why:
+            if isinstance(why, MixesRows):
+                raise
+            raise UnsupportedError(f"a memory budget is for programs that one compiled step runs, and this is none: {why}") from why
         return made
 
-    def _fitted(self, program: Program, ranks: Ranks, where: OneDevice | Mesh, fetches: tuple[str, ...], shapes: Any) -> Ranks:
-        desc = ranks.desc(program)
-        types = described_step(desc, fetches, None, shapes)
+    def _keeps(self, compiled: Compiled, feed: Mapping[str, Any]) -> bool:
+        """Whether a step, fed so, is within the budget, by the compiler's figure."""
+        kept = self._kept.setdefault(compiled, set())
+        form = compiled.signature(None, compiled.packed(feed))
+        if form not in kept:
+            lowered = compiler.lower_padded(compiled, state_types(compiled.step), feed)
+            name = "memory-optimised" if compiled.memory_optimized else "default"
+            if compiler.figures(lowered, [name], quick=True)[name].total > self.budget:
+                return False
+            kept.add(compiled.signature(None, compiled.packed(feed)))
+        return True
+
+    def _fitted(
+        self, program: Program, ranks: Ranks, where: OneDevice | Mesh, compiled: Compiled, feed: Mapping[str, Any]
+    ) -> Ranks:  # fmt: skip
+        desc, fetches, sharded = ranks.desc(program), compiled.fetches, ranks.sharded(program)
+        refuse_no_training(compiled.step)
+        state = state_types(compiled.step)
+        if compiled.padding.ragged(feed):
+            compiler.lower_padded(compiled, state, feed)  # which says how much of it is padded
+        fed = compiler.types_of(dict(compiled.packed(feed)))
 
         def lower(desc: ProgramDesc, scheduler: str) -> Any:
-            return compiler.lower_on(where, desc, fetches, types, scheduler)
+            return Compiled(desc, fetches, where, Recompiles(), scheduler != "default", sharded, compiled.step.given).lower(state, fed)
 
-        report = search(Target(desc, fetches, types, lower, schedulers(where.device), (), where.count), self.budget)
+        target = Target(desc, fetches, Arguments(state, fed), lower, (schedulers(where.device),), (), where.count)
+        report = search(target, self.budget)
         self.reports.append(report)
         way, small = report.chosen.way, report.chosen.scheduler != "default"
         if isinstance(ranks, Parallel):
@@ -69,25 +98,12 @@ class Fitting:
         return FittedAlone(where, small, made=way.desc)
 
 
-def _placed(ranks: Ranks, program: Program) -> OneDevice | Mesh:
+def _placed(ranks: Ranks) -> OneDevice | Mesh:
     where = ranks.where
     if isinstance(where, Turns):
         raise UnsupportedError(f"a memory budget is for devices that run at once, and here {where.count} places take turns on one")
     if isinstance(where, Mesh) and where.shared:
         raise UnsupportedError("a memory budget is for the devices of one process, and other processes hold some of these")
-    if ranks.sharded(program):
-        raise UnsupportedError("a memory budget does not go with ReduceStrategy.Reduce, where each device has a part of the state")
+    if type(ranks) is not Parallel and not isinstance(ranks, Alone):
+        raise UnsupportedError("a memory budget does not go with parameter servers, whose tables and blocks lie over the devices")
     return where
-
-
-def _shapes(feed: Any) -> dict[str, tuple[int, ...]]:
-    if not isinstance(feed, Mapping):
-        raise UnsupportedError("a memory budget needs feeds that give every device as many rows")
-    odd = next((n for n, v in feed.items() if not isinstance(v, np.ndarray) and not hasattr(v, "sharding")), None)
-    if odd is not None:
-        raise UnsupportedError(f"a memory budget needs dense feeds, and {odd!r} is ragged or decides sizes")
-    return {n: tuple(v.shape) for n, v in feed.items()}
-
-
-def _within(shapes: Mapping[str, tuple[int, ...]], known: Mapping[str, tuple[int, ...]]) -> bool:
-    return all(len(s) == len(known[n]) and all(a <= b for a, b in zip(s, known[n], strict=True)) for n, s in shapes.items())

@@ -16,7 +16,7 @@ from ..lower.sizes import refuse_fed_sizes
 from ..lower.step import Step
 from . import compiler, live, picture, tables
 from .figures import StepMemory
-from .sizes import Shapes, arguments, measure
+from .sizes import Lengths, Shapes, arguments, measure
 
 
 class MemoryReport(StepMemory, Shown):
@@ -44,25 +44,28 @@ def memory_report(
     fetch_list: Sequence[Variable | str] | Variable | str | None = None,
     feed_shapes: Shapes | None = None,
     compiled: bool = True,
+    lengths: Lengths | None = None,
 ) -> MemoryReport:
     """The memory that one run of the program needs, found without running it; the program stays as it is.
 
         print(main.memory_report(batch_size=64, fetch_list=[loss]))
 
     batch_size: stands for an unknown first dimension of what is fed. feed_shapes: whole shapes of fed variables, by name,
-    for other unknown dimensions. fetch_list: what the run will fetch; only what it and the persistable variables need is
-    counted. compiled: False leaves out the compiler's figures, which take as long as compiling the step once for each
-    scheduler.
+    for other unknown dimensions. lengths: how many rows the sequences of ragged feeds have, all alike; {name: length} where feeds
+    differ, and a list for one with several levels of sequences, outermost first; the batch is how many sequences the first level has.
+    The compiler's figures are those of the step for which a run pads them. fetch_list: what the run will fetch; only what it and the
+    persistable variables need is counted. compiled: False leaves out the compiler's figures, which take as long as compiling the step
+    once for each scheduler.
 
-    Raises FluidValueError for a dimension that nothing tells, for shapes that do not fit, and for a program of which
-    nothing would run; FetchError for what cannot be fetched; UnsupportedError for ragged feeds, and for feeds that decide sizes.
+    Raises FluidValueError for a dimension that nothing tells, for shapes that do not fit, and for a program of which nothing would
+    run; FetchError for what cannot be fetched; UnsupportedError for ragged feeds without lengths, and for feeds that decide sizes.
     """
     names = found_names(program, fetch_list)
     step = Step(program.desc, names)
     if not step.ops:
         raise FluidValueError("no op of the program would run, since nothing is fetched or persistable; pass fetch_list=[...]")
     refuse_fed_sizes(step.sizes, "the memory report")
-    types = arguments(step, batch_size, feed_shapes)
+    types = arguments(step, batch_size, feed_shapes, lengths)
     points, peak = live.timeline(step, measure(step, types))
     device = jax.local_devices()[0]
     choices = list(compiler.SCHEDULERS) if device.platform == "cpu" else ["default"]
@@ -70,7 +73,7 @@ def memory_report(
     figures = {name: compiler.figures(compiler.lower(program.desc, names, types, device, name), [name])[name] for name in asked}
     return MemoryReport(
         batch_size,
-        {name: tuple(t.shape) for name, t in types.feed.items()},
+        {name: tuple(getattr(t, "rows", t).shape) for name, t in types.feed.items()},
         names,
         points,
         peak,

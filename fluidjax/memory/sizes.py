@@ -14,6 +14,7 @@ from ..base.dtypes import numpy_dtype
 from ..errors import FluidTypeError, FluidValueError, UnsupportedError, near
 from ..ir import walk
 from ..ir.desc import OpDesc, VarDesc
+from ..lod_tensor import LoDTensor, create_lod_tensor
 from ..lower.step import Step
 from ..ops.ragged import Ragged
 
@@ -55,7 +56,12 @@ def arguments(step: Step, batch_size: int | None, feed_shapes: Shapes | None, le
             raise FluidValueError(f"feed_shapes names {name!r}, which is not in the program{near(name, step.feeds)}")
     long = _lengths(step, lengths)
     feed = {n: _ragged(v, batch_size, long[n]) if n in long else _feed(v, batch_size, given.get(n)) for n, v in step.feeds.items()}
-    return Arguments({name: _state(vars[name]) for name in step.reads}, feed)
+    return Arguments(state_types(step), feed)
+
+
+def state_types(step: Step) -> dict[str, jax.ShapeDtypeStruct]:
+    """The types of the persistable variables that a step reads. Raises FluidValueError where the program leaves one open."""
+    return {name: _state(step.desc.blocks[0].vars[name]) for name in step.reads}
 
 
 def _positive(value: Any) -> bool:
@@ -122,6 +128,17 @@ def _ragged(var: VarDesc, batch_size: int | None, lengths: tuple[int, ...]) -> R
     counts = [batch_size * prod(lengths[:level]) for level in range(len(lengths) + 1)]
     offsets = tuple(jax.ShapeDtypeStruct((n + 1,), np.int32) for n in counts[:-1])
     return Ragged(_struct(var, (counts[-1], *rest)), offsets, lengths, ("alike", lengths))
+
+
+def tensors(feed: Mapping[str, Any]) -> dict[str, Any]:
+    """Types of feeds, ragged ones as tensors of zeros, of which a step tells how it pads them."""
+    return {n: _zeros(t) if isinstance(t, Ragged) else t for n, t in feed.items()}
+
+
+def _zeros(alike: Ragged) -> LoDTensor:
+    counts = [level.shape[0] - 1 for level in alike.offsets]
+    lengths = [[n] * count for n, count in zip(alike.longest, counts, strict=True)]
+    return create_lod_tensor(np.zeros(alike.rows.shape, alike.rows.dtype), lengths)
 
 
 def _fitting(var: VarDesc, given: Any) -> tuple[int, ...]:

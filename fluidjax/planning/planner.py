@@ -21,7 +21,7 @@ from ..graph.variable import Variable
 from ..lower.sizes import refuse_fed_sizes
 from ..lower.step import Step
 from ..memory import compiler
-from ..memory.budget import fit
+from ..memory.budget import Sizing, fit
 from ..memory.sizes import Lengths, arguments
 from .devices import Device, as_device
 from .figures import COMPUTE, LINKS, MEMORY, ROOM, Row
@@ -258,7 +258,7 @@ class _Job:
     def _compiled(self, each: int) -> tuple[float, int]:
         shapes = {n: [each if d == -1 else d for d in shape] for n, shape in self.feed_shapes.items()}
         if self.budget is not None:
-            chosen = fit(self.program, self.budget, each, list(self.fetches), shapes).chosen
+            chosen = fit(self.program, self.budget, Sizing(each, shapes, self.lengths), list(self.fetches)).chosen
             return 1.0 + chosen.way.work, chosen.figures.temporaries
         types = arguments(Step(self.program.desc, self.fetches), each, shapes, self.lengths)
         lowered = compiler.lower(self.program.desc, self.fetches, types, jax.local_devices()[0], "default")

@@ -56,6 +56,11 @@ class Padding:
         self._counted: set[Any] = set()  # forms of which some op must know how many sequences there are
         self._counts: dict[Any, dict[tuple[int, ...], None]] = {}
 
+    @staticmethod
+    def ragged(values: Mapping[str, Any]) -> bool:
+        """Whether some of the values have sequences."""
+        return any(isinstance(v, LoDTensor) for v in values.values())
+
     def packed(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """The values with LoDTensors as a step takes them."""
         form = form_of(values)

@@ -7,7 +7,7 @@ from typing import Any
 from ..errors import FluidTypeError, FluidValueError, near
 from ..graph.fetches import kept_names
 from ..graph.program import Program
-from ..memory.budget import BudgetReport, fit
+from ..memory.budget import BudgetReport, Sizing, fit
 from ..passes.memory_optimize import MemoryOptimize
 from ..passes.release_memory import ReleaseMemory
 from .apply import apply_in_place, become
@@ -23,6 +23,7 @@ def memory_optimize(
     batch_size: int | None = None,
     fetch_list: Any = None,
     feed_shapes: Any = None,
+    lengths: Any = None,
 ) -> BudgetReport | None:
     """Let variables share names where their lives do not meet, in place; then compile the program for memory.
 
@@ -37,8 +38,8 @@ def memory_optimize(
 
     budget (Fluid has none): bytes, or text such as "800MB" or "2GiB", that a run is to need at most, by the compiler's own figure
     (memory_report's total). Then no names are shared, but values of the forward pass are computed again in the backward pass, as few
-    as are needed, and the report of what was tried is returned (print_log prints it). batch_size, fetch_list, feed_shapes say what is
-    run, as in memory_report.
+    as are needed, and the report of what was tried is returned (print_log prints it). batch_size, fetch_list, feed_shapes, lengths say what
+    is run, as in memory_report.
 
         print(fluid.memory_optimize(main, budget="200MB", batch_size=64, fetch_list=[loss]))
 
@@ -48,13 +49,13 @@ def memory_optimize(
     """
     skip = _checked(input_program, skip_opt_set)
     if budget is not None:
-        report = fit(input_program, budget, batch_size, fetch_list, feed_shapes, skip)
+        report = fit(input_program, budget, Sizing(batch_size, feed_shapes, lengths), fetch_list, skip)
         become(input_program, report.chosen.way.desc, report.chosen.scheduler != "default")
         if print_log:
             print(report)
         return report
-    if batch_size is not None or fetch_list is not None or feed_shapes is not None:
-        raise FluidTypeError("batch_size, fetch_list and feed_shapes belong to a budget, and there is none")
+    if not all(given is None for given in (batch_size, fetch_list, feed_shapes, lengths)):
+        raise FluidTypeError("batch_size, fetch_list, feed_shapes and lengths belong to a budget, and there is none")
     result = apply_in_place(input_program, MemoryOptimize(level=level, skip=skip, skip_grads=bool(skip_grads)))
     if print_log:
         print(*(line for plan in result.certificates for line in plan.log), sep="\n")

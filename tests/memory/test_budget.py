@@ -71,6 +71,7 @@ def test_a_pure_step(net):
     chosen = step.budget_report.chosen
     made = jax.jit(step, donate_argnums=0).lower(state, feed, key).compile()
     assert total(made.memory_analysis()) == chosen.figures.total <= budget and chosen.way.again and chosen.scheduler == "default"
+    assert total(step.jit().lower(state, feed, key).compile().memory_analysis()) == chosen.figures.total
     state = {n: np.array(v) for n, v in state.items()}
     (a, (cost,)), (b, (again,)) = (fn({n: jax.numpy.array(v) for n, v in state.items()}, feed, key) for fn in (plain, made))
     assert cost == again
@@ -80,6 +81,27 @@ def test_a_pure_step(net):
 
 def total(figures):
     return figures.argument_size_in_bytes + figures.output_size_in_bytes + figures.temp_size_in_bytes - figures.alias_size_in_bytes
+
+
+def test_a_pure_step_under_the_scheduler_for_memory(net, monkeypatch):
+    """Where the default scheduler keeps no budget, the step's own jit does, and no other; entries that the step does not read stay."""
+    main, startup, loss, feed = net
+    monkeypatch.setattr("fluidjax.memory.jitted.schedulers", lambda device: ("memory-optimised",))
+    given, key = {**fluid.init_fn(startup)(jax.random.key(0)), "other": np.ones(2)}, jax.random.key(5)
+    want, (cost,) = jax.jit(fluid.step_fn(main, [loss]))(given, feed, key)
+    step = fluid.step_fn(main, [loss], budget="2MB", batch_size=ROWS)
+    chosen = step.budget_report.chosen
+    assert chosen.scheduler == "memory-optimised"
+    made = step.jit()
+    state = {n: v for n, v in given.items() if n != "other"}
+    assert total(made.lower(state, feed, key).compile().memory_analysis()) == chosen.figures.total
+    with pytest.raises(UnsupportedError, match=r"call step.jit\(\) in place of jax.jit"):
+        jax.jit(step)(given, feed, key)
+    found, (again,) = made({n: jax.numpy.array(v) for n, v in given.items()}, feed, key)
+    np.testing.assert_allclose(again, cost, rtol=1e-6)
+    assert found.keys() == want.keys()
+    for name in want:
+        np.testing.assert_allclose(found[name], want[name], rtol=1e-5, atol=1e-7, err_msg=name)
 
 
 def test_a_compiled_program(net, plain):
@@ -126,14 +148,22 @@ def test_what_cannot_be(net):
         fluid.Executor().run(within(startup, "1GB"), scope=fluid.Scope())
 
 
-@pytest.mark.parametrize(("places", "reduce", "what"), [(9, False, "take turns on one"), (2, True, "ReduceStrategy.Reduce")])
-def test_ranks_that_cannot_be(net, places, reduce, what):
-    main, _, loss, feed = net
+@pytest.mark.thorough
+def test_with_state_in_pieces(net):
+    """ReduceStrategy.Reduce: the figure counts a device's part of the state, and the parts are what they were."""
+    main, _, loss, _ = net
+    places, strategy = fluid.cpu_places(2), BuildStrategy()
+    strategy.reduce_strategy = BuildStrategy.ReduceStrategy.Reduce
+    alone = trained(net, fluid.CompiledProgram(main, strategy).with_data_parallel(loss.name, places=places))
     strategy = BuildStrategy()
-    strategy.memory_budget = "1GB"
-    if reduce:
-        strategy.reduce_strategy = BuildStrategy.ReduceStrategy.Reduce
-    several = [fluid.CPUPlace()] * places if places > 8 else fluid.cpu_places(places)
-    program = fluid.CompiledProgram(main, strategy).with_data_parallel(loss.name, places=several)
-    with pytest.warns() if places > 8 else pytest.MonkeyPatch.context(), pytest.raises(UnsupportedError, match=what):
-        fluid.Executor().run(program, feed, [loss], scope=fluid.Scope())
+    strategy.reduce_strategy, strategy.memory_budget = BuildStrategy.ReduceStrategy.Reduce, 300_000
+    program = fluid.CompiledProgram(main, strategy).with_data_parallel(loss.name, places=places)
+    same(trained(net, program), alone)
+    (report,) = program.budget_reports
+    assert report.chosen.figures.total <= 300_000 and report.chosen.way.again
+
+
+def test_places_that_take_turns(net):
+    main, _, loss, feed = net
+    with pytest.warns(), pytest.raises(UnsupportedError, match="take turns on one"):
+        fluid.Executor().run(within(main, "1GB", [fluid.CPUPlace()] * 9, loss), feed, [loss], scope=fluid.Scope())

@@ -9,7 +9,7 @@ import fluidjax as fluid
 from fluidjax.ir import edit
 from fluidjax.lower.step import Step
 from fluidjax.memory import compiler
-from fluidjax.memory.budget import described
+from fluidjax.memory.budget import Sizing
 from tests.nets import fresh
 
 WIDTH, LAYERS = 128, 4
@@ -29,7 +29,8 @@ def net(optimizer, shared=False):
 def test_no_parameter_is_copied():
     """Without ties XLA's scheduler for memory has copies of the products' parameters among its temporaries."""
     main, _, loss = net(fluid.optimizer.SGD(0.1))
-    fetches, types = described(main, 8, [loss])
+    fetches = (loss.name,)
+    types = Sizing(8).arguments(Step(main.desc, fetches))
     name, device = "memory-optimised", jax.local_devices()[0]
     plain, tied = (
         compiler.figures(compiler.lower(main.desc, fetches, types, device, lowered), [name], quick=True)[name].temporaries

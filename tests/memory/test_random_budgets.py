@@ -16,7 +16,7 @@ from fluidjax.errors import FluidValueError
 from fluidjax.ir.desc import FrozenMap, OpDesc
 from fluidjax.ir.verify import verify
 from fluidjax.lower.step import Step
-from fluidjax.memory.budget import fit
+from fluidjax.memory.budget import Sizing, fit
 from fluidjax.memory.kept import Choice
 from fluidjax.memory.ways import Ways
 from fluidjax.ops.registry import lookup
@@ -50,7 +50,7 @@ def test_the_least_that_is_told_is_kept(recipe, drops):
     net = build([*recipe, *drops])
     given = {"batch_size": 1000, "fetch_list": [net.loss]}
     with pytest.raises(FluidValueError, match=r"the least that was found is") as refused:
-        fit(net.main, 100, **given)
+        fit(net.main, 100, Sizing(1000), [net.loss])
     least = int(re.search(r"found is ([\d,]+) ", str(refused.value))[1].replace(",", ""))
     feed = {"x": np.random.default_rng(1).standard_normal((1000, 4), dtype=np.float32)}
     before = trained(net, feed)
@@ -109,4 +109,4 @@ def test_why_nothing_is_computed_again():
         loss = fluid.layers.mean(fluid.layers.fc(h, 4, bias_attr=False))
         fluid.optimizer.SGD(0.1).minimize(loss)
     with pytest.raises(FluidValueError, match=r"nothing is computed again, since .*op 'py_func' \(.*test_random_budgets.py:\d+\): it does"):
-        fit(main, 100, 4, [loss])
+        fit(main, 100, Sizing(4), [loss])

@@ -103,8 +103,8 @@ def single(feed: Any) -> Mapping[str, Any]:
 class Fits(Protocol):
     """What keeps a program within a budget of memory: memory/fitting.py."""
 
-    def ranks(self, program: Program, ranks: Ranks, fetches: tuple[str, ...], feed: Any) -> Ranks:
-        """The ranks on which the program, fed so, is within the budget."""
+    def ranks(self, program: Program, ranks: Ranks, fetches: tuple[str, ...], feed: Any, compiled: Callable[[Ranks], Any]) -> Ranks:
+        """The ranks on which the program, fed so, is within the budget. compiled: its step on ranks."""
 
 
 class Runnable(NamedTuple):
