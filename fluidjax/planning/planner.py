@@ -302,12 +302,12 @@ class _Job:
 
 @contextlib.contextmanager
 def _fitting(each: int) -> Iterator[None]:
-    """What jax raises within for shapes that do not fit is told in a sentence."""
+    """What is raised within for shapes that do not fit, by an op or by jax, says for how many samples."""
     try:
         yield
-    except FluidError:
-        raise
     except (TypeError, ValueError) as error:
+        if isinstance(error, FluidError) and not isinstance(error, ShapeError):
+            raise
         found = ShapeError(f"a step on {each:,} samples does not fit the program: {str(error).splitlines()[0][:200]}")
         for told in getattr(error, "__notes__", ()):
             if told.startswith("in op"):  # what jax says of its frames is no help here
