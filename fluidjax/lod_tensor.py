@@ -54,7 +54,15 @@ class LoDTensor:
         return value
 
     def shape(self) -> list[int]:
-        return list(np.shape(self.array()))
+        """The array's shape; [0] without a value, as in Fluid."""
+        return list(np.shape(self.array())) if self._is_initialized() else [0]
+
+    def _get_dims(self) -> list[int]:
+        """The shape, by the name under which scripts of 1.x look at it."""
+        return self.shape()
+
+    def _is_initialized(self) -> bool:
+        return self._read() is not None
 
     def _dtype(self) -> str:
         return self.array().dtype.name

@@ -25,6 +25,8 @@ def test_without_sequences():
     assert tensor().lod() == tensor().recursive_sequence_lengths() == []
     assert tensor().has_valid_recursive_sequence_lengths()
     assert repr(tensor()) == "LoDTensor(float32[5, 1])" and repr(fluid.LoDTensor()) == "LoDTensor(empty)"
+    empty, held = fluid.LoDTensor(), fluid.Scope().var("a").get_tensor()  # what 1.8.5 says of them
+    assert [(t.shape(), t._get_dims(), t._is_initialized()) for t in (empty, held, tensor())] == [([0], [0], False)] * 2 + [([5, 1],) * 2 + (True,)]
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ def alone(monkeypatch):
 @pytest.mark.filterwarnings("default")  # of distutils, and of what old scripts call
 def test_prints_what_paddle_prints(name, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("CPU_NUM", DEVICES.get(name, "1"))
+    monkeypatch.chdir(tmp_path)
     words = [str(tmp_path) if word == "FOLDER" else word for word in ARGUMENTS[name]]
     assert cli.main(["run", str(ZOO / f"{name}.py"), *words]) == 0
     out = capsys.readouterr().out

@@ -426,8 +426,9 @@ def test_a_generator_as_pipe_command(folder):
         "        def samples():\n"
         "            yield [('ids', [int(n) for n in line.split()]), ('x', [0.5]), ('y', [1])]\n"
         "        return samples\n"
+        "import sys, six\n"  # which is there even where nobody has installed it
+        "sys.stdin = six.StringIO(sys.stdin.read())\n"
         "Made().run_from_stdin()\n"
-        "import sys\n"
         "assert 'jax' not in sys.modules\n"
     )
     Path("raw.txt").write_text("1 2 3\n4\n")

@@ -86,6 +86,11 @@ class Variable(Indexed["Variable"]):
         self.block._rename_var(self.desc.name, new)
 
     @property
+    def grad_name(self) -> str:
+        """The name of its gradient."""
+        return f"{self.desc.name}@GRAD"
+
+    @property
     def shape(self) -> tuple[int, ...]:
         if self.desc.shape is None:
             raise FluidValueError(f"variable {self.name!r} of kind {self.desc.kind} has no shape")

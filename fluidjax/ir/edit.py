@@ -209,8 +209,8 @@ def _testing(op: OpDesc) -> OpDesc:
 def prune(desc: ProgramDesc, targets: Sequence[str], feeds: Iterable[str] = ()) -> ProgramDesc:
     """Fluid's ``Program._prune_with_input``: the ops of block 0 that `targets` need, given `feeds`.
 
-    A target means its first writer that is not an optimize op; ops before it that write what is needed follow, and the
-    slice stops at `feeds`. Sub-blocks stay whole with the op that owns them; variables that no op uses go.
+    A target means its first writer that is not an optimize op; ops before it that write what is needed follow, but no
+    optimize op (a parameter that is read after its update needs none), and the slice stops at `feeds`. Sub-blocks stay whole with the op that owns them; variables that no op uses go.
 
     Raises FluidValueError for a target that no op writes (and that is not fed).
     """
@@ -220,7 +220,7 @@ def prune(desc: ProgramDesc, targets: Sequence[str], feeds: Iterable[str] = ()) 
     kept: set[int] = set()
     for at in reversed(range(len(desc.blocks[0].ops))):
         op = desc.blocks[0].ops[at]
-        if at in wanted or not needed.isdisjoint(walk.writes_with_subblocks(desc, op)):
+        if at in wanted or (not role(op) & OPTIMIZE and not needed.isdisjoint(walk.writes_with_subblocks(desc, op))):
             kept.add(at)
             needed.update(n for n in walk.reads_with_subblocks(desc, op) if n not in given)
     sliced = replace_ops(desc, 0, (op for at, op in enumerate(desc.blocks[0].ops) if at in kept))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
+import fluidjax as fluid
 from fluidjax.errors import FluidValueError
 from fluidjax.ir import edit, walk
 from fluidjax.ir.desc import BlockRef, ProgramDesc, VarDesc
@@ -80,6 +81,19 @@ def test_prune_stops_at_feeds_and_takes_the_first_writer():
     assert not edit.prune(TRAIN, ["d"], feeds=["d"]).blocks[0].ops
     looped = edit.prune(TRAIN, ["k"])
     assert [len(block.ops) for block in looped.blocks] == [2, 1]
+
+
+def test_prune_keeps_no_update_of_a_parameter_that_is_read_after_it():
+    """As 1.8.5 saves the book's labelling net, whose decoding is written after minimize: 1 op, no gradients, no learning rate."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
+        x = fluid.data("x", [None, 3])
+        y = fluid.layers.fc(x, 2, param_attr="w", bias_attr=False)
+        fluid.optimizer.SGD(fluid.layers.exponential_decay(0.1, 2, 0.5)).minimize(fluid.layers.mean(y))
+        again = fluid.layers.fc(x, 2, param_attr="w", bias_attr=False)
+        got = edit.prune(edit.for_test(fluid.default_main_program().desc), [again.name], feeds=["x"])
+        whole = edit.prune(fluid.default_main_program().desc, [again.name], feeds=["x"])
+    assert [[op.type for op in desc.blocks[0].ops] for desc in (got, whole)] == [["mul"]] * 2
+    assert sorted(whole.blocks[0].vars) == sorted(["x", "w", again.name])
 
 
 @pytest.mark.parametrize("target", ["w", "x", "los"])

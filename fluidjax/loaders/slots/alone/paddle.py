@@ -69,3 +69,4 @@ _finder: Any = _Finder()
 __path__: list[str] = []
 if __name__ == "paddle":
     sys.meta_path.insert(0, _finder)
+    sys.path.append(str(_PACKAGE / "cli" / "beside"))  # six, where it is not installed
