@@ -17,6 +17,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from .channels import apart, held_like, plain
+from .extremes import by_equality
 from .registry import Array, Attr, grad_of, op
 from .traits import Sparse, by_axes, by_values, elementwise, knows_channels, row_wise
 
@@ -422,8 +423,11 @@ LEAST = -float(np.finfo(np.float32).max)  # what maxout begins with, in float64 
 def maxout(X: Array, *, groups: int, axis: int = 1) -> Any:
     """Out[.., c, ..] = max of X over channels c * groups .. c * groups + groups - 1 (dimension `axis`); nan only if they end with it."""
     at = axis % X.ndim
-    channels = jnp.moveaxis(_grouped(X, groups, at), at + 1, 0)
-    return functools.reduce(lambda out, x: jnp.where(out > x, out, x), channels, jnp.asarray(LEAST, X.dtype))
+    return _greatest(_grouped(X, groups, at), at + 1)
+
+
+def _greatest(x: Any, axis: int) -> Any:
+    return functools.reduce(lambda out, x: jnp.where(out > x, out, x), jnp.moveaxis(x, axis, 0), jnp.asarray(LEAST, x.dtype))
 
 
 def _grouped(x: Any, groups: int, at: int) -> Any:
@@ -437,9 +441,12 @@ def _grouped(x: Any, groups: int, at: int) -> Any:
 def maxout_grad(X: Array, Out: Array, d_Out: Array, *, groups: int, axis: int) -> Any:
     """X@GRAD = Out@GRAD at the first channel of each group that equals Out, 0 elsewhere."""
     at = axis % X.ndim
-    hit = _grouped(X, groups, at) == jnp.expand_dims(Out, at + 1)
-    first = hit & (jnp.cumsum(hit, at + 1) == 1)
-    return jnp.where(first, jnp.expand_dims(d_Out, at + 1), 0).reshape(X.shape)
+
+    def first(x: Any, d: Any) -> Any:
+        hit = x == jnp.expand_dims(_greatest(x, at + 1), at + 1)
+        return jnp.where(hit & (jnp.cumsum(hit, at + 1) == 1), d, jnp.zeros((), d.dtype))
+
+    return by_equality(first, _grouped(X, groups, at), jnp.expand_dims(d_Out, at + 1)).reshape(X.shape)
 
 
 @op(outs="Out", rows=row_wise("X"), channels=knows_channels("X"))

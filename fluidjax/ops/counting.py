@@ -12,6 +12,7 @@ from jax import lax
 from ..base.dtypes import name_of, numpy_dtype
 from ..errors import FluidValueError, ShapeError, UnsupportedError
 from .concrete import concrete, new_shape, shape_spec
+from .extremes import by_equality
 from .greatest import first_greatest
 from .infer import Spec
 from .registry import Array, Int64, Ints, Longs, grad_of, op
@@ -40,10 +41,14 @@ def _declare_extreme(kind: str, reduction: Callable[..., Any], word: str) -> Non
         """X@GRAD = Out@GRAD divided among the elements that equal Out."""
         axes = _axes(X.ndim, dim, reduce_all)
         shape = [1 if i in axes else n for i, n in enumerate(X.shape)]
-        best = Out.reshape(shape) == X
-        count = jnp.sum(best, axes, X.dtype, keepdims=True)
-        others = jnp.where(count > 0, 0, jnp.nan) if jnp.issubdtype(X.dtype, jnp.inexact) else 0
-        return jnp.where(best, d_Out.reshape(shape) / count, others).astype(X.dtype)
+
+        def shared(x: Any, d: Any) -> Any:
+            best = x == reduction(x, axes, keepdims=True)
+            count = jnp.sum(best, axes, x.dtype, keepdims=True)
+            others = jnp.where(count > 0, 0, jnp.nan) if jnp.issubdtype(x.dtype, jnp.inexact) else 0
+            return jnp.where(best, d / count, others).astype(d.dtype)
+
+        return by_equality(shared, X, d_Out.reshape(shape)).astype(X.dtype)
 
 
 _declare_extreme("reduce_amax", jnp.max, "greatest")

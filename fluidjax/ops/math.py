@@ -13,6 +13,7 @@ from jax import lax
 
 from ..errors import ShapeError
 from .conditions import both, inner_axis, unset
+from .extremes import by_equality
 from .infer import Spec
 from .registry import Array, SelectedRows, grad_of, op
 from .selected import total
@@ -209,7 +210,8 @@ def p_norm_grad(X: Array, Out: Array, d_Out: Array, *, porder: float, axis: int,
     if porder == 0:
         return jnp.zeros_like(X)
     if np.isinf(porder):
-        return (jnp.abs(X) == norm) * sign(X) * d
+        reduced = None if asvector else axis
+        return by_equality(lambda x, d: (jnp.abs(x) == _p_norm(jnp.abs(x), porder, 0, reduced, True)) * sign(x) * d, X, d)
     return jnp.abs(X) ** (porder - 1) / (norm ** (porder - 1) + epsilon) * sign(X) * d
 
 
@@ -230,7 +232,8 @@ def dist_grad(X: Array, Y: Array, Out: Array, d_Out: Array, *, p: float):
     if p == 0:
         slope: Any = 0
     elif np.isinf(p):
-        slope = jnp.abs(z) == norm
+        d = by_equality(lambda z, d: (jnp.abs(z) == _p_norm(jnp.abs(z), p, 0, None, False)) * sign(z) * d, z, d_Out.reshape(()))
+        return _unbroadcast(d, X.shape), _unbroadcast(-d, Y.shape)
     else:
         slope = (jnp.abs(z) / norm) ** (p - 1)
     d = slope * sign(z) * d_Out.reshape(())

@@ -19,30 +19,30 @@ import numpy as np
 from jax import lax
 
 from ..errors import ShapeError
-from .pool_gradient import MOST_TAPS, tiling_max_grad, unrolled_max_grad
+from .pool_gradient import MOST_TAPS, least, tiling_max_grad, unrolled_max_grad
 from .registry import Array, Ints, grad_of, op
 from .traits import by_format, row_wise
 from .window import Windows, channel_last, gathered, spatial_axes, uneven, windows_of
 
 
-def _least(x: Array) -> float:
-    """What a maximum starts from in Paddle, in float64 too: a window without greater cells has this value."""
-    return max(float(np.finfo(np.float32).min), float(jnp.finfo(x.dtype).min))
-
-
 def _greater(so_far: jax.Array, x: jax.Array) -> jax.Array:
-    """The maximum, but what follows nan wins, as in Paddle; -inf, which cells outside the input hold, never does."""
+    """The maximum, but what follows nan wins, as in Paddle."""
+    return jnp.where(so_far > x, so_far, x)
+
+
+def _greater_within(so_far: jax.Array, x: jax.Array) -> jax.Array:
+    """As _greater, but -inf, which cells outside the input hold, never wins."""
     return jnp.where((so_far > x) | (x == -jnp.inf), so_far, x)
 
 
 def _max(x: Array, win: Windows) -> jax.Array:
     if math.prod(win.sizes) <= MOST_TAPS:
-        least = jnp.asarray(_least(x), x.dtype)
-        return reduce(_greater, win.taps(x, -np.inf), least)
+        greater = _greater_within if any(map(any, win.widths(x.ndim))) else _greater
+        return reduce(greater, win.taps(x, -np.inf), jnp.asarray(least(x)))
     if win.tiling:
         blocks, inner = win.blocks(x)
         return blocks.max(inner)
-    return _reduce_window(x, win, _least(x), -jnp.inf, lax.max)
+    return _reduce_window(x, win, least(x), -jnp.inf, lax.max)
 
 
 def _sum(x: Array, win: Windows) -> jax.Array:
@@ -57,7 +57,7 @@ def _sum(x: Array, win: Windows) -> jax.Array:
     return _reduce_window(x, win, 0.0, 0.0, lax.add)
 
 
-def _reduce_window(x: Array, win: Windows, fill: float, start: float, function: Any) -> jax.Array:
+def _reduce_window(x: Array, win: Windows, fill: float, start: Any, function: Any) -> jax.Array:
     size, stride = [1] * x.ndim, [1] * x.ndim
     for a, k, s in zip(win.axes, win.sizes, win.strides, strict=True):
         size[a], stride[a] = k, s
@@ -76,13 +76,13 @@ def _average(x: Array, win: Windows, exclusive: bool) -> jax.Array:
     return _sum(x, win) / counts.reshape(shape).astype(x.dtype)
 
 
-def _max_grad(x: Array, out: Array, d_out: Array, win: Windows) -> jax.Array:
+def _max_grad(x: Array, d_out: Array, win: Windows) -> jax.Array:
     """The gradient goes to the first maximum of each window, as in Paddle."""
     if math.prod(win.sizes) <= MOST_TAPS:
-        return unrolled_max_grad(x, out, d_out, win)
+        return unrolled_max_grad(x, d_out, win)
     if win.tiling:
-        return tiling_max_grad(x, out, d_out, win)
-    return jax.vjp(lambda x: _reduce_window(x, win, _least(x), -jnp.inf, lax.max), x)[1](d_out)[0]
+        return tiling_max_grad(x, d_out, win)
+    return jax.vjp(lambda x: _reduce_window(x, win, least(x), -jnp.inf, lax.max), x)[1](d_out)[0]
 
 
 def _uneven_average(x: Array, ksize: Sequence[int], data_format: str) -> jax.Array:
@@ -176,7 +176,7 @@ def _declare_pool_grad(kind: str) -> None:
             )  # fmt: skip
 
         _, pull, win = jax.vjp(pool, X, has_aux=True)
-        return _max_grad(X, Out, d_Out, win) if pooling_type == "max" else pull(d_Out)[0]
+        return _max_grad(X, d_Out, win) if pooling_type == "max" else pull(d_Out)[0]
 
 
 for _kind in ("pool2d", "pool3d"):

@@ -70,7 +70,7 @@ def lp_pool2d_grad(
         norm_type=norm_type,
     )  # fmt: skip
     if math.isinf(norm_type):
-        return _max_grad(x, out, d_out, win)
+        return _max_grad(x, d_out, win)
     spread = jax.linear_transpose(lambda powers: _sum(powers, win), x)
     return _power(x, norm_type - 1) * spread(d_out * _power(out, 1 - norm_type))[0]
 

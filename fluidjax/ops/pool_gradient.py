@@ -1,15 +1,23 @@
-"""The gradient of a max pool: it goes to the first maximum of each window, in the order of a window's cells, as in Paddle."""
+"""The gradient of a max pool: it goes to the first maximum of each window, in the order of a window's cells, as in Paddle.
+
+Paddle looks for the first cell that equals the pool's output. Here the cells of a window are compared with each other. XLA:CPU
+may compute the input anew for that and round it otherwise, so that no cell equals the output (extremes.py); and this way costs less
+than to have the input in memory. Of equal cells before and after nan the one after it has the gradient, in Paddle the one before.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .extremes import by_equality
 from .registry import Array
 from .window import Windows
 
@@ -17,14 +25,14 @@ MOST_TAPS = 49  # cells of a window that are looked at one by one
 MOST_APART = 9  # and of windows side by side that each have an array of their own, whose code grows with the square of their number
 
 
-def unrolled_max_grad(x: Array, out: Array, d_out: Array, win: Windows) -> jax.Array:
+def unrolled_max_grad(x: Array, d_out: Array, win: Windows) -> jax.Array:
     """Of windows of up to MOST_TAPS cells."""
     if win.sizes != win.strides:
-        return _overlapping(x, out, d_out, win)
-    return _apart(x, out, d_out, win) if math.prod(win.sizes) <= MOST_APART else _made_to_tile(x, out, d_out, win)
+        return _overlapping(x, d_out, win)
+    return _apart(x, d_out, win) if math.prod(win.sizes) <= MOST_APART else _made_to_tile(x, d_out, win)
 
 
-def _overlapping(x: Array, out: Array, d_out: Array, win: Windows) -> jax.Array:
+def _overlapping(x: Array, d_out: Array, win: Windows) -> jax.Array:
     """For each cell of the input the sum over the windows that may hold it of those whose maximum is that very cell.
 
     Cell i of an axis (the padding counted) is cell i % stride + q * stride of window i // stride - q, for as many q as windows
@@ -35,7 +43,7 @@ def _overlapping(x: Array, out: Array, d_out: Array, win: Windows) -> jax.Array:
     """
     overlap = [-(-k // s) for k, s in zip(win.sizes, win.strides, strict=True)]
     lengths = [q * s for q, s in zip(overlap, win.strides, strict=True)]
-    place = _first_maximum(x, out, win, lengths)
+    place = _first_maximum(x, win, lengths)
     blocks = [-(-(b + n) // s) for b, n, s in zip(win.before, win.cells, win.strides, strict=True)]
     widths = [(0, 0, 0)] * x.ndim
     wanted: jax.Array | np.ndarray = np.zeros((), np.int32)
@@ -66,26 +74,43 @@ def _looked_up(values: Array, win: Windows, i: int, begin: int, blocks: int) -> 
     return lax.slice_in_dim(values, b, b + win.cells[i], axis=a)
 
 
-def _first_maximum(x: Array, out: Array, win: Windows, lengths: list[int]) -> jax.Array:
-    """The place of each window's first maximum in a window of `lengths` cells; -1 where nothing equals it (nan)."""
-    place = jnp.full(out.shape, -1, jnp.int32)
-    for tap, values in reversed(list(zip(np.ndindex(*win.sizes), win.taps(x, -np.inf), strict=True))):
-        place = jnp.where(values == out, np.int32(np.ravel_multi_index(tap, lengths)), place)
-    return place
+def least(x: Array) -> Any:
+    """What a maximum starts from in Paddle, in float64 too: a window without greater cells has this value."""
+    return np.asarray(max(float(np.finfo(np.float32).min), float(jnp.finfo(x.dtype).min)), x.dtype)
 
 
-def _apart(x: Array, out: Array, d_out: Array, win: Windows) -> jax.Array:
+def _contest(x: Array, win: Windows) -> tuple[list[jax.Array], jax.Array]:
+    """For each cell of a window whether the greatest before it is no less; and whether the greatest of all counts: it is not nan, nor
+    less than `least`. As in the pool what follows nan is greater than it.
+    """
+    most, stays = jnp.asarray(-jnp.inf, x.dtype), []
+    for values in win.taps(x, -np.inf):
+        stays.append(most >= values)
+        most = jnp.where(stays[-1], most, values)
+    return stays, most >= least(x)
+
+
+def _first_maximum(x: Array, win: Windows, lengths: Sequence[int]) -> jax.Array:
+    """The place of each window's first maximum in a window of `lengths` cells; -1 where none counts."""
+    contest, counts = _contest(x, win)
+    place = jnp.asarray(-1, jnp.int32)
+    for tap, stays in zip(np.ndindex(*win.sizes), contest, strict=True):
+        place = jnp.where(stays, place, np.int32(np.ravel_multi_index(tap, lengths)))
+    return jnp.where(counts, place, -1)
+
+
+def _apart(x: Array, d_out: Array, win: Windows) -> jax.Array:
     """Windows that lie side by side: an array for each of their cells, all interleaved to the input's shape."""
     blocks = [-(-max(e, b + n) // s) for e, b, n, s in zip(win.ends, win.before, win.cells, win.strides, strict=True)]
     widths, whole, order, lead = [(0, 0, 0)] * x.ndim, list(x.shape), [], len(win.axes)
     for a, m, o, s in zip(win.axes, blocks, win.outs, win.strides, strict=True):
         widths[a], whole[a] = (0, m - o, 0), m * s
-    parts, taken = [], None
-    for values in win.taps(x, -np.inf):
-        here = values == out
-        part = jnp.where(here if taken is None else here & ~taken, d_out, 0)
-        taken = here if taken is None else here | taken
-        parts.append(lax.pad(part, jnp.zeros((), x.dtype), widths) if any(map(any, widths)) else part)
+    contest, left = _contest(x, win)
+    parts: list[jax.Array] = []
+    for stays in reversed(contest):  # the last cell that was greater than those before it
+        part = jnp.where(left & ~stays, d_out, 0)
+        left = left & stays
+        parts.insert(0, lax.pad(part, jnp.zeros((), x.dtype), widths) if any(map(any, widths)) else part)
     for axis in range(x.ndim):
         order.append(lead + axis)
         if axis in win.axes:
@@ -97,23 +122,27 @@ def _apart(x: Array, out: Array, d_out: Array, win: Windows) -> jax.Array:
     return spread[tuple(cut)]
 
 
-def _made_to_tile(x: Array, out: Array, d_out: Array, win: Windows) -> jax.Array:
+def _made_to_tile(x: Array, d_out: Array, win: Windows) -> jax.Array:
     """Windows side by side that may reach beyond the input, on the input with what lies there."""
     widths = win.widths(x.ndim)
     whole = lax.pad(x, jnp.asarray(-np.inf, x.dtype), widths)
-    grad = tiling_max_grad(whole, out, d_out, replace(win, cells=tuple(win.ends), before=(0,) * len(win.axes)))
+    grad = tiling_max_grad(whole, d_out, replace(win, cells=tuple(win.ends), before=(0,) * len(win.axes)))
     return lax.pad(grad, jnp.zeros((), x.dtype), [(-before, -behind, 0) for before, behind, _ in widths])
 
 
-def tiling_max_grad(x: Array, out: Array, d_out: Array, win: Windows) -> jax.Array:
+def tiling_max_grad(x: Array, d_out: Array, win: Windows) -> jax.Array:
     """Of windows of any size that tile the input."""
     cells, inner = win.blocks(x)
     where = jnp.zeros((), jnp.int32)
     for axis, k in zip(inner, win.sizes, strict=True):
         where = where * k + lax.broadcasted_iota(jnp.int32, cells.shape, axis)
-    found = jnp.where(cells == jnp.expand_dims(out, inner), where, np.iinfo(np.int32).max)
-    first = jnp.min(found, inner, keepdims=True)
-    grad = jnp.where(where == first, jnp.expand_dims(d_out, inner), 0)
+
+    def first(cells: Array, d_out: Array) -> jax.Array:
+        most = cells.max(inner, keepdims=True)
+        found = jnp.where((cells == most) & (most >= least(x)), where, np.iinfo(np.int32).max)
+        return jnp.where(where == jnp.min(found, inner, keepdims=True), jnp.expand_dims(d_out, inner), 0)
+
+    grad = by_equality(first, cells, d_out)
     pads = [(0, 0, 0)] * x.ndim
     shape = list(x.shape)
     for a, e, n in zip(win.axes, win.ends, win.cells, strict=True):

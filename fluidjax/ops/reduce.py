@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from ..base.dtypes import name_of, numpy_dtype
+from .extremes import by_equality
 from .registry import Array, Ints, grad_of, op
 from .traits import Rows, reduces
 
@@ -91,14 +92,20 @@ def _spread(value: Array, x: Array, dim: Sequence[int], reduce_all: bool) -> Arr
     return value.reshape([1 if i in axes else n for i, n in enumerate(x.shape)]).astype(x.dtype)
 
 
-def _extreme_grad(X: Array, Out: Array, d_Out: Array, *, dim: Ints, reduce_all: bool):
-    """X@GRAD = Out@GRAD wherever X equals Out, at every one of several equal extremes."""
-    out, d = (_spread(v, X, dim, reduce_all) for v in (Out, d_Out))
-    return jnp.where(out == X, d, jnp.zeros((), d.dtype))
+def _declare_extreme_grad(kind: str, reduction: Callable[..., Any]) -> None:
+    @grad_of(kind, "X Out")
+    def extreme_grad(X: Array, Out: Array, d_Out: Array, *, dim: Ints, reduce_all: bool):
+        """X@GRAD = Out@GRAD wherever X equals Out, at every one of several equal extremes."""
+        axes = _axes(X.ndim, dim, reduce_all)
+
+        def equal(x: Any, d: Any) -> Any:
+            return jnp.where(x == reduction(x, axes, keepdims=True), d, jnp.zeros((), d.dtype))
+
+        return by_equality(equal, X, _spread(d_Out, X, dim, reduce_all))
 
 
-grad_of("reduce_max", "X Out")(_extreme_grad)
-grad_of("reduce_min", "X Out")(_extreme_grad)
+_declare_extreme_grad("reduce_max", _max)
+_declare_extreme_grad("reduce_min", _min)
 
 
 @grad_of("reduce_prod", "X Out")

@@ -1,0 +1,50 @@
+"""The gradient of a maximum arrives whole, in code that computes the same input twice and rounds it otherwise each time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fluidjax as fluid
+from fluidjax import layers
+
+from ..nets import fresh
+
+MAXIMA: dict[str, Callable[[Any], Any]] = {
+    "windows side by side": lambda x: layers.pool2d(x, 2, "max", 2),
+    "overlapping windows": lambda x: layers.pool2d(x, 3, "max", 2, 1),
+    "windows that reach beyond the edge": lambda x: layers.pool2d(x, 5, "max", 5, ceil_mode=True),
+    "large windows": lambda x: layers.pool2d(x, 8, "max", 8),
+    "maxout": lambda x: layers.maxout(x, 3),
+    "reduce_max": lambda x: layers.reduce_max(x, dim=[2, 3]),
+    "reduce_min": lambda x: layers.reduce_min(x, dim=[2]),
+}
+
+
+@pytest.fixture(params=[0, 1], ids=["optimised", "quick"])
+def quick_steps(request: pytest.FixtureRequest) -> Iterator[None]:
+    before = fluid.get_flags("FLAGS_quick_steps")
+    fluid.set_flags({"FLAGS_quick_steps": request.param})
+    yield
+    fluid.set_flags(before)
+
+
+@pytest.mark.optimized
+@pytest.mark.usefixtures("quick_steps")
+@pytest.mark.parametrize("name", MAXIMA)
+def test_every_maximum_has_its_gradient(name: str) -> None:
+    """Of a product and a sum, which quick code rounds at once in one loop and one after the other in the next."""
+    with fresh() as (main, startup):
+        x = fluid.data("x", [6, 9, 16, 16])
+        by, more = (layers.create_parameter([9], "float32", default_initializer=fluid.initializer.Uniform(0.5, 1.5)) for _ in range(2))
+        value = layers.elementwise_add(layers.elementwise_mul(x, by, axis=1), more, axis=1)
+        out = MAXIMA[name](value)
+        grads = fluid.gradients(layers.reduce_sum(out), [value, by, more])
+    exe, scope = fluid.Executor(), fluid.Scope()
+    exe.run(startup, scope=scope)
+    feed = {"x": np.random.default_rng(0).random((6, 9, 16, 16), np.float32)}
+    d_value, _, d_more, maxima = exe.run(main, feed=feed, fetch_list=[*grads, out], scope=scope)
+    assert d_value.sum() == d_more.sum() == maxima.size
