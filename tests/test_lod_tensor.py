@@ -26,7 +26,8 @@ def test_without_sequences():
     assert tensor().has_valid_recursive_sequence_lengths()
     assert repr(tensor()) == "LoDTensor(float32[5, 1])" and repr(fluid.LoDTensor()) == "LoDTensor(empty)"
     empty, held = fluid.LoDTensor(), fluid.Scope().var("a").get_tensor()  # what 1.8.5 says of them
-    assert [(t.shape(), t._get_dims(), t._is_initialized()) for t in (empty, held, tensor())] == [([0], [0], False)] * 2 + [([5, 1],) * 2 + (True,)]
+    found = [(t.shape(), t._get_dims(), t._is_initialized()) for t in (empty, held, tensor())]
+    assert found == [([0], [0], False), ([0], [0], False), ([5, 1], [5, 1], True)]
 
 
 @pytest.mark.parametrize(

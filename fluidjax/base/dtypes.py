@@ -47,6 +47,8 @@ class VarType(enum.IntEnum):
     def __str__(self) -> str:
         return f"VarType.{self.name}"
 
+    __repr__ = __str__  # as Paddle's, in lists too
+
     def __format__(self, spec: str) -> str:
         return format(int(self), spec) if spec else str(self)
 

@@ -210,7 +210,8 @@ def prune(desc: ProgramDesc, targets: Sequence[str], feeds: Iterable[str] = ()) 
     """Fluid's ``Program._prune_with_input``: the ops of block 0 that `targets` need, given `feeds`.
 
     A target means its first writer that is not an optimize op; ops before it that write what is needed follow, but no
-    optimize op (a parameter that is read after its update needs none), and the slice stops at `feeds`. Sub-blocks stay whole with the op that owns them; variables that no op uses go.
+    optimize op (a parameter that is read after its update needs none), and the slice stops at `feeds`. Sub-blocks stay
+    whole with the op that owns them; variables that no op uses go.
 
     Raises FluidValueError for a target that no op writes (and that is not fed).
     """
