@@ -49,6 +49,7 @@ from .compiler import ParallelExecutor as ParallelExecutor
 from .data_feeder import DataFeeder as DataFeeder
 from .errors import FluidError as FluidError
 from .executor import Executor as Executor
+from .framework import get_var as get_var
 from .framework import in_dygraph_mode as in_dygraph_mode
 from .framework import load_op_library as load_op_library
 from .framework import require_version as require_version
@@ -80,6 +81,7 @@ from .runtime.bucketing import bucketed as bucketed
 from .runtime.place import CPUPlace as CPUPlace
 from .runtime.place import CUDAPinnedPlace as CUDAPinnedPlace
 from .runtime.place import CUDAPlace as CUDAPlace
+from .runtime.place import XPUPlace as XPUPlace
 from .runtime.place import cpu_places as cpu_places
 from .runtime.place import cuda_pinned_places as cuda_pinned_places
 from .runtime.place import cuda_places as cuda_places
@@ -90,6 +92,7 @@ from .runtime.scope import global_scope as global_scope
 from .runtime.scope import scope_guard as scope_guard
 
 if _TYPE_CHECKING:  # else imported by the first who uses them
+    from . import async_executor as async_executor
     from . import average as average
     from . import checkpoint as checkpoint
     from . import compat as compat
@@ -109,7 +112,15 @@ if _TYPE_CHECKING:  # else imported by the first who uses them
     from . import saved as saved
     from . import transpiler as transpiler
     from . import wrapped_decorator as wrapped_decorator
+    from .async_executor import AsyncExecutor as AsyncExecutor
     from .compat import compat_report as compat_report
+    from .contrib.inferencer import Inferencer as Inferencer
+    from .contrib.trainer import BeginEpochEvent as BeginEpochEvent
+    from .contrib.trainer import BeginStepEvent as BeginStepEvent
+    from .contrib.trainer import CheckpointConfig as CheckpointConfig
+    from .contrib.trainer import EndEpochEvent as EndEpochEvent
+    from .contrib.trainer import EndStepEvent as EndStepEvent
+    from .contrib.trainer import Trainer as Trainer
     from .data_feed_desc import DataFeedDesc as DataFeedDesc
     from .io import load as load
     from .io import load_program_state as load_program_state
@@ -159,11 +170,14 @@ core.predictor_names.append(_predictors)
 
 if not _TYPE_CHECKING:
     _LATER = {
+        "async_executor": "AsyncExecutor",
         "average": "",
         "checkpoint": "",
         "compat": "compat_report",
         "contrib": "",
         "data_feed_desc": "DataFeedDesc",
+        "contrib.inferencer": "Inferencer",
+        "contrib.trainer": "BeginEpochEvent BeginStepEvent CheckpointConfig EndEpochEvent EndStepEvent Trainer",
         "debugger": "",
         "evaluator": "",
         "incubate": "",
@@ -183,17 +197,18 @@ if not _TYPE_CHECKING:
     __getattr__, __dir__ = _on_demand(__name__, _LATER, _reporter("fluid", [*dir(), *_LATER, *" ".join(_LATER.values()).split()]))
 
 __all__ = [
-    "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "CompiledProgram", "DataFeedDesc", "DataFeeder", "DatasetFactory",
-    "DistributeTranspiler", "DistributeTranspilerConfig", "ExecutionStrategy", "Executor", "Fixed", "FluidError", "InMemoryDataset",
-    "InferenceTranspiler", "LoDTensor", "LoDTensorArray", "ParallelExecutor", "ParamAttr", "Program", "QueueDataset", "Ragged",
-    "Scope", "Tensor", "Variable", "WeightNormParamAttr", "append_backward", "average", "backward", "bucketed", "clip",
-    "compat_report", "compiler", "core", "cpu_places", "create_lod_tensor", "create_random_int_lodtensor", "cuda_pinned_places",
-    "cuda_places", "data", "data_feed_desc", "data_feeder", "dataloader", "debugger", "default_main_program", "default_startup_program",
-    "device_guard", "dist", "embedding", "errors", "evaluator", "executor", "framework", "functional", "get_flags", "global_scope",
-    "gradients", "in_dygraph_mode", "incubate", "init_fn", "initializer", "input", "install_check", "io", "is_compiled_with_cuda",
-    "is_compiled_with_xpu", "layer_helper", "layers", "load", "load_op_library", "load_program_state", "lod_tensor",
-    "memory_optimize", "metrics", "name_scope", "nets", "one_hot", "ops", "optimizer", "parallel_executor", "param_attr", "passes",
-    "place", "plan", "planning", "predictors", "profiler", "program", "program_guard", "proto", "read_state", "reader", "regularizer",
-    "release_memory", "require_version", "save", "scope", "scope_guard", "set_flags", "set_program_state", "step_fn", "transpiler",
-    "unique_name", "wrapped_decorator", "write_state",
+    "AsyncExecutor", "BeginEpochEvent", "BeginStepEvent", "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace",
+    "CheckpointConfig", "CompiledProgram", "DataFeedDesc", "DataFeeder", "DatasetFactory", "DistributeTranspiler",
+    "DistributeTranspilerConfig", "EndEpochEvent", "EndStepEvent", "ExecutionStrategy", "Executor", "Fixed", "FluidError",
+    "InMemoryDataset", "InferenceTranspiler", "Inferencer", "LoDTensor", "LoDTensorArray", "ParallelExecutor", "ParamAttr", "Program",
+    "QueueDataset", "Ragged", "Scope", "Tensor", "Trainer", "Variable", "WeightNormParamAttr", "XPUPlace", "append_backward",
+    "async_executor", "average", "backward", "bucketed", "clip", "compat_report", "compiler", "core", "cpu_places", "create_lod_tensor",
+    "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data", "data_feed_desc", "data_feeder", "dataloader",
+    "debugger", "default_main_program", "default_startup_program", "device_guard", "dist", "embedding", "errors", "evaluator",
+    "executor", "framework", "functional", "get_flags", "get_var", "global_scope", "gradients", "in_dygraph_mode", "incubate",
+    "init_fn", "initializer", "input", "install_check", "io", "is_compiled_with_cuda", "is_compiled_with_xpu", "layer_helper", "layers",
+    "load", "load_op_library", "load_program_state", "lod_tensor", "memory_optimize", "metrics", "name_scope", "nets", "one_hot", "ops",
+    "optimizer", "parallel_executor", "param_attr", "passes", "place", "plan", "planning", "predictors", "profiler", "program",
+    "program_guard", "proto", "read_state", "reader", "regularizer", "release_memory", "require_version", "save", "scope",
+    "scope_guard", "set_flags", "set_program_state", "step_fn", "transpiler", "unique_name", "wrapped_decorator", "write_state",
 ]  # fmt: skip

@@ -20,6 +20,7 @@ from .runtime.place import CPUPlace as CPUPlace
 from .runtime.place import CUDAPinnedPlace as CUDAPinnedPlace
 from .runtime.place import CUDAPlace as CUDAPlace
 from .runtime.place import Place as _Place
+from .runtime.place import XPUPlace as XPUPlace
 from .runtime.place import as_place, gpus
 from .runtime.place import is_compiled_with_cuda as is_compiled_with_cuda
 from .runtime.place import is_compiled_with_xpu as is_compiled_with_xpu

@@ -87,6 +87,9 @@ def _get_var(name: str, program: Program | None = None) -> Variable:
     return as_program(program).global_block().var(name)
 
 
+get_var = _get_var  # its name before 1.0
+
+
 def _current_expected_place() -> None:
     """None, as in Paddle's static mode: the place is an Executor's."""
 

@@ -23,7 +23,7 @@ FLUIDS = frozenset(
     "_optimized_guard _backward_role_guard _lr_schedule_guard _clone_variable _find_var_recursive _var_recursive _set_attr "
     "_remove_attr _rename_input _rename_output _rename_var _remove_op _remove_var _prepend_op _insert_op _create_block _rollback "
     "_prune _prune_with_input _block_attr _block_attr_id _blocks_attr_ids _to_attr _to_kwargs _global_learning_rate "
-    "_learning_rate_map _set_error_clip _repr_html_ "
+    "_learning_rate_map _set_error_clip _repr_html_ _backward _get_dims _is_initialized "
     "_set_checkpoints _set_role_maker _worker_num _worker_index _is_first_worker _is_non_distributed "
     "_decay_step_counter _learning_rate _get_var _fetch_var _current_expected_place _clone_var_in_block_ _cuda_synchronize "
     "_allreduce _broadcast _c_allreduce _c_broadcast _c_allgather _c_reducescatter _c_sync_calc_stream _c_sync_comm_stream".split()

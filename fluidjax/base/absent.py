@@ -61,19 +61,15 @@ MODULES: dict[str, str] = {
 }  # fmt: skip
 NAMES: dict[str, str] = {
     "ComplexVariable": "belongs to complex numbers, which are not there",
-    "AsyncExecutor": "went before 1.8; use Executor.train_from_dataset",
     "Ploter": "draws curves, which is not there; use matplotlib",
     **dict.fromkeys(("MPIRoleMaker", "GeneralRoleMaker"), "is not there; use PaddleCloudRoleMaker or UserDefinedRoleMaker"),
     "CollectiveOpBasedOptimizer": "is not there; use fleet.distributed_optimizer",
     "geo_parameter_server": "is not there; use StrategyFactory.create_geo_strategy of parameter_server.distribute_transpiler",
-    "get_var": "is fluid.framework._get_var since 1.0",
     "create_param": "never was there; use fluid.layers.create_parameter",
     "expand_dims": "never was there; use fluid.layers.unsqueeze",
     "Constant": "never was there; use fluid.initializer.Constant",
     **{n: f"never was there; use fluid.layers.{n}" for n in "expand matmul reduce_sum reshape softmax squeeze tanh transpose".split()},
     "multiply": "never was there; use fluid.layers.elementwise_mul",
-    "trainer": "went before 1.0; use Executor.run in a loop",
-    "XPUPlace": "is not there, for there are no XPUs; use CPUPlace or CUDAPlace",
     "cross_entropy2": "is not there; cross_entropy appends it for hard labels",
     **dict.fromkeys(
         "BCELoss BatchNorm BilinearTensorProduct Conv2D Conv2DTranspose Conv3D Conv3DTranspose Dropout Embedding GRUUnit "

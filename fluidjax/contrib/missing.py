@@ -4,8 +4,6 @@ from __future__ import annotations
 
 _GROUPS: tuple[tuple[str, str], ...] = (
     ("is not there; apply the passes of fluid.contrib.slim.quantization and train by Executor.run", "Compressor"),
-    ("was never there; use fluid.embedding with is_sparse=True", "sparse_embedding"),
-    ("was never there; use paddle.index_sample", "index_sample"),
     (
         "is a tool for tables of parameter servers; fluid.io.load_persistables loads tables too",
         "convert_dist_to_sparse_program load_persistables_for_increment load_persistables_for_inference get_inference_model",

@@ -8,14 +8,13 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .. import unique_name
 from ..backward import append_backward
 from ..backward.differentiate import gradients_of
-from ..base.absent import lacking
 from ..base.dtypes import VarType
 from ..clip import GradientClipBase, append_gradient_clip_ops, error_clip_callback
 from ..errors import FluidTypeError, FluidValueError, OneTableError
@@ -345,8 +344,9 @@ class Optimizer:
         )
         return self.apply_optimize(loss, startup_program, params_grads), params_grads
 
-    if not TYPE_CHECKING:
-        __getattr__ = lacking("Optimizer", {"_backward": "never was there; use backward"})
+    def _backward(self, *args: Any, **kwargs: Any) -> list[tuple[Parameter, Variable]]:
+        """Named backward since 1.3."""
+        return self.backward(*args, **kwargs)
 
 
 def _device_of(param: Parameter, block: Block) -> str | None:

@@ -1,4 +1,4 @@
-"""Where programs run: CPUPlace, CUDAPlace, CUDAPinnedPlace, as JAX devices."""
+"""Where programs run: CPUPlace, CUDAPlace, CUDAPinnedPlace, XPUPlace, as JAX devices."""
 
 from __future__ import annotations
 
@@ -52,7 +52,21 @@ class CUDAPlace:
         return f"CUDAPlace({self.device_id})"
 
 
-Place = CPUPlace | CUDAPlace
+@dataclass(frozen=True)
+class XPUPlace:
+    """Kunlun card number `device_id`, of Paddle 2.0; JAX sees none, so that nothing runs there."""
+
+    device_id: int = 0
+
+    def device(self) -> Any:
+        """Raises FluidValueError: there is no such card."""
+        raise FluidValueError(f"{self}: JAX sees no XPUs; use CPUPlace(), or CUDAPlace(0) where there is a GPU")
+
+    def __str__(self) -> str:
+        return f"XPUPlace({self.device_id})"
+
+
+Place = CPUPlace | CUDAPlace | XPUPlace
 
 
 def is_compiled_with_xpu() -> bool:
@@ -129,7 +143,7 @@ def as_place(place: Any) -> Place:
     if place is None:
         return default_place()
     place = getattr(place, "chosen", place)  # core.Place
-    if not isinstance(place, CPUPlace | CUDAPlace):
+    if not isinstance(place, CPUPlace | CUDAPlace | XPUPlace):
         raise FluidTypeError(f"a place is CPUPlace() or CUDAPlace(id), not {place!r}")
     return place
 
