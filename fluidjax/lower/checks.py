@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import EnforceNotMet, note
-from ..ir import text
+from ..ir import text, walk
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
 from ..ops.checking import VALUE, WORD, Objection
 from ..ops.concrete import known
@@ -30,24 +30,51 @@ INTEGERS = ("int32", "int64", "int16", "int8", "uint8")
 
 @dataclass(eq=False)
 class Objections:
-    """The sentences that the words of one program's steps speak of, by number."""
+    """The sentences that the words of one program's steps speak of, by number.
+
+    told: of each number the uid of its op and what follows the op's name, from which another process makes the sentence again.
+    """
 
     numbers: dict[tuple[str, str], int] = field(default_factory=dict)
+    told: dict[int, tuple[int, str]] = field(default_factory=dict)
+    _words: dict[int, tuple[str, str]] = field(default_factory=dict)
     _next: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
-    def number(self, sentence: str, place: str) -> int:
-        """The number of a sentence; place: the op's text, which goes along as a note."""
-        key = (sentence, place)
-        return self.numbers[key] if key in self.numbers else self.numbers.setdefault(key, next(self._next))
+    def number(self, op: OpDesc, sentence: str) -> int:
+        """The number of what an op objects to; its text goes along as a note."""
+        key = said(op, sentence), placed(op)
+        if key not in self.numbers:
+            self._add(self.numbers.setdefault(key, next(self._next)), op, sentence)
+        return self.numbers[key]
+
+    def adopt(self, desc: ProgramDesc, told: Iterable[tuple[int, int, str]]) -> None:
+        """Have these numbers, which a trace in another process gave out: each with the uid of its op and the sentence."""
+        ops = {op.uid: op for _, op in walk.ops(desc)}
+        for number, uid, sentence in told:
+            self.numbers[said(ops[uid], sentence), placed(ops[uid])] = number
+            self._add(number, ops[uid], sentence)
+        self._next = itertools.count(max(self.told, default=0) + 1)
+
+    def _add(self, number: int, op: OpDesc, sentence: str) -> None:
+        self.told[number] = op.uid, sentence
+        self._words[number] = said(op, sentence), placed(op)
 
     def refuse(self, word: Any) -> None:
         """Raises EnforceNotMet for what a word says, if it says anything."""
         number, value = (int(n) for n in np.asarray(word).reshape(-1)[:2])
-        if not number:
-            return
-        for (sentence, place), at in self.numbers.items():
-            if at == number:
-                raise note(EnforceNotMet(sentence.replace(VALUE, str(value))), place)
+        if number in self._words:
+            sentence, place = self._words[number]
+            raise note(EnforceNotMet(sentence.replace(VALUE, str(value))), place)
+
+
+def said(op: OpDesc, sentence: str) -> str:
+    """What an op says that objects."""
+    return f"op '{op.type}'" + (f" ({op.loc})" if op.loc else "") + f" {sentence}"
+
+
+def placed(op: OpDesc) -> str:
+    """Where it stands, for a note."""
+    return f"in op: {text.op_text(op)}" + (f"  # {op.loc}" if op.loc else "")
 
 
 def begin() -> np.ndarray:
@@ -71,13 +98,11 @@ def object_to(op: OpDesc, env: dict[str, Any], objections: Objections | None, fo
         holds = known(bad)
         if holds is not None and not holds.any():
             continue
-        said = f"op '{op.type}'" + (f" ({op.loc})" if op.loc else "") + f" {sentence}"
-        place = f"in op: {text.op_text(op)}" + (f"  # {op.loc}" if op.loc else "")
         if objections is None or WORD not in env:
             if holds is None:
                 continue
-            raise note(EnforceNotMet(said.replace(VALUE, str(known(value)))), place)
-        env[WORD] = raised(env[WORD], bad, objections.number(said, place), value)
+            raise note(EnforceNotMet(said(op, sentence).replace(VALUE, str(known(value)))), placed(op))
+        env[WORD] = raised(env[WORD], bad, objections.number(op, sentence), value)
         any_ = True
     return any_
 

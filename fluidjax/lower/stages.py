@@ -51,6 +51,16 @@ def divided(traced: Any, count: int, donated: int) -> Stages | None:
     return None if traced.effects else _Division(traced, count).stages(donated)
 
 
+def whole(traced: Any) -> Stages | None:
+    """A traced function as the only stage, which takes all arguments; None if it has effects, which tie it to its process."""
+    if traced.effects:
+        return None
+    types = [v.aval for v in traced.jaxpr.invars]
+    taken, made = range(len(types)), range(len(types), len(types) + len(traced.jaxpr.outvars))
+    stage = Stage(jaxpr_as_fun(traced), tuple(taken), tuple(types), tuple(made), (), ())
+    return Stages((stage,), (), tuple(made))
+
+
 class _Division:
     def __init__(self, traced: Any, count: int) -> None:
         whole = traced.jaxpr

@@ -17,8 +17,9 @@ from .compiled import Compiled
 from .kind import Kind
 from .placement import OWN, REPLICATED
 from .reasons import Origin, fed, types
-from .staged import compile_stages, in_stages
+from .staged import compile_stages
 from .state_buffers import StateLayout
+from .traced import traced
 
 
 def build(compiled: Compiled, kind: Kind, args: Sequence[Any], refuse: Callable[[str], Exception] | None = None) -> None:
@@ -44,32 +45,31 @@ def building(
 ) -> Iterator[None]:
     """`build` in two parts: what Python does, and what XLA does. args: values or types."""
     fn, times = compiled.function(kind), [time.perf_counter()]
-    traced = fn.trace(*args)
+    made = traced(compiled, kind, args)
     times.append(time.perf_counter())
-    stages = in_stages(compiled, kind, traced)
-    lowered = traced.lower() if stages is None else None
+    lowered = fn.trace(*args).lower() if made.stages is None else None
     times.append(time.perf_counter())
-    ragged = compiled.with_lod(traced.out_info[2])
-    if ragged is not None and refuse is not None:
-        raise refuse(ragged)
+    if made.ragged is not None and refuse is not None:
+        raise refuse(made.ragged)
     yield
     signature = compiled.signature(fn, args[2])
-    if stages is None:
+    if made.stages is None:
         compile_lowered(lowered)
     else:
-        compiled.staged[signature] = compile_stages(compiled, stages, args, traced.out_info, compile_lowered)
+        compiled.staged[signature] = compile_stages(compiled, made.stages, args, made.tree, compile_lowered, made.order)
+    made.keep()
     times.append(time.perf_counter())
     trace, lower, compile = (after - before for before, after in pairwise(times))
-    count = 1 if stages is None else len(stages.stages)
+    count = 1 if made.stages is None else len(made.stages.stages)
     reasons = compiled.recompiles.reasons
     origin = Origin(compiled.step.desc, compiled.fetches, kind, compiled.effort.name, types(compiled.shapes), fed(args[2]))
-    made = Compilation(
+    report = Compilation(
         kind.value, compiled.fetches, types_of(args[2]), compiled.effort.name, background, trace, lower, compile, count,
-        reasons.of(origin), None if background else user_line(),
+        reasons.of(origin), None if background else user_line(), made.found,
     )  # fmt: skip
-    reasons.made.append(made)
-    record(compiled.compilations, made, compiled.step)
-    compiled.ready[signature] = ragged
+    reasons.made.append(report)
+    record(compiled.compilations, report, compiled.step)
+    compiled.ready[signature] = made.ragged
 
 
 def compile_lowered(lowered: Any) -> None:

@@ -24,6 +24,7 @@ class Compilation:
     on meanwhile. trace, lower, compile: seconds that it took to run the ops on types, to write StableHLO, and XLA's own (with
     a persistent cache: to read it there). stages: into how many a large step is divided, which are compiled at once; lowering them
     counts as compiling. reason: in what it differs from what was compiled of the program before. line: where the script ran it.
+    found: whether the compilation cache had its trace, so that `trace` are the seconds to read it.
     """
 
     kind: str
@@ -37,6 +38,7 @@ class Compilation:
     stages: int = 1
     reason: str = ""
     line: str | None = None
+    found: bool = False
 
     @property
     def seconds(self) -> float:
@@ -47,7 +49,8 @@ class Compilation:
         fed = ", ".join(f"{n}: {t}" for n, t in self.feed.items()) or "nothing"
         what = f"{self.kind}, fetching {', '.join(self.fetches) or 'nothing'}, fed {fed}"
         how = f"{self.effort}{' in the background' if self.background else ''}{f' in {self.stages} stages' if self.stages > 1 else ''}"
-        return f"{what}: {how}: {self.trace:.2f} s to trace, {self.lower:.2f} to lower, {self.compile:.2f} to compile"
+        first = "find its trace" if self.found else "trace"
+        return f"{what}: {how}: {self.trace:.2f} s to {first}, {self.lower:.2f} to lower, {self.compile:.2f} to compile"
 
 
 watchers: list[Callable[[Compilation, Any], None]] = []  # each is given every report, and the step that was compiled

@@ -42,6 +42,7 @@ class CompileCache:
 
     def __init__(self, config: Any = jax.config) -> None:
         self.folder: Path | None = None  # where it is, if it was turned on here
+        self.writes = False  # whether anything can be added to it
         self._config = config
         self._asked = False
         self._told = False  # whether a damaged entry has been spoken of
@@ -75,6 +76,7 @@ class CompileCache:
         if not _writes(folder):
             config.update(MINIMUM, math.inf)  # JAX reads there all the same
         else:
+            self.writes = True
             bound(root, flag("FLAGS_compilation_cache_mb") << 20)
             self._mend(_small(folder))
             if MINIMUM.upper() not in os.environ and getattr(config, MINIMUM) == JAX_MINIMUM:
@@ -95,14 +97,26 @@ class CompileCache:
         for path in paths:
             try:
                 if sound(path.read_bytes()):
-                    os.utime(path, (time.time(), path.stat().st_mtime))  # used now, also where the disk keeps no such times
+                    used(path)
                     continue
-                path.unlink(missing_ok=True)
             except OSError:
-                continue  # removed by another process, or not ours to change: then JAX passes over it
-            if not self._told:
-                self._told = True
-                _say(f"a damaged entry of the compilation cache was removed, and is compiled anew: {str(path)!r}")
+                continue  # removed by another process
+            self.damaged(path)
+
+    def damaged(self, path: Path) -> None:
+        """Remove an entry that cannot be read; the first is told of."""
+        try:
+            path.unlink(missing_ok=True)
+        except OSError:
+            return  # not ours to change: then it is passed over
+        if not self._told:
+            self._told = True
+            _say(f"a damaged entry of the compilation cache was removed, and is compiled anew: {str(path)!r}")
+
+
+def used(path: Path) -> None:
+    """Have an entry be used now, also where the disk keeps no such times. Raises OSError."""
+    os.utime(path, (time.time(), path.stat().st_mtime))
 
 
 def user_folder() -> Path:

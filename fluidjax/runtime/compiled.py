@@ -103,6 +103,7 @@ class Compiled:
         self._fresh: Any = None  # the types that the layouts were planned for
         self._jitted: dict[Kind, Any] = {}
         self.staged: dict[Any, Any] = {}  # signature -> Staged, of calls that are compiled in stages
+        self._traced: dict[Any, Any] = {}  # kind and signature -> what calls run that need not be traced any more
         self.finite: dict[Kind, Finite] = {}
 
     def again(self, effort: Effort) -> Compiled:
@@ -195,6 +196,7 @@ class Compiled:
             layouts = self._plan(shapes)
             self._jitted.clear()
             self.staged.clear()
+            self._traced.clear()
             self.ready.clear()
             self.called.clear()
         buffers = StateBuffers(scope, layouts, values, self.where, self.sharded, beside=bool(held))
@@ -291,7 +293,7 @@ class Compiled:
         if kind not in self._jitted:
             name = label(op.type for op in self.step.ops)
             CACHE.mend(name)
-            body = named(self._in_its_form(self._bodies[kind]), name)
+            body = named(self._known_or_run(kind), name)
             options: dict[str, Any] = {"donate_argnums": () if kind.checked or self.may_raise else (0,), "compiler_options": self.options}
             if kind.in_turn:
                 self._jitted[kind] = jax.jit(body, out_shardings=self._homes(kind), **options)
@@ -301,14 +303,23 @@ class Compiled:
                 self._jitted[kind] = jax.jit(body, **options)
         return self._jitted[kind]
 
-    def _in_its_form(self, body: Any) -> Any:
-        """`body`, traced in the form that suits how it is compiled."""
+    def body(self, kind: Kind) -> Any:
+        """What the jitted function runs, traced in the form that suits how it is compiled."""
+        run = self._bodies[kind]
 
         def call(*args: Any) -> Any:
             with slow_loops(self.effort.slow_loops):
-                return body(*args)
+                return run(*args)
 
         return call
+
+    def _known_or_run(self, kind: Kind) -> Any:
+        run = self.body(kind)
+        return lambda *args: self._traced.get(self.signature(kind, args[2]), run)(*args)
+
+    def was_traced(self, kind: Kind, feed: Any, run: Any) -> None:
+        """Have calls for such a feed run this, a function as `body` gives one that was traced already."""
+        self._traced[self.signature(kind, feed)] = run
 
     @property
     def _bodies(self) -> Mapping[Kind, Any]:

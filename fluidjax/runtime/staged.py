@@ -52,25 +52,29 @@ def in_stages(compiled: Compiled, kind: Kind, traced: Any) -> Stages | None:
     return divided(traced.jaxpr, count, len(compiled.layouts[0].singles)) if count > 1 else None
 
 
-def compile_stages(compiled: Compiled, stages: Stages, args: Sequence[Any], out_info: Any, compile_lowered: Any) -> Staged:
-    """The executable. args: the call's arguments or their types; out_info: what it returns."""
+def compile_stages(
+    compiled: Compiled, stages: Stages, args: Sequence[Any], tree: Any, compile_lowered: Any, order: Sequence[int] | None = None
+) -> Staged:
+    """The executable. args: the call's arguments or their types; tree: how its results are nested; order: of compiling."""
     name = label(op.type for op in compiled.step.ops)
     home = compiled.where.sharding(jax.sharding.PartitionSpec())
     homes: dict[int, Any] = {i: _home(v) for i, v in enumerate([*jax.tree.leaves(args), *stages.consts])}
-    functions, waiting = [], []
+    types = []
+    for stage in stages.stages:
+        types.append(_types(stage, homes))
+        homes.update(dict.fromkeys(stage.makes, home if any(homes[n] is not None for n in stage.takes) else None))
+    options = compiled.options
+    functions = [jax.jit(named(s.function, name), donate_argnums=s.donates, compiler_options=options) for s in stages.stages]
+    waiting = []
     pool = ThreadPoolExecutor(os.cpu_count(), "fluidjax-compile")
     try:
-        for stage in stages.stages:
-            function = jax.jit(named(stage.function, name), donate_argnums=stage.donates, compiler_options=compiled.options)
-            lowered = function.trace(*_types(stage, homes)).lower()
-            waiting.append(pool.submit(compile_lowered, lowered))
-            functions.append(function)
-            homes.update(dict.fromkeys(stage.makes, home if any(homes[n] is not None for n in stage.takes) else None))
+        for at in order or range(len(functions)):
+            waiting.append(pool.submit(compile_lowered, functions[at].trace(*types[at]).lower()))
         for each in waiting:
             each.result()
     finally:
         pool.shutdown(cancel_futures=True)
-    return Staged(functions, stages, jax.tree.structure(out_info))
+    return Staged(functions, stages, tree)
 
 
 def _types(stage: Stage, homes: dict[int, Any]) -> list[Any]:
