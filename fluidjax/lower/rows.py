@@ -33,8 +33,7 @@ class Treated:
 def is_ragged(inputs: Mapping[str, Any]) -> bool:
     """Whether any input is ragged."""
     return any(
-        type(value) is Ragged or (type(value) is list and any(type(v) is Ragged for v in value))
-        for value in inputs.values()
+        type(value) is Ragged or (type(value) is list and any(type(v) is Ragged for v in value)) for value in inputs.values()
     )
 
 
@@ -62,25 +61,17 @@ def treat(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any]) -> Treated
     knows = {s.name for s in definition.inputs if s.ragged}
     padded = {slot for slot, value in inputs.items() if any(r.padded for r in rows.ragged_in(value))}
     if definition.forward is not None:
-        each = {
-            s for s in each_of(lookup(definition.forward)) if isinstance(v := inputs.get(s), Ragged) and v.each == ROWS
-        }
+        each = {s for s in each_of(lookup(definition.forward)) if isinstance(v := inputs.get(s), Ragged) and v.each == ROWS}
         given = {s: v if s in knows - each else rows_of(v) for s, v in inputs.items()}
-        return Treated(
-            given, lambda out: _gradients(inputs, out), _padded_gradient(definition, inputs, attrs) if padded else None
-        )
+        return Treated(given, lambda out: _gradients(inputs, out), _padded_gradient(definition, inputs, attrs) if padded else None)
     if any(rows.ragged_in(inputs.get(slot)) for slot in knows):
-        filled = next(
-            (r for s in knows for r in rows.ragged_in(inputs.get(s)) if r.alive is not None and not r.bare), None
-        )
+        filled = next((r for s in knows for r in rows.ragged_in(inputs.get(s)) if r.alive is not None and not r.bare), None)
         each = _each_sequence(definition, inputs, filled) if filled is not None else set()
         _refuse(definition, padded - knows - each)
         given = {s: v if s in knows - each else rows_of(v) for s, v in inputs.items()}
         if filled is None:
             return Treated(given, lambda out: out)
-        return Treated(
-            given, lambda out: {s: _per_sequence(filled, v) if s in each_of(definition) else v for s, v in out.items()}
-        )
+        return Treated(given, lambda out: {s: _per_sequence(filled, v) if s in each_of(definition) else v for s, v in out.items()})
     if not padded:
         return Treated(_plain(inputs), lambda out: _shared(definition, inputs, attrs, out))
     rule = rows.row_wise(definition, inputs, attrs)
@@ -110,9 +101,7 @@ def _each_sequence(definition: OpDef, inputs: Slots, filled: Ragged) -> set[str]
     for slot in slots:
         value = inputs[slot]
         if not (isinstance(value, Ragged) and value.key == filled.each):
-            raise MixesRows(
-                f"op '{definition.type}' takes {slot} with a row for each sequence, and must know how many there are"
-            )
+            raise MixesRows(f"op '{definition.type}' takes {slot} with a row for each sequence, and must know how many there are")
     return slots
 
 

@@ -108,9 +108,7 @@ def _by_rule(definition: OpDef, inputs: Mapping[str, Any], attrs: FrozenMap) -> 
 def _by_running(definition: OpDef, inputs: Mapping[str, Any], attrs: FrozenMap) -> dict[str, Any]:
     """What the op's function gives, for two sizes of what is unknown."""
     places = unknown(_shapes(inputs))
-    return _merged(
-        [_evaluate(definition, _sized(inputs, dict.fromkeys(places, n)), attrs) for n in (FILL if places else FILL[:1])]
-    )
+    return _merged([_evaluate(definition, _sized(inputs, dict.fromkeys(places, n)), attrs) for n in (FILL if places else FILL[:1])])
 
 
 def _with_sizes_that_fit(definition: OpDef, inputs: FrozenMap, attrs: FrozenMap, refusal: Exception) -> dict[str, Any]:
@@ -134,9 +132,7 @@ def _with_sizes_that_fit(definition: OpDef, inputs: FrozenMap, attrs: FrozenMap,
 
 
 def _shapes(inputs: Mapping[str, Any]) -> dict[str, tuple[tuple[int, ...], ...]]:
-    return {
-        slot: tuple(s.shape for s in (spec if isinstance(spec, tuple) else (spec,))) for slot, spec in inputs.items()
-    }
+    return {slot: tuple(s.shape for s in (spec if isinstance(spec, tuple) else (spec,))) for slot, spec in inputs.items()}
 
 
 def _sized(inputs: Mapping[str, Any], sizes: Sizes) -> dict[str, Any]:
@@ -147,9 +143,7 @@ def _sized(inputs: Mapping[str, Any], sizes: Sizes) -> dict[str, Any]:
         return Spec(dims, spec.dtype)
 
     return {
-        slot: tuple(closed(slot, i, s) for i, s in enumerate(spec))
-        if isinstance(spec, tuple)
-        else closed(slot, 0, spec)
+        slot: tuple(closed(slot, i, s) for i, s in enumerate(spec)) if isinstance(spec, tuple) else closed(slot, 0, spec)
         for slot, spec in inputs.items()
     }
 
