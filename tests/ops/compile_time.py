@@ -207,7 +207,7 @@ def page(found: dict[str, Figure]) -> str:
         f"{times[len(times) * 9 // 10]:.2f}, greatest {times[-1]:.2f}, {len(above)} above {LIMIT}; "
         f"quickly {len(slow)} of these{': ' if slow else ''}{', '.join(slow)}."
     )
-    rows = sorted(found.items(), key=lambda item: (-item[1].optimised, item[0]))
+    rows = sorted(found.items(), key=lambda item: (-round(item[1].optimised, 2), item[0]))
     return HEAD.format(limit=LIMIT, tabled=TABLED, again=AGAIN, summary=summary) + "".join(
         f"| {op} | {f.optimised:.2f} | {'' if f.quick is None else f'{f.quick:.2f}'} | {f.sample} | {f.measured} |\n" for op, f in rows
     )
