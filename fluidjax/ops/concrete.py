@@ -38,12 +38,25 @@ def _memory() -> int:
         return 2**50
 
 
+def _free() -> tuple[int, str]:
+    """Bytes that are free where arrays are made, and whose they are: a device's where it keeps count of them, else this machine's."""
+    default = jax.config.jax_default_device
+    device = default if isinstance(default, jax.Device) else jax.local_devices()[0]
+    told = device.memory_stats() or {}
+    if "bytes_limit" in told:
+        return max(0, told["bytes_limit"] - told.get("bytes_in_use", 0)), f"device {device}"
+    return _memory(), "this machine"
+
+
 def refuse_huge(op: str, shape: Sequence[int], dtype: Any) -> None:
-    """Raises ShapeError for an array that is larger than what is free of this machine's memory."""
+    """Raises ShapeError for an array that is larger than what is free of the memory in which it would be made."""
     size = math.prod(map(int, shape)) * np.dtype(dtype).itemsize
-    if size > SURELY_THERE and size > (free := _memory()):
+    if size <= SURELY_THERE:
+        return
+    free, whose = _free()
+    if size > free:
         raise ShapeError(
-            f"op '{op}' would make an array of shape {list(shape)}, {size / 1e9:,.1f} GB, and this machine has {free / 1e9:,.1f} GB free"
+            f"op '{op}' would make an array of shape {list(shape)}, {size / 1e9:,.1f} GB, and {whose} has {free / 1e9:,.1f} GB free"
         )
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import fluidjax.ops  # noqa: F401  (fills the registry)
-from fluidjax.errors import UnsupportedError
+from fluidjax.errors import ShapeError, UnsupportedError
+from fluidjax.ops.concrete import refuse_huge
 from fluidjax.ops.registry import lookup
 
 
@@ -78,3 +79,34 @@ def test_a_box_at_a_computed_place() -> None:
 def test_lengths_of_a_fed_mask_need_maxlen() -> None:
     with pytest.raises(UnsupportedError, match="input X of op 'sequence_mask' decides a shape"):
         jax.jit(lambda x: lookup("sequence_mask")({"X": x}, {"out_dtype": 3})["Y"])(np.array([1, 2]))
+
+
+class Told:
+    """A device that keeps count of its memory."""
+
+    def __init__(self, stats):
+        self.stats = stats
+
+    def memory_stats(self):
+        return self.stats
+
+    def __str__(self):
+        return "cuda:0"
+
+
+@pytest.mark.parametrize(
+    ("stats", "whose"),
+    [
+        ({"bytes_limit": 8 * 2**30, "bytes_in_use": 6 * 2**30}, "device cuda:0 has 2.1 GB free"),
+        ({"bytes_limit": 2**30, "bytes_in_use": 2**31}, "device cuda:0 has 0.0 GB free"),
+        (None, "this machine has 1.0 GB free"),
+        ({"num_allocs": 3}, "this machine has 1.0 GB free"),
+    ],
+)
+def test_room_is_asked_of_the_device(monkeypatch, stats, whose):
+    """Where a device keeps count, and of this machine where it does not (the CPU's is None)."""
+    monkeypatch.setattr("fluidjax.ops.concrete.jax.local_devices", lambda: [Told(stats)])
+    monkeypatch.setattr("fluidjax.ops.concrete._memory", lambda: 10**9)
+    with pytest.raises(ShapeError, match=whose):
+        refuse_huge("fill_constant", [2**30], "float32")
+    refuse_huge("fill_constant", [2**20], "float32")
