@@ -34,6 +34,9 @@ CHOSEN = (0, 1, 2, 3, 4)
 TURNS = 15
 BUDGET = 20.0  # of CPU seconds that all turns of a comparison take about
 SECONDS = 0.1  # of CPU time that a turn of one side takes about
+# The C library gives a step's temporaries back after each step and asks the kernel for their pages anew, at a price that differs from
+# process to process by a third; and so does the speed of memory in small pages. So memory is kept, in large pages.
+STEADY = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=4000000000:glibc.malloc.trim_threshold=16000000000"}
 KINDS: dict[str, Callable[[Case, int], Ours]] = {
     "data parallel": OursParallel,
     "pieces": lambda case, devices: OursParallel(case, devices, sharded=True),
@@ -133,7 +136,7 @@ def _cores() -> int:
 def _rows() -> Iterator[list[str]]:
     for index in CHOSEN:
         command = [sys.executable, "-m", "benchmarks", "_planning", str(index)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as found:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **STEADY}) as found:
             assert found.stdout is not None
             yield from map(json.loads, found.stdout)
         if found.returncode:

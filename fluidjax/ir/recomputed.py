@@ -11,6 +11,7 @@ from .desc import OpDesc, ProgramDesc
 from .edit import BACKWARD, role
 
 SUFFIX = ".subprog_"
+HOST = "@HOST"  # ends the name of a value that waits on the host for the backward pass
 _NAME = re.compile(r"(.+)\.subprog_(\d+)")
 
 

@@ -8,7 +8,7 @@ gradient that arrives at its end: ``where(known only then, x, 0)``, where the co
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..ir.desc import OpDesc, VarDesc
-from ..ir.recomputed import segment
+from ..ir.recomputed import HOST, segment
 from ..ops.registry import GRAD
 
 
@@ -37,8 +37,16 @@ class Tie:
             return
         true = reduce(operator.add, bits) < len(bits) + 1
         for name in self.names:
-            if name in env:
+            if name.endswith(HOST) and name in env:  # nothing is computed on what lies there, so a barrier has to do
+                env[name], _ = jax.lax.optimization_barrier((env[name], true))
+            elif name in env:
                 env[name] = jax.tree.map(lambda x: jnp.where(true, x, np.zeros((), x.dtype)) if _computed(x) else x, env[name])
+
+
+def on_host(env: dict[str, Any], names: Iterable[str], there: bool) -> None:
+    """Have those of the values that wait on the host lie in its memory, or in the device's again."""
+    space = jax.memory.Space.Host if there else jax.memory.Space.Device
+    env.update((n, jax.device_put(env[n], space)) for n in names if n.endswith(HOST))
 
 
 def _computed(value: Any) -> bool:

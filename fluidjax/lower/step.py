@@ -39,7 +39,7 @@ from .last_readers import waits
 from .lengths import follow, with_origin
 from .order import by_use
 from .pairing import pair_gradients
-from .recomputed import Tie, ties
+from .recomputed import Tie, on_host, ties
 from .row_blocks import RowBlocks
 from .rows import is_ragged, treat, whole_rows
 from .selected import is_sparse, treat_sparse
@@ -58,6 +58,7 @@ class Step:
     counted: the uids of loops whose number of iterations feeds decide, as constants.
     in_blocks: rows that the data choose go through large weights block by block (row_blocks.py).
     in_place: updates wait until nothing reads the old parameter (last_readers.py).
+    offloads: values that wait for the backward pass under a name of the host's (passes/offload.py) lie in its memory.
     given: persistable variables that are fed, so that the state takes these values over.
     """
 
@@ -71,6 +72,7 @@ class Step:
     in_blocks: bool = False
     in_place: bool = False
     given: frozenset[str] = frozenset()
+    offloads: bool = False
 
     def __post_init__(self) -> None:
         refuse_remote(self.desc)
@@ -258,7 +260,12 @@ class Step:
         """Run one of `ops`, which must be run in order."""
         if op.uid in self.waits:
             self.waits[op.uid].hold(env)
+        moves = self.offloads and op.type == "assign"
+        if moves:
+            on_host(env, op.reads, there=False)
         run_op(op, env, ctx, self.pairs.get(op.uid, ()))
+        if moves:
+            on_host(env, op.writes, there=True)
 
     def _run(self, env: Env, ctx: Context) -> None:
         units = None if self.literal or ctx.watch is not None else self.units

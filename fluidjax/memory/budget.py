@@ -31,6 +31,7 @@ MOST_TRIED = 3  # programs that are compiled before the best of those that fit i
 WORTHWHILE = 0.1  # of the time that all recomputation takes: for less, none is compiled
 STRAYS = 1.6  # times the estimate: a scheduler that needs more temporaries does not do what the way is about, and another is tried
 MOST_DOUBTED = 3
+HOST_MEMORY = "pinned_host"  # where jax.memory.Space.Host is
 USUALLY = {"default": 1.4, "memory-optimised": 1.25}  # bytes of temporaries for each of the estimate, where values are computed again
 
 
@@ -49,25 +50,29 @@ class Tried:
 
 @dataclass(frozen=True)
 class BudgetReport:
-    """budget: in bytes. tried: in order. chosen: the one of them that the program has become, which is within the budget."""
+    """budget: in bytes. tried: in order. chosen: the one of them that the program has become, which is within the budget. no_host: why no
+    value waits in the memory of the host, as a last step; None where it was there to take."""
 
     budget: int
     tried: tuple[Tried, ...]
     chosen: Tried
     notes: tuple[Note, ...] = ()
+    no_host: str | None = None
 
     def __str__(self) -> str:
         """What was tried; then what is computed again, and what was left alone and why."""
         head = f"budget {self.budget / 1e6:,.3f} MB; MB are 1,000,000 bytes"
         lines = (f"  {t}{' (chosen)' if t is self.chosen else ''}" for t in self.tried)
-        return "\n".join([head, *lines, *(f"  {n}" for n in self.notes)])
+        host = [] if self.no_host is None else [f"  memory of the host is not used: {self.no_host}"]
+        return "\n".join([head, *lines, *host, *(f"  {n}" for n in self.notes)])
 
 
 @dataclass(frozen=True)
 class Target:
     """A step as it is to be compiled. types: its state as one device has it, and whole batches. devices: which share these. lower: the
     step of a program under a scheduler, traced for the types; schedulers: those that it may be compiled with, in groups, of which a
-    later one is tried where no way is within the budget under an earlier. keep: names of values that are not forgotten."""
+    later one is tried where no way is within the budget under an earlier. keep: names of values that are not forgotten. no_host: why
+    values cannot wait in the memory of the host; None where they can."""
 
     desc: ProgramDesc
     fetches: tuple[str, ...]
@@ -76,6 +81,15 @@ class Target:
     schedulers: tuple[tuple[str, ...], ...] = (("default",),)
     keep: Sequence[str] = ()
     devices: int = 1
+    no_host: str | None = None
+
+
+def no_host(device: Any) -> str | None:
+    """Why values of a device's step cannot wait in the memory of its host, by the memories that it lists; None where they can."""
+    if device.platform == "cpu":
+        return "on the CPU it is the device's own"
+    kinds = {m.kind for m in device.addressable_memories()} - {device.default_memory().kind}
+    return None if HOST_MEMORY in kinds else f"{device} lists none ({', '.join(sorted(kinds)) or 'its own memory alone'})"
 
 
 def schedulers(device: Any) -> tuple[str, ...]:
@@ -127,16 +141,18 @@ def fit(
     def lower(desc: ProgramDesc, scheduler: str) -> jax.stages.Lowered:
         return compiler.lower(desc, fetches, types, device, scheduler)
 
-    return search(Target(program.desc, fetches, types, lower, (schedulers(device),), keep), wanted)
+    return search(Target(program.desc, fetches, types, lower, (schedulers(device),), keep, no_host=no_host(device)), wanted)
 
 
 def search(target: Target, wanted: int) -> BudgetReport:
     """The fastest way found of a step that needs at most so many bytes on each device. Raises FluidValueError where none does."""
     found = _Search(target, wanted).run()
-    chosen = found[-1]
-    made_by = chosen.way.made_by
-    notes = () if made_by is None else base.run(made_by, target.desc, {}, {*target.keep, *target.fetches}).notes
-    return BudgetReport(wanted, tuple(found[:-1]), chosen, notes)
+    chosen, keep, desc = found[-1], {*target.keep, *target.fetches}, target.desc
+    notes: tuple[Note, ...] = ()
+    for made in chosen.way.made:
+        result = base.run(made, desc, {}, keep)
+        desc, notes = result.desc, (*notes, *result.notes)
+    return BudgetReport(wanted, tuple(found[:-1]), chosen, notes, target.no_host)
 
 
 class _Search:
@@ -145,7 +161,7 @@ class _Search:
         feeds = jax.tree.leaves(dict(target.types.feed))
         rows = max((t.shape[0] for t in feeds if t.shape), default=1) // target.devices
         all_ways = Ways(target.desc, frozenset({*target.keep, *target.fetches}), max(rows, 1))
-        self.ways, self.why_none = all_ways.found, all_ways.why_none
+        self.all, self.ways, self.why_none = all_ways, all_ways.found, all_ways.why_none
         self.fixed = sum(nbytes(t) for t in target.types.state.values()) + sum(map(nbytes, feeds)) // target.devices
         self.tried: list[Tried] = []
         self.compiled: set[int] = set()
@@ -158,7 +174,17 @@ class _Search:
             found = self._found()
             if found is not None:
                 return [*self.tried, found]
+        if self.target.no_host is None and (found := self._offloaded()) is not None:
+            return [*self.tried, found]
         self._refuse()
+
+    def _offloaded(self) -> Tried | None:
+        """The last step: values wait on the host, as few as are needed."""
+        self.ways = self.all.offloading()
+        for at in range(len(self.ways)):
+            if (fitting := self._compiled(at, every=True)) is not None:
+                return fitting
+        return None
 
     def _found(self) -> Tried | None:
         """The fastest way found under some of these schedulers."""
@@ -216,7 +242,7 @@ class _Search:
 
     def _schedulers(self, at: int) -> tuple[str, ...]:
         """The default one first for the program as it is; for others that which needed less so far, or usually does."""
-        if not at:
+        if not at and not self.ways[at].again:
             return self.names
         shares = {t.scheduler: t.figures.temporaries / max(t.way.estimate, 1) for t in self.tried if t.way.again}
         return tuple(sorted(self.names, key=lambda n: shares.get(n, USUALLY[n])))
@@ -231,6 +257,8 @@ class _Search:
     def _refuse(self) -> NoReturn:
         least = min(self.tried, key=lambda t: t.figures.total)
         nothing = f"; nothing is computed again, since {self.why_none}" if self.why_none else ""
+        if self.target.no_host is not None:
+            nothing += f"; memory of the host is not used: {self.target.no_host}"
         raise FluidValueError(
             f"the step cannot be made to need {self.wanted:,} bytes: the least that was found is {least.figures.total:,} ({least}){nothing}"
         )

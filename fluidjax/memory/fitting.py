@@ -12,12 +12,11 @@ from ..dist.spmd.runnable import Alone, Ranks
 from ..errors import MixesRows, NotOneStep, UnsupportedError
 from ..graph.program import Program
 from ..ir.desc import ProgramDesc
-from ..passes.base import Pass
 from ..runtime.compiled import Compiled
 from ..runtime.placement import Mesh, OneDevice, Turns
 from ..runtime.recompiles import Recompiles
 from . import compiler
-from .budget import BudgetReport, Target, refuse_no_training, schedulers, search
+from .budget import BudgetReport, Target, no_host, refuse_no_training, schedulers, search
 from .sizes import Arguments, state_types
 
 
@@ -87,13 +86,13 @@ class Fitting:
         def lower(desc: ProgramDesc, scheduler: str) -> Any:
             return Compiled(desc, fetches, where, Recompiles(), scheduler != "default", sharded, compiled.step.given).lower(state, fed)
 
-        target = Target(desc, fetches, Arguments(state, fed), lower, (schedulers(where.device),), (), where.count)
+        host = "a step over several devices does not use it" if where.count > 1 else no_host(where.device)
+        target = Target(desc, fetches, Arguments(state, fed), lower, (schedulers(where.device),), (), where.count, host)
         report = search(target, self.budget)
         self.reports.append(report)
         way, small = report.chosen.way, report.chosen.scheduler != "default"
         if isinstance(ranks, Parallel):
-            more: tuple[Pass, ...] = () if way.made_by is None else (way.made_by,)
-            return Parallel(where, (*ranks.rewrites, *more), small)
+            return Parallel(where, (*ranks.rewrites, *way.made), small)
         assert not isinstance(where, Mesh)
         return FittedAlone(where, small, made=way.desc)
 

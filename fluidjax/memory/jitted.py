@@ -19,7 +19,7 @@ from ..lower.step import Step
 from ..ops.concrete import tracing
 from ..runtime.bucketing import bucketed
 from . import compiler
-from .budget import Sizing, Target, schedulers, search
+from .budget import Sizing, Target, no_host, schedulers, search
 from .sizes import Arguments, tensors
 
 Pure = Callable[..., tuple[dict[str, Any], list[Any]]]
@@ -79,13 +79,14 @@ def fit_step(step: Step, stepping: Callable[[Step], Pure], budget: Any, sizing: 
     state, feed = (jax.tree.map(_canonical, compiler.types_of(some)) for some in (dict(types.state), bucketed(tensors(types.feed))))
 
     def made(desc: ProgramDesc, scheduler: str) -> Step:
-        return replace(step, desc=desc, in_place=scheduler != "default")
+        return replace(step, desc=desc, in_place=scheduler != "default", offloads=True)
 
     def lower(desc: ProgramDesc, scheduler: str) -> jax.stages.Lowered:
         it = made(desc, scheduler)
         return _jitted(it, stepping(it), scheduler).lower(state, feed, key)
 
-    report = search(Target(step.desc, step.fetches, Arguments(state, feed), lower, tuple((n,) for n in schedulers(device))), wanted)
+    groups = tuple((n,) for n in schedulers(device))
+    report = search(Target(step.desc, step.fetches, Arguments(state, feed), lower, groups, no_host=no_host(device)), wanted)
     chosen, scheduler = made(report.chosen.way.desc, report.chosen.scheduler), report.chosen.scheduler
     pure = stepping(chosen)
     found: Any = pure if scheduler == "default" else only_jitted(pure)

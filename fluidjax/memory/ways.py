@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from math import prod
 
 from ..ir import edit, walk
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
+from ..ir.recomputed import HOST
+from ..passes.base import Pass, run
 from ..passes.lifetimes import is_fed, size
+from ..passes.offload import Offload, waiting
 from ..passes.recompute import Forward, Recompute
 from ..runtime.work import FLOPS_A_SECOND, flops
 from .kept import Choice
@@ -19,6 +22,8 @@ PARTS = (1, 2, 3, 4, 6, 8, 12, 16, 24)  # of the forward pass, each of which is 
 BYTES_A_SECOND = 4e9  # that ops besides convolutions and products read and write
 PRICES = tuple(1e-12 * 4**i for i in range(11))  # seconds that one is willing to compute for a byte
 MOST_TOLD = 3
+SHARES = (0.25, 0.5, 1.0)  # of the values that may wait on the host
+HOST_BYTES_A_SECOND = 2e10  # each way between a device and its host
 FAR, BETWEEN = 0.85, 5  # between two ways, of which one needs so much less, there are so many
 
 
@@ -26,7 +31,8 @@ FAR, BETWEEN = 0.85, 5  # between two ways, of which one needs so much less, the
 class Way:
     """A program that computes the same. again: ops that it computes twice. work: the convolutions and products among them, over all
     of the step's. seconds: about what computing them takes. estimate: the most bytes of declared shapes that are alive at once, besides
-    what is persistable or fed. made_by: the pass that makes it of the program; None where it is the program."""
+    what is persistable or fed. made_by: the pass that makes it of the program; None where nothing is computed again.
+    offload: what waits on the host meanwhile."""
 
     desc: ProgramDesc
     again: int
@@ -34,9 +40,18 @@ class Way:
     seconds: float
     estimate: int
     made_by: Recompute | None = None
+    offload: Offload | None = None
+
+    @property
+    def made(self) -> tuple[Pass, ...]:
+        """The passes that make it of the program."""
+        return tuple(p for p in (self.made_by, self.offload) if p is not None)
 
     def __str__(self) -> str:
-        return f"{self.again} ops twice ({self.work:+.0%} of convolutions and products)" if self.again else "as it is"
+        told = [f"{self.again} ops twice ({self.work:+.0%} of convolutions and products)"] if self.again else []
+        if self.offload is not None:
+            told.append(f"{len(self.offload.names)} values on the host")
+        return ", ".join(told) or "as it is"
 
 
 class Ways:
@@ -67,6 +82,22 @@ class Ways:
             return [plain]
         found = _front([plain, *self._all()])
         return _front([*found, *(way for pair in pairwise(found) for way in self._between(*pair))])
+
+    def offloading(self) -> list[Way]:
+        """The smallest of the ways with ever more of what it keeps on the host, the largest values first."""
+        if self.forward.refusal() is not None:
+            return []
+        way = self.found[-1]
+        can = sorted((n for n in waiting(way.desc, frozenset(self.forward.kept)) if self._bytes(n)), key=self._bytes, reverse=True)
+        found: list[Way] = []
+        for share in SHARES:
+            names = tuple(can[: max(1, round(share * len(can)))])
+            if names and names not in [w.offload.names for w in found if w.offload is not None]:
+                offload = Offload(names)
+                desc = run(offload, way.desc, {}, self.forward.kept & way.desc.blocks[0].vars.keys()).desc
+                seconds = way.seconds + 2 * sum(map(self._bytes, names)) / HOST_BYTES_A_SECOND
+                found.append(replace(way, desc=desc, seconds=seconds, estimate=self.estimate(desc), offload=offload))
+        return found
 
     def _between(self, cheap: Way, small: Way) -> Iterator[Way]:
         """Ways that forget of the first part of the net what one forgets, and of the rest what the other does: layers that are alike
@@ -196,4 +227,5 @@ def _front(ways: Sequence[Way]) -> list[Way]:
 
 
 def _plain(var: VarDesc) -> bool:
-    return not var.persistable and not is_fed(var) and var.kind == "LOD_TENSOR" and var.dtype is not None and prod(var.shape or ()) != 0
+    here = not var.persistable and not is_fed(var) and not var.name.endswith(HOST)
+    return here and var.kind == "LOD_TENSOR" and var.dtype is not None and prod(var.shape or ()) != 0

@@ -40,7 +40,7 @@ def _memory() -> int:
 
 def _free() -> tuple[int, str]:
     """Bytes that are free where arrays are made, and whose they are: a device's where it keeps count of them, else this machine's."""
-    default = jax.config.jax_default_device
+    default = getattr(jax.config, "jax_default_device", None)
     device = default if isinstance(default, jax.Device) else jax.local_devices()[0]
     told = device.memory_stats() or {}
     if "bytes_limit" in told:

@@ -58,7 +58,9 @@ class Compiled:
         """sharded: variables of which no rank holds the whole, and where their elements are. given: persistable ones that are fed."""
         # elsewhere than on the CPU XLA orders the work before it copies what is overwritten
         in_place = memory_optimized and where.device.platform == "cpu"
-        self.step = laid_out(Step(desc, fetches, in_blocks=True, in_place=in_place, given=given), where.device.platform)
+        offloads = isinstance(where, OneDevice) and where.count == 1
+        step = Step(desc, fetches, in_blocks=True, in_place=in_place, given=given, offloads=offloads)
+        self.step = laid_out(step, where.device.platform)
         if where.reorders:
             self.step = predicting(self.step)
         self.sharded = {n: p for n, p in sharded.items() if not set(arrays_of([p])).isdisjoint(self.step.reads)}
