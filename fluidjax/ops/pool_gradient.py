@@ -1,15 +1,12 @@
 """The gradient of a max pool: it goes to the first maximum of each window, in the order of a window's cells, as in Paddle.
 
-Paddle looks for the first cell that equals the pool's output. Here the cells of a window are compared with each other. XLA:CPU
-may compute the input anew for that and round it otherwise, so that no cell equals the output (extremes.py); and this way costs less
-than to have the input in memory. Of equal cells before and after nan the one after it has the gradient, in Paddle the one before.
+Paddle looks for the first cell that equals the pool's output. Here the cells of a window are compared with each other as well: XLA:CPU
+may compute the input anew for the gradient and round it otherwise, so that no cell equals the output (extremes.py).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import jax
@@ -22,18 +19,12 @@ from .registry import Array
 from .window import Windows
 
 MOST_TAPS = 49  # cells of a window that are looked at one by one
-MOST_APART = 9  # and of windows side by side that each have an array of their own, whose code grows with the square of their number
+MADE = np.int32(65_521)  # more than there are places
 
 
 def unrolled_max_grad(x: Array, d_out: Array, win: Windows) -> jax.Array:
-    """Of windows of up to MOST_TAPS cells."""
-    if win.sizes != win.strides:
-        return _overlapping(x, d_out, win)
-    return _apart(x, d_out, win) if math.prod(win.sizes) <= MOST_APART else _made_to_tile(x, d_out, win)
-
-
-def _overlapping(x: Array, d_out: Array, win: Windows) -> jax.Array:
-    """For each cell of the input the sum over the windows that may hold it of those whose maximum is that very cell.
+    """Of windows of up to MOST_TAPS cells: for each cell of the input the sum over the windows that may hold it of those whose maximum
+    is that very cell.
 
     Cell i of an axis (the padding counted) is cell i % stride + q * stride of window i // stride - q, for as many q as windows
     overlap. So one array tells of each window where its maximum is, as the place in a window, and for each q it and the
@@ -79,55 +70,21 @@ def least(x: Array) -> Any:
     return np.asarray(max(float(np.finfo(np.float32).min), float(jnp.finfo(x.dtype).min)), x.dtype)
 
 
-def _contest(x: Array, win: Windows) -> tuple[list[jax.Array], jax.Array]:
-    """For each cell of a window whether the greatest before it is no less; and whether the greatest of all counts: it is not nan, nor
-    less than `least`. As in the pool what follows nan is greater than it.
-    """
-    most, stays = jnp.asarray(-jnp.inf, x.dtype), []
-    for values in win.taps(x, -np.inf):
-        stays.append(most >= values)
-        most = jnp.where(stays[-1], most, values)
-    return stays, most >= least(x)
-
-
 def _first_maximum(x: Array, win: Windows, lengths: Sequence[int]) -> jax.Array:
-    """The place of each window's first maximum in a window of `lengths` cells; -1 where none counts."""
-    contest, counts = _contest(x, win)
-    place = jnp.asarray(-1, jnp.int32)
-    for tap, stays in zip(np.ndindex(*win.sizes), contest, strict=True):
-        place = jnp.where(stays, place, np.int32(np.ravel_multi_index(tap, lengths)))
-    return jnp.where(counts, place, -1)
+    """The place of each window's first maximum in a window of `lengths` cells; -1 where that is nan or less than `least`.
 
-
-def _apart(x: Array, d_out: Array, win: Windows) -> jax.Array:
-    """Windows that lie side by side: an array for each of their cells, all interleaved to the input's shape."""
-    blocks = [-(-max(e, b + n) // s) for e, b, n, s in zip(win.ends, win.before, win.cells, win.strides, strict=True)]
-    widths, whole, order, lead = [(0, 0, 0)] * x.ndim, list(x.shape), [], len(win.axes)
-    for a, m, o, s in zip(win.axes, blocks, win.outs, win.strides, strict=True):
-        widths[a], whole[a] = (0, m - o, 0), m * s
-    contest, left = _contest(x, win)
-    parts: list[jax.Array] = []
-    for stays in reversed(contest):  # the last cell that was greater than those before it
-        part = jnp.where(left & ~stays, d_out, 0)
-        left = left & stays
-        parts.insert(0, lax.pad(part, jnp.zeros((), x.dtype), widths) if any(map(any, widths)) else part)
-    for axis in range(x.ndim):
-        order.append(lead + axis)
-        if axis in win.axes:
-            order.append(win.axes.index(axis))
-    spread = jnp.stack(parts).reshape(*win.strides, *parts[0].shape).transpose(order).reshape(whole)
-    cut = [slice(None)] * x.ndim
-    for a, b, n in zip(win.axes, win.before, win.cells, strict=True):
-        cut[a] = slice(b, b + n)
-    return spread[tuple(cut)]
-
-
-def _made_to_tile(x: Array, d_out: Array, win: Windows) -> jax.Array:
-    """Windows side by side that may reach beyond the input, on the input with what lies there."""
-    widths = win.widths(x.ndim)
-    whole = lax.pad(x, jnp.asarray(-np.inf, x.dtype), widths)
-    grad = tiling_max_grad(whole, d_out, replace(win, cells=tuple(win.ends), before=(0,) * len(win.axes)))
-    return lax.pad(grad, jnp.zeros((), x.dtype), [(-before, -behind, 0) for before, behind, _ in widths])
+    What follows nan is greater than it, as in the pool; the maximum's equals before it come first. XLA copies a remainder, which is
+    dear, into no loop that reads each of its values several times: so every place is found once.
+    """
+    taps = [np.int32(np.ravel_multi_index(tap, lengths)) for tap in np.ndindex(*win.sizes)]
+    cells = list(zip(taps, win.taps(x, -np.inf), strict=True))
+    place, most = jnp.asarray(-1, jnp.int32), jnp.asarray(-jnp.inf, x.dtype)
+    for tap, values in cells:
+        stays = most >= values
+        place, most = jnp.where(stays, place, tap), jnp.where(stays, most, values)
+    for tap, values in reversed(cells):
+        place = jnp.where(values == most, tap, place)
+    return lax.rem(jnp.where(most >= least(x), place, -1), MADE)
 
 
 def tiling_max_grad(x: Array, d_out: Array, win: Windows) -> jax.Array:

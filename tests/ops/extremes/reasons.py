@@ -347,13 +347,6 @@ REASONS: list[Reason] = [
         rounding=True,
     ),
     Reason(
-        "nan between equal maxima",
-        "A max pool's output is the greatest cell after the window's last nan. 1.8.5 gives the gradient to the first cell that equals it, "
-        "be that before the nan; here the cells are compared with each other (`ops/pool_gradient.py`), and the one after it "
-        "has the gradient.",
-        ((r"pool[23]d max .* nan.*", "X@GRAD", None),),
-    ),
-    Reason(
         "A softmax that overflows",
         "1.8.5's `sequence_softmax` does not take off the maximum, so a logit above 88 (709 in float64) makes nan of its sequence.",
         ((r"sequence_softmax .*", ".*", None),),
