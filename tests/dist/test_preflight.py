@@ -440,6 +440,42 @@ def test_pservers_alone_can_tell_trainers_where_to_meet():
     assert [(code, out.splitlines()[-1]) for code, out, _ in results] == [(0, "0 2 1"), (0, "0 2 2"), (0, "1 2 2")]
 
 
+FLEET = """
+import numpy as np
+import fluidjax as fluid
+from fluidjax.incubate.fleet.base import role_maker
+from fluidjax.incubate.fleet.parameter_server.distribute_transpiler import fleet
+from fluidjax.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import StrategyFactory
+x = fluid.data("x", [None, 2])
+loss = fluid.layers.mean(fluid.layers.fc(x, 1, param_attr=fluid.initializer.Constant(0.5), bias_attr=False))
+fleet.init(role_maker.PaddleCloudRoleMaker())
+fleet.distributed_optimizer(fluid.optimizer.SGD(0.1), StrategyFactory.create_sync_strategy()).minimize(loss)
+if fleet.is_server():
+    fleet.init_server()
+    fleet.run_server()
+    print("served")
+else:
+    fleet.init_worker()
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fleet.startup_program)
+    for _ in range(2):
+        feed = {"x": np.full((1, 2), 1 + 2 * fleet.worker_index(), "float32")}  # by SGD: 0.5 - 2 * 0.1 * (1 + 3) / 2 = 0.1
+        exe.run(fleet.main_program, feed=feed, fetch_list=[loss])
+    print([f"{w:.4f}" for w in np.array(fluid.global_scope().find_var("fc_0.w_0").get_tensor()).ravel()])
+    fleet.stop_worker()
+"""
+
+
+def test_a_fleet_with_servers_joins_the_job_of_the_environment():
+    """As scripts of 1.8 are started by a shell: no launcher, and nothing in the script but fleet.init."""
+    server = f"127.0.0.1:{wire.free_port()}"
+    common = trainer(0, (wire.free_port(), 6170)) | {"PADDLE_PSERVERS_IP_PORT_LIST": server, "PADDLE_TRAINERS_NUM": "2"}
+    pserver = {"TRAINING_ROLE": "PSERVER", "POD_IP": "127.0.0.1", "PADDLE_PORT": server.partition(":")[2]}
+    workers = [{**common, "TRAINING_ROLE": "TRAINER", "PADDLE_TRAINER_ID": str(rank)} for rank in (0, 1)]
+    results = start(common | pserver, *workers, script=FLEET)
+    assert [(code, out.splitlines()[-1:]) for code, out, _ in results] == [(0, ["served"]), *[(0, ["['0.1000', '0.1000']"])] * 2], results
+
+
 # at its exit, Python waits for this thread for ever, as orbax does for a checkpoint whose other half never comes
 FAILS_AND_STAYS = """
 import threading

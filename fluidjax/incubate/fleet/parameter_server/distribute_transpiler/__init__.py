@@ -8,6 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .....base.absent import reporter
+from .....dist.jobs.env import read_env
+from .....dist.jobs.process import current_job, init_from_env
 from .....errors import FluidTypeError, FluidValueError
 from .....executor import Executor
 from .....graph.program import Program, default_startup_program
@@ -84,7 +86,10 @@ class DistributedTranspiler(Fleet):
         return TranspilerOptimizer(optimizer, strategy, self)
 
     def transpile(self, strategy: DistributedStrategy, program: Program, startup: Program) -> None:
-        """Make this process's programs of a minimized one."""
+        """Join the job that the environment describes, where nothing has yet (`fluidjax launch` has); make this process's programs."""
+        env = read_env()
+        if env is not None and env.pservers and current_job() is None:
+            init_from_env()
         config = strategy.get_program_config()
         self._origin = program.clone(for_test=False)
         t: Any = (GeoSgdTranspiler if config.geo_sgd_mode else DistributeTranspiler)(config)
