@@ -28,6 +28,8 @@ convolutions` prints such a table.
     8x64x56x56, 256x64x1x1                     12 (27)        9.0 (26)           10 (95)             samples
     2x512x4x4, 1024x512x1x1                    0.43 (2.2)     0.39 (0.45)        0.40 (1.6)          columns
     2x2048x2x2, 1024x2048x1x1                  0.38 (9.6)     1.4 (1.7)          2.0 (6.1)           columns
+    64x1x28x28, 6x1x5x5                        0.38 (1.2)     -                  0.54 (0.49)         thin: columns, XLA's filter's gradient
+    64x3x32x32, 6x3x5x5                        1.5 (2.4)      1.7 (5.7)          1.8 (2.4)           thin
 
 In quick code (docs/tiers.md), whose loops over elements are slow, columns take 7 to 12 ns an element to make, and XLA's kernel is the
 faster one for groups too, once all three directions have its form (way "native"; brackets: columns):
@@ -74,7 +76,7 @@ def way(geo: Geometry) -> str:
     if geo.groups == 1:
         if geo.window > 1 or any(map(any, geo.pads)):
             if not _columns_pay(geo):
-                return "xla"
+                return "thin" if not slow and _is_thin(geo) else "xla"
             return "native" if slow and _slow_columns_cost(geo) else "columns"
         if geo.last:
             return "last"
@@ -105,6 +107,13 @@ def _columns_pay(geo: Geometry) -> bool:
     return 8 * geo.pixels <= cells or (few_pixels(geo) and cells * geo.pixels <= SMALL_COLUMNS)
 
 
+def _is_thin(geo: Geometry) -> bool:
+    """Whether XLA's kernel, which goes by vectors of outputs, has too few to fill them. Columns that are made for one sample at a time
+    find what they are made of in memory: made for all, they would compute it anew for each cell of the filter.
+    """
+    return geo.w[0] <= 16 and geo.channels <= 8 and ways.are_made_by_samples(geo)
+
+
 def _slow_columns_cost(geo: Geometry) -> bool:
     """Whether columns that a slow loop makes, 12 ns an element, cost more than turning the filter: 3 ns for each of its elements,
     14 times that for a handful of pixels, or where zeros stand between the cells of a gradient.
@@ -123,6 +132,7 @@ _WAYS = {
     "columns": (ways.columns_output, ways.columns_input_gradient, ways.columns_filter_gradient),
     "samples": (ways.samples_output, ways.samples_input_gradient, ways.samples_filter_gradient),
     "last": (ways.last_output, ways.last_input_gradient, ways.last_filter_gradient),
+    "thin": (ways.columns_output, ways.columns_input_gradient, ways.native_filter_gradient),
     "rows": (ways.rows_output, ways.columns_input_gradient, ways.columns_filter_gradient),
     "native": _NATIVE,
     "taps": (ways.taps_output, ways.taps_input_gradient, ways.columns_filter_gradient),

@@ -120,7 +120,7 @@ def _native(
 
 def columns_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
     """conv(x, w) as w [groups, O / groups, C / groups * window] times the columns."""
-    if _by_samples(geo):
+    if are_made_by_samples(geo):
         one = geo.sample()
         return lax.map(lambda sample: columns_output(one, sample[None], w)[0], x)
     parts = _parts(geo)
@@ -135,7 +135,7 @@ def columns_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
 
 def columns_filter_gradient(geo: Geometry, x: Array, dy: Array) -> jax.Array:
     """dy [groups, O / groups, pixels] times the columns' transpose."""
-    if _by_samples(geo):
+    if are_made_by_samples(geo):
         one = geo.sample()
         zeros = jnp.zeros(geo.w, x.dtype)
         return lax.scan(lambda w, s: (w + columns_filter_gradient(one, s[0][None], s[1][None]), None), zeros, (x, dy))[0]
@@ -152,7 +152,7 @@ def columns_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
 
     The larger operand is never the one that is transposed.
     """
-    if _by_samples(geo):
+    if are_made_by_samples(geo):
         one = geo.sample()
         return lax.map(lambda sample: columns_input_gradient(one, w, sample[None])[0], dy)
     w, dy = _grouped(geo, w), _by_groups(geo, dy)
@@ -164,7 +164,7 @@ def columns_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
     return _from_channels(geo, _scattered(geo, columns.reshape(shape)))
 
 
-def _by_samples(geo: Geometry) -> bool:
+def are_made_by_samples(geo: Geometry) -> bool:
     """Whether the columns of all samples at once are too large, and those of one make a product worth its name."""
     return geo.x[0] > 1 and columns_are_large(geo) and not few_pixels(geo)
 

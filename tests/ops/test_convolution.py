@@ -88,6 +88,10 @@ TABLE = [
     ("columns", geometry((2, 512, 4, 4), (1024, 512, 1, 1))),
     ("columns", geometry((8, 512, 7, 7), (2048, 512, 1, 1))),
     ("last", geometry((8, 256, 56, 56), (64, 256, 1, 1), last=True)),
+    ("thin", geometry((64, 1, 28, 28), (6, 1, 5, 5), last=True)),
+    ("thin", geometry((64, 3, 32, 32), (6, 3, 5, 5))),
+    ("xla", geometry((64, 6, 12, 12), (16, 6, 5, 5), last=True)),  # columns of all samples would have what the input is made of in them
+    ("xla", geometry((64, 3, 32, 32), (32, 3, 5, 5))),
 ]
 
 
@@ -106,6 +110,7 @@ IN_SLOW_LOOPS = [
     ("columns", geometry((1, 512, 7, 7), (512, 512, 3, 3), pads=((1, 1),) * 2)),
     ("slow taps", geometry((8, 32, 112, 112), (32, 1, 3, 3), pads=((1, 1),) * 2)),
     ("xla", geometry((32, 64, 32, 32), (64, 64, 3, 3), pads=((1, 1),) * 2)),
+    ("xla", geometry((64, 1, 28, 28), (6, 1, 5, 5), last=True)),
     ("last", geometry((8, 256, 56, 56), (64, 256, 1, 1), last=True)),
 ]
 
