@@ -223,9 +223,18 @@ def memcpy(X: Array, *, dst_place_type: int) -> Any:
     return X
 
 
-@op(outs="out", grad="x y", rows=mixes())
+@op(outs="out", rows=mixes())
 def swiglu(x: Array, y: Array | None) -> Any:
     """out = silu(x) * y; without y, x [..., 2 D] is both, one half after the other."""
     if y is None:
         x, y = jnp.split(x, 2, -1)
     return jax.nn.silu(x) * y
+
+
+@grad_of("swiglu", "x y")
+def swiglu_grad(x: Array, y: Array | None, d_out: Array) -> Any:
+    """x@GRAD = out@GRAD * y * s * (1 + x * (1 - s)), y@GRAD = out@GRAD * x * s, where s = sigmoid(x)."""
+    a, b = jnp.split(x, 2, -1) if y is None else (x, y)
+    s = jax.nn.sigmoid(a)
+    first, second = d_out * b * (s * (1 + a * (1 - s))), d_out * (a * s)
+    return (jnp.concatenate([first, second], -1), None) if y is None else (first, second)

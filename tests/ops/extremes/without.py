@@ -52,21 +52,16 @@ WITHOUT: dict[str, str] = {
         "fusion_seqpool_cvm_concat fusion_squared_mat_sub",
     "1.8.5 has them for the GPU alone.": "cudnn_lstm flip sync_batch_norm",
     "Only later Paddles have them; what they share with an older op is compared there.":
-        "linear_interp_v2 trilinear_interp_v2 flatten_contiguous_range matmul_v2 batch_fc bernoulli channel_shuffle "
-        "check_finite_and_unscale cholesky diag_v2 diagonal equal_all expand_as_v2 expand_v2 fill_any matrix_power memcpy "
-        "multi_dot multinomial mv pixel_unshuffle rnn share_data solve swiglu tile triangular_solve tril_indices triu_indices "
-        "update_loss_scaling",
+        "linear_interp_v2 trilinear_interp_v2 batch_fc fill_any memcpy rnn update_loss_scaling",
     "Only later Paddles have them; their special values, ties and kinks are among their samples.":
-        "adamw as_complex as_real baddbmm broadcast_tensors cholesky_solve complex conj dequantize_linear eigh eigvalsh einsum "
-        "empty fake_channel_wise_quantize_dequantize_abs_max fake_quantize_dequantize_abs_max fft_c2c fft_c2r fft_r2c "
-        "fill_diagonal fill_diagonal_tensor fold frame fused_softmax_mask fused_softmax_mask_upper_triangle graph_send_recv "
-        "graph_send_ue_recv graph_send_uv identity_loss imag index_put inverse logspace lp_pool2d lu masked_fill masked_select "
-        "memcpy_d2h memcpy_h2d merged_adam merged_momentum fractional_max_pool2d fractional_max_pool3d npu_identity overlap_add "
-        "polygamma qr quantize_linear real reduce_as rms_norm set_value svd",
+        "adamw eigh einsum fft_c2c fft_c2r fft_r2c logspace lp_pool2d memcpy_d2h memcpy_h2d merged_adam merged_momentum "
+        "fractional_max_pool2d fractional_max_pool3d npu_identity qr set_value",
+    "3.3.1 has them for the GPU alone.": "fused_softmax_mask fused_softmax_mask_upper_triangle rms_norm",
+    "It leaves its output as the memory is.": "empty",
     "Only later Paddles have them, and they draw; their samples look at what is drawn.":
-        "binomial dirichlet gumbel_softmax poisson rrelu standard_gamma",
+        "bernoulli binomial dirichlet gumbel_softmax multinomial poisson rrelu standard_gamma",
     "Only later Paddles have them; their samples compare them with 3.3.1, most at ordinary inputs.":
-        "asgd eig eigvals gammaincc generate_proposals_v2 lstsq lu_unpack multiclass_nms3 nadam radam rprop std unpool3d viterbi_decode",
+        "asgd eig eigvals generate_proposals_v2 lstsq lu_unpack multiclass_nms3 nadam radam rprop unpool3d",
 }  # fmt: skip
 
 
