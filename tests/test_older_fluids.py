@@ -62,6 +62,9 @@ def test_an_async_executor_trains_over_files(folder: Any, capfd: Any) -> None:
         np.testing.assert_allclose(np.array(fluid.global_scope().find_var("table").get_tensor()).ravel(), left, rtol=1e-6)
         executor.run(None, feed, "b.txt", 1, loss.name, debug=True)
         assert capfd.readouterr().out.count(f"{loss.name}\t{loss.name}") == 1
+        (folder / "none.txt").write_text("")
+        with pytest.warns(RuntimeWarning, match="the pass had no batch"):
+            executor.run(None, feed, "none.txt", 1, loss)
         for wrong, error, told in (
             ((None, feed, "c.txt", 1, loss), FluidValueError, "'c.txt' cannot be read"),
             ((None, feed, "a.txt", 0, loss), FluidValueError, "thread_num is a positive number"),
@@ -135,7 +138,7 @@ def test_a_trainer_tells_what_happens(order: Any, folder: Any) -> None:
         inferencer.infer([1.0])  # type: ignore[arg-type]
 
 
-def test_a_trainer_goes_on_from_its_checkpoint(folder: Any) -> None:
+def test_a_trainer_goes_on_from_its_checkpoint(folder: Any, monkeypatch: Any) -> None:
     config = fluid.contrib.CheckpointConfig("checks", max_num_checkpoints=2, step_interval=1)
 
     def stopping(event: Any) -> None:
@@ -152,6 +155,16 @@ def test_a_trainer_goes_on_from_its_checkpoint(folder: Any) -> None:
     assert [(e.epoch, e.step) for e in seen if isinstance(e, fluid.contrib.EndStepEvent)] == [(1, 1), (2, 0), (2, 1)]
     assert weight(trainer) == pytest.approx(by_hand(6)[-1][1], rel=1e-5)
     assert not list((folder / "checks").iterdir())  # it is done
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("fluidjax.contrib.trainer.os.replace", full)
+        again = fluid.contrib.Trainer(line, lambda: fluid.optimizer.SGD(0.01), place=fluid.CPUPlace(), checkpoint_config=config)
+        with pytest.raises(OSError, match="No space"):
+            again.train(1, lambda event: None, samples, ["x", "y"])
+    assert not list((folder / "checks").iterdir())  # no half of one is left
     (folder / "checks" / "checkpoint_0").mkdir()
     for text in (None, "{", json.dumps({"epoch": 1}), "[]"):
         if text is not None:

@@ -205,9 +205,13 @@ class Trainer:
         folder = Path(config.checkpoint_dir, f"{_FOLDER}{int(there[-1].name[len(_FOLDER) :]) + 1 if there else 0}")
         beside = folder.with_name(f".{folder.name}.new")
         shutil.rmtree(beside, ignore_errors=True)
-        save_persistables(self.exe, str(beside), self.train_program)
-        (beside / _PROGRESS).write_text(json.dumps({"epoch": epoch, "step": step}))
-        os.replace(beside, folder)
+        try:
+            save_persistables(self.exe, str(beside), self.train_program)
+            (beside / _PROGRESS).write_text(json.dumps({"epoch": epoch, "step": step}))
+            os.replace(beside, folder)
+        except BaseException:  # a full disk, Ctrl-C
+            shutil.rmtree(beside, ignore_errors=True)
+            raise
         for old in [*there, folder][: -config.max_num_checkpoints]:
             shutil.rmtree(old)
 

@@ -6,6 +6,7 @@ import contextlib
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -48,6 +49,8 @@ def run_over(
             progress.step()
             if monitor is not None:
                 monitor.newest(values)
+    if not count:
+        warnings.warn("the pass had no batch: the dataset's files hold no samples", RuntimeWarning, stacklevel=3)
     if debug:
         total = time.perf_counter() - began
         print(f"dataset: {count} batches in {total:.3f} s, {spent:.3f} s of them waiting for data", file=sys.stderr)
