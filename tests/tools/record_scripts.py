@@ -16,6 +16,7 @@ ARGUMENTS = {
     "image_classification": ["--model_save_dir", "FOLDER"], "ctr": ["FOLDER"], "seq2seq": [], "ssd": [], "bert": [], "bert_fleet": [],
     "image_classification_dist": ["--model_save_dir", "FOLDER"], "word2vec": [], "yolo": [], "gan": [], "transformer": [],
     "recommender": ["FOLDER"], "ernie": [], "srl": [], "deepfm": [],
+    "decoder": [], "policy": [], "metric": [],
 }  # fmt: skip
 JOBS = {"ctr_fleet": ["FOLDER"]}
 DEVICES = {"image_classification_dist": "2"}  # its workers are devices where it is one process
