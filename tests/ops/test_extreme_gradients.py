@@ -42,7 +42,7 @@ def test_every_maximum_has_its_gradient(name: str) -> None:
         by, more = (layers.create_parameter([9], "float32", default_initializer=fluid.initializer.Uniform(0.5, 1.5)) for _ in range(2))
         value = layers.elementwise_add(layers.elementwise_mul(x, by, axis=1), more, axis=1)
         out = MAXIMA[name](value)
-        grads = fluid.gradients(layers.reduce_sum(out), [value, by, more])
+        grads: list[Any] = fluid.gradients(layers.reduce_sum(out), [value, by, more])
     exe, scope = fluid.Executor(), fluid.Scope()
     exe.run(startup, scope=scope)
     feed = {"x": np.random.default_rng(0).random((6, 9, 16, 16), np.float32)}
