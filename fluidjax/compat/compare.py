@@ -16,7 +16,11 @@ from .recorded import Recorded
 
 THERE, DIFFERENT, ABSENT = "there", "different", "absent"
 # what is different by design, or could be called by nobody here
+_SHARES = "does nothing in 1.8.5; here variables share names, and one that has given its name away cannot be fetched any more"
+_DELETES = "does nothing in 1.8.5; here ops are added that delete variables when nothing reads them any more"
 _TOLD = {
+    **dict.fromkeys(("paddle.fluid.memory_optimize", "paddle.fluid.transpiler.memory_optimize"), _SHARES),
+    **dict.fromkeys(("paddle.fluid.release_memory", "paddle.fluid.transpiler.release_memory"), _DELETES),
     "paddle.Tensor": "is a value outside of programs, as 1.8.5's; what computes with it belongs to dynamic mode, and variables "
     "(paddle.static.Variable) have it",
     "paddle.fluid.optimizer.DGCMomentumOptimizer": "cannot be made, nor in 1.8.5 without CUDA: it sends the greatest elements of gradients "
