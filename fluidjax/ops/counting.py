@@ -161,8 +161,12 @@ def logspace(Start: Array, Stop: Array, Num: Array, Base: Array, *, dtype: int):
     """Out [Num] = Base to the power of numbers from Start to Stop at equal distances."""
     kind, count = numpy_dtype(name_of(dtype)), int(concrete(Num, "logspace", "Num").reshape(-1)[0])
     wide = np.float64 if kind.kind in "iu" else kind
+    if count < 1:
+        raise ShapeError(f"logspace needs at least one number, Num is {count}")
     start, stop, base = (v.reshape(()).astype(wide) for v in (Start, Stop, Base))
-    return (base ** jnp.linspace(start, stop, count, dtype=wide)).astype(kind)
+    step, index = (stop - start) / np.asarray(max(count - 1, 1), wide), np.arange(count, dtype=wide)
+    power = jnp.where(index < max(count // 2, count == 1), start + step * index, stop - step * (count - 1 - index))  # from the nearer end
+    return (base**power).astype(kind)
 
 
 def _empty_spec(ShapeTensor: Spec | None, ShapeTensorList: Sequence[Spec] | None, *, shape: Longs, dtype: int) -> Spec:

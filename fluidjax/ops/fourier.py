@@ -7,6 +7,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from ..errors import FluidValueError, ShapeError
 from .registry import Array, Int64, Longs, op
@@ -24,7 +25,12 @@ def _factor(kind: str, normalization: str, forward: bool, sizes: Sequence[int]) 
 
 
 def _scaled(x: Any, factor: float) -> Any:
-    return x if factor == 1 else x * np.asarray(factor, x.real.dtype)
+    if factor == 1:
+        return x
+    by = np.asarray(factor, x.real.dtype)
+    if not jnp.iscomplexobj(x):
+        return x * by
+    return lax.complex(x.real * by, x.imag * by)  # as a complex number the factor has a part 0, which makes nan of an infinity
 
 
 @op(outs="Out", grad="X", rows=mixes(), channels=CHANNELS_FIRST)

@@ -22,6 +22,19 @@ def _square(kind: str, x: Any) -> None:
         raise ShapeError(f"{kind} takes square matrices [..., n, n], not {list(x.shape)}")
 
 
+def _moderate(x: Array) -> tuple[Any, Any]:
+    """x of numbers that LAPACK's geev does not scale, and the power of two [..., 1, 1] to multiply its eigenvalues by.
+
+    jaxlib's leaves the eigenvalues scaled: of a diagonal of 1e30 in float32 they are 1.1e12.
+    """
+    kind = jnp.finfo(x.dtype)
+    greatest = jnp.max(jnp.abs(x), axis=(-2, -1), keepdims=True, initial=0)
+    least = np.sqrt(kind.tiny) / kind.eps
+    far = ((greatest > 1 / least) | (greatest < least)) & (greatest > 0) & jnp.isfinite(greatest)
+    scale = jnp.ldexp(jnp.ones((), greatest.dtype), jnp.where(far, jnp.frexp(jnp.where(far, greatest, 1))[1] - 1, 0))
+    return x / scale, scale
+
+
 def _eig_spec(X: Spec) -> tuple[Spec, Spec]:
     _square("eig", X)
     kind = COMPLEX_OF.get(X.dtype, X.dtype)
@@ -32,7 +45,9 @@ def _eig_spec(X: Spec) -> tuple[Spec, Spec]:
 def eig(X: Array):
     """Eigenvalues [..., n] and Eigenvectors [..., n, n] (columns of length 1) of square X, complex, in LAPACK's order."""
     _square("eig", X)
-    return tuple(jnp.linalg.eig(X))
+    x, scale = _moderate(X)
+    values, vectors = jnp.linalg.eig(x)
+    return values * scale[..., 0], vectors
 
 
 @grad_of("eig", "X Eigenvalues Eigenvectors")
@@ -66,7 +81,8 @@ def _eigvals_spec(X: Spec) -> Spec:
 def eigvals(X: Array):
     """Out [..., n] = the eigenvalues of square X, complex, in LAPACK's order."""
     _square("eigvals", X)
-    return jnp.linalg.eigvals(X)
+    x, scale = _moderate(X)
+    return jnp.linalg.eigvals(x) * scale[..., 0]
 
 
 def _lstsq_spec(X: Spec, Y: Spec, *, rcond: float, driver: str) -> tuple[Spec, ...]:

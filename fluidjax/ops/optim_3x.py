@@ -94,13 +94,14 @@ def rprop(
 ):  # fmt: skip
     """param_out = p - sign(g) * r, with a rate of each element: r = learning_rate * etas[1] where grad * prev > 0, * etas[0] where below.
 
-    r lies within learning_rate_range. prev_out = g = grad, and 0 where grad * prev < 0; learning_rate_out = r.
+    r lies within learning_rate_range, and is its least where grad * prev is nan. prev_out = g = grad, and 0 where grad * prev < 0;
+    learning_rate_out = r.
     """
     p = param if master_param is None else master_param
     g = grad.astype(p.dtype)
     turn = g * prev
     (down, up), (low, high) = etas.reshape(-1), learning_rate_range.reshape(-1)
     factor = jnp.where(turn > 0, up, jnp.where(turn < 0, down, 1))
-    rate = jnp.clip(learning_rate * factor, low, high)
+    rate = jnp.where(jnp.isnan(turn), low, jnp.clip(learning_rate * factor, low, high))
     g = jnp.where(turn < 0, 0, g)
     return settled(param, master_param, p - jnp.sign(g) * rate, g, rate)

@@ -72,7 +72,12 @@ def lp_pool2d_grad(
     if math.isinf(norm_type):
         return _max_grad(x, d_out, win)
     spread = jax.linear_transpose(lambda powers: _sum(powers, win), x)
-    return _power(x, norm_type - 1) * spread(d_out * _power(out, 1 - norm_type))[0]
+    flow = _power(x, norm_type - 1) * spread(d_out * _power(out, 1 - norm_type))[0]
+    # Nothing flows to a cell that no window reads, be it nan: which these are, of one plane.
+    alone = (0, data_format.index("C"))
+    plane, outs = ([1 if i in alone else size for i, size in enumerate(a.shape)] for a in (x, d_out))
+    read = jax.linear_transpose(lambda powers: _sum(powers, win), jax.ShapeDtypeStruct(plane, x.dtype))(jnp.ones(outs, d_out.dtype))[0]
+    return jnp.where(read > 0, flow, 0)
 
 
 def _fractions(cells: int, outs: int, pool: int, u: Array | np.float32) -> tuple[Array, Array]:

@@ -52,8 +52,9 @@ def set_value(
     part = _part(Input, axes, [b or (1,) * len(axes) for b in bounds])
     value = ValueTensor
     if value is None:
-        held = values or fp32_values or fp64_values or int32_values or int64_values or bool_values
-        value = np.asarray(held, numpy_dtype(name_of(dtype))).reshape(shape)
+        held = fp32_values or fp64_values or int32_values or int64_values or bool_values
+        # `values` become Input's dtype at once, whatever `dtype` says
+        value = (np.asarray(values) if values else np.asarray(held, numpy_dtype(name_of(dtype)))).reshape(shape)
     target = np.empty(Input.shape, np.bool_)[part].shape if np.prod(Input.shape) < 2**20 else _shape_of(Input.shape, part)
     seen = [n for i, n in enumerate(target) if i not in decrease_axes]
     for axis in none_axes:

@@ -125,6 +125,8 @@ def _run(
     cells, scores, first = _by_images(op_type, boxes, scores) if by_lod else _as_images(rows_of(boxes), rows_of(scores))
     scores, cells, classes = jnp.asarray(scores), jnp.asarray(cells), scores.shape[1]
     labels = np.array([c for c in range(classes) if c != background], np.int32)
+    if not labels.size:  # the background alone, of which nothing is taken
+        labels, scores = np.zeros(1, np.int32), jnp.full_like(scores, -jnp.inf)
     scores, cells = scores[:, labels], cells[:, labels] if by_lod else cells
     places, count = kept(cells, scores, low, top, most, attrs)
     if by_lod:  # rows go by box

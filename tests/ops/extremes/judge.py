@@ -116,12 +116,23 @@ def described(dtype: str, shape: list[int]) -> str:
 
 def equal(want: np.ndarray, got: np.ndarray, rtol: float | None) -> np.ndarray:
     """Elementwise: the same special value (nan, infinity, zero of one sign), or ordinary numbers within rounding."""
+    if want.dtype.kind == "c":
+        return alike(want, got, rtol)
     if want.dtype.kind != "f":
         return want == got
     rtol = RTOL[str(want.dtype)] if rtol is None else rtol
     special = (want == 0) | (got == 0) | ~np.isfinite(want) | ~np.isfinite(got)
     same = (want == got) & (np.signbit(want) == np.signbit(got)) | np.isnan(want) & np.isnan(got)
     return np.where(special, same, np.abs(want - got) <= rtol * np.maximum(np.abs(want), np.abs(got)))
+
+
+def alike(want: np.ndarray, got: np.ndarray, rtol: float | None) -> np.ndarray:
+    """Of complex numbers: undefined in both, each part the same special value, or less apart than rounding of the whole number."""
+    parts = equal(want.real, got.real, rtol) & equal(want.imag, got.imag, rtol)
+    rtol = RTOL[str(want.real.dtype)] if rtol is None else rtol
+    finite = np.isfinite(want) & np.isfinite(got)
+    close = finite & (np.abs(want - got) <= rtol * np.maximum(np.abs(want), np.abs(got)))
+    return parts | close | np.isnan(want) & np.isnan(got)
 
 
 def unsigned(gradient: np.ndarray) -> np.ndarray:

@@ -274,6 +274,21 @@ REASONS: list[Reason] = [
         rounding=True,
     ),
     Reason(
+        "Places in float32",
+        "3.3.1's linear interpolations measure where a cell lies in float32 in float64 too.",
+        (
+            (r"linear_interp_v2 float64 .*centres", "(Out|X@GRAD)", lambda d: abs(float(d.here) - float(d.paddle[0])) < 1e-6),
+            (r"(tri)?linear_interp_v2 float64 great.*centres", "Out", lambda d: abs(float(d.here) - float(d.paddle[0])) < 1e-6 * 3e38),
+        ),
+        rounding=True,
+    ),
+    Reason(
+        "Powers in float32",
+        "3.3.1's `lp_pool2d` takes powers and their sums in float32 in float64 too, where they overflow.",
+        ((r"lp_pool2d float64 (great|special), power [12]", "(out|x@GRAD)", lambda d: bool(np.isfinite(d.here))),),
+        rounding=True,
+    ),
+    Reason(
         "A factor of zero",
         "1.8.5's library leaves out a term whose factor is 0, rather than multiply infinity or nan by it; so do its "
         "recurrences at the first step, which has no hidden value before it.",
@@ -343,7 +358,7 @@ REASONS: list[Reason] = [
         "The square root of infinity",
         "1.8.5's vector code has nan for it in float32 (infinity times its reciprocal root), its scalar code infinity.",
         (
-            (r"(adagrad|decayed_adagrad|adam|rmsprop) float32.*", ".*", paddle_nan),
+            (r"(adagrad|decayed_adagrad|adam|rmsprop|merged_adam|nadam|radam) float32.*", ".*", paddle_nan),
             (r"ftrl float32.*", "(LinearAccumOut|ParamOut)", None),
         ),
     ),
@@ -380,6 +395,48 @@ REASONS: list[Reason] = [
         "`roi_align` multiplies an image by the shares of rows and columns, zeros among them, so an infinity or nan anywhere in an image "
         "makes nan of its regions.",
         ((r"roi_align infinite", "Out", lambda d: bool(np.isnan(d.here))),),
+    ),
+    Reason(
+        "Equal eigenvalues",
+        "3.3.1's gradient of `eigh` divides by the difference of any two eigenvalues, and has nan where it is 0, also where nothing flows "
+        "into the eigenvectors; here that part is left out.",
+        ((r"eigh .* (identity|zero)", "X@GRAD", paddle_nan),),
+    ),
+    Reason(
+        "A zero but for rounding",
+        "Of a singular matrix, what is 0 in exact numbers is what a library's rounding leaves. Where it alone tells two eigenvalues apart, "
+        "it chooses their vectors too, through which the gradient goes.",
+        (
+            (r"(eigh|qr) .* of rank 1.*", "(Eigenvalues|R)", lambda d: max(abs(float(d.here)), abs(float(d.paddle[0]))) < 1e-6),
+            (r"eigh .* of rank 1", "X@GRAD", None),
+        ),
+        rounding=True,
+    ),
+    Reason(
+        "Residuals of dependent columns",
+        "Where the rank is less than the columns, 3.3.1's `lstsq` has no Residuals with the drivers gelsd and gelss; here a shape does "
+        "not depend on values.",
+        ((r"lstsq .*, gels[ds]", "Residuals", lambda d: str(d.paddle[0]).endswith("[0]")),),
+    ),
+    Reason(
+        "A gate that no longer moves",
+        "3.3.1's `rnn` has nan in the gradients of a GRU whose gates are 1e4 or infinite, where nothing flows; its RNN_RELU makes 0 "
+        "of nan.",
+        (
+            (r"rnn .* (far|infinite), GRU", ".*@GRAD.*", paddle_nan),
+            (r"rnn .* nan, RNN_RELU", ".*", lambda d: d.paddle[0] == 0 and np.isnan(d.here)),
+        ),
+    ),
+    Reason(
+        "What tanh leaves of 1",
+        "Far out the slope of tanh is 1 less its square, the last digits of which every library rounds in its own way.",
+        ((r"rnn .* (bounds|far), (RNN_TANH|GRU|LSTM)", ".*@GRAD.*", lambda d: abs(float(d.here) - float(d.paddle[0])) < 1e-4),),
+        rounding=True,
+    ),
+    Reason(
+        "The order of equal scores",
+        "3.3.1's `generate_proposals_v2` takes boxes of equal scores as its sort leaves them; here the first comes first.",
+        ((r"generate_proposals_v2 (equal|infinite) scores.*", "RpnRoi.*", None),),
     ),
 ]
 

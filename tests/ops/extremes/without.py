@@ -50,18 +50,11 @@ WITHOUT: dict[str, str] = {
         "attention_lstm fc fused_elemwise_activation fused_embedding_fc_lstm fused_embedding_seq_pool fusion_gru fusion_lstm "
         "fusion_repeated_fc_relu fusion_seqconv_eltadd_relu fusion_seqexpand_concat_fc fusion_seqpool_concat "
         "fusion_seqpool_cvm_concat fusion_squared_mat_sub",
-    "1.8.5 has them for the GPU alone.": "cudnn_lstm flip sync_batch_norm",
-    "Only later Paddles have them; what they share with an older op is compared there.":
-        "linear_interp_v2 trilinear_interp_v2 batch_fc fill_any memcpy rnn update_loss_scaling",
-    "Only later Paddles have them; their special values, ties and kinks are among their samples.":
-        "adamw eigh einsum fft_c2c fft_c2r fft_r2c logspace lp_pool2d memcpy_d2h memcpy_h2d merged_adam merged_momentum "
-        "fractional_max_pool2d fractional_max_pool3d npu_identity qr set_value",
+    "Paddle has them for the GPU alone.": "batch_fc cudnn_lstm flip sync_batch_norm",
     "3.3.1 has them for the GPU alone.": "fused_softmax_mask fused_softmax_mask_upper_triangle rms_norm",
     "It leaves its output as the memory is.": "empty",
     "Only later Paddles have them, and they draw; their samples look at what is drawn.":
         "bernoulli binomial dirichlet gumbel_softmax multinomial poisson rrelu standard_gamma",
-    "Only later Paddles have them; their samples compare them with 3.3.1, most at ordinary inputs.":
-        "asgd eig eigvals generate_proposals_v2 lstsq lu_unpack multiclass_nms3 nadam radam rprop unpool3d",
 }  # fmt: skip
 
 
