@@ -211,7 +211,8 @@ def test_the_launcher_tells_what_it_starts(capfd: pytest.CaptureFixture[str]):
 
 def test_an_epoch_of_a_model_is_told(stderr, capsys):
     paddle.enable_static()
-    with fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):
+    programs = fluid.program_guard(fluid.Program(), fluid.Program())
+    with programs, fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):
         net = nn.Linear(2, 1)
         spec = paddle.static.InputSpec
         model = paddle.Model(net, [spec([None, 2], "float32", "x")], [spec([None, 1], "float32", "y")])
