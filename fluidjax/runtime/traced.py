@@ -42,7 +42,8 @@ def traced(compiled: Compiled, kind: Kind, args: Sequence[Any]) -> Traced:
     """Trace a call for arguments like these."""
     if not may_be_kept(compiled, kind):
         made = compiled.function(kind).trace(*args)
-        return Traced(in_stages(compiled, kind, made), jax.tree.structure(made.out_info), ragged=compiled.with_lod(made.out_info[2]))
+        stages = in_stages(compiled, kind, made) if _state_stays(args[0], made.out_info[0]) else None
+        return Traced(stages, jax.tree.structure(made.out_info), ragged=compiled.with_lod(made.out_info[2]))
     keeping = Keeping.of(compiled, kind, args)
     trace = keeping.read(compiled) if keeping is not None else None
     if trace is None:
@@ -60,6 +61,8 @@ def traced(compiled: Compiled, kind: Kind, args: Sequence[Any]) -> Traced:
 def _anew(compiled: Compiled, kind: Kind, args: Sequence[Any], keeping: Keeping | None) -> Traced:
     made = jax.jit(compiled.body(kind)).trace(*args)
     ragged, tree = compiled.with_lod(made.out_info[2]), jax.tree.structure(made.out_info)
+    if not _state_stays(args[0], made.out_info[0]):
+        return Traced(None, tree, ragged=ragged)
     several = in_stages(compiled, kind, made)
     stages = several or whole(made.jaxpr)
     if stages is None:  # it has effects, so JAX itself is to order them
@@ -82,6 +85,11 @@ def _anew(compiled: Compiled, kind: Kind, args: Sequence[Any], keeping: Keeping 
             pass
 
     return Traced(several and stages, tree, ragged=ragged, keep=keep)
+
+
+def _state_stays(old: Any, new: Any) -> bool:
+    """Whether the next step's state has the types of this one's; else each has a trace of its own, which the jitted function makes."""
+    return [(v.shape, v.dtype) for v in jax.tree.leaves(old)] == [(v.shape, v.dtype) for v in jax.tree.leaves(new)]
 
 
 def _whole(stages: Stages, tree: Any) -> Callable[..., Any]:

@@ -110,6 +110,24 @@ def test_who_finds_a_trace_computes_the_same(folder: Path, monkeypatch: pytest.M
     assert without.found == [False, False] and without.same(first)
 
 
+def reshaping() -> Any:
+    """A net whose state has another shape after its first step, as a variable has into which a step writes what it reshaped."""
+    with fresh(3) as (main, startup):
+        held = layers.create_global_var([2, 3], 1.0, "float32", persistable=True, name="held")
+        loss = layers.mean(layers.square(layers.fc(fluid.data("x", [None, 6]), 6))) + layers.reduce_sum(layers.sqrt(held))
+        fluid.optimizer.Adam(0.01).minimize(loss)
+        layers.assign(layers.scale(layers.reshape(held, [-1]), 2.0), held)
+    return main, startup, loss, {"x": X}
+
+
+def test_state_that_changes_its_shape(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its steps have no trace in common: each type has one, which JAX makes when it comes."""
+    ran = [run(reshaping(), 2), run(reshaping(), 2)]
+    assert not entries(folder) and ran[0].same(ran[1]) and ran[0].state["held"].tolist() == [4.0] * 6
+    monkeypatch.setattr(CACHE, "folder", None)
+    assert run(reshaping(), 2).same(ran[0])
+
+
 def test_reports_tell_it(folder: Path) -> None:
     """Stages, what was found, and why it was compiled."""
     for found in (False, True):
