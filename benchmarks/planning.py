@@ -2,8 +2,8 @@
 
 The devices share the machine's cores, so a step takes their work over the cores, and what is compared is work: CPU seconds of the
 process, which other processes on the machine do not add to. They do slow it down, so all sides take many short turns in one process.
-Told to the plan are the CPU seconds of a step on one device, of a sum over all devices for the speed of the links, of a matrix product
-for a core's operations, and of an update for its memory; everything else is predicted.
+Told to the plan are the CPU seconds of a step on one device while every core has such a step to do, of a sum over all devices for the
+speed of the links, of a matrix product for a core's operations, and of an update for its memory; everything else is predicted.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import NamedSharding
 
 import fluidjax as fluid
 from fluidjax.planning import Device, Link, Links
@@ -35,8 +37,12 @@ TURNS = 15
 BUDGET = 20.0  # of CPU seconds that all turns of a comparison take about
 SECONDS = 0.1  # of CPU time that a turn of one side takes about
 # The C library gives a step's temporaries back after each step and asks the kernel for their pages anew, at a price that differs from
-# process to process by a third; and so does the speed of memory in small pages. So memory is kept, in large pages.
-STEADY = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=4000000000:glibc.malloc.trim_threshold=16000000000"}
+# process to process by a third; and so does the speed of memory in small pages. So memory is kept, in large pages, and in the one
+# arena that may be larger than 64 MB.
+STEADY = {
+    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=4000000000:glibc.malloc.trim_threshold=16000000000"
+    ":glibc.malloc.arena_max=1"
+}
 KINDS: dict[str, Callable[[Case, int], Ours]] = {
     "data parallel": OursParallel,
     "pieces": lambda case, devices: OursParallel(case, devices, sharded=True),
@@ -85,14 +91,56 @@ def core() -> Device:
 
 
 def link() -> Link:
-    """What a device passes on in a second of a core's time: a sum of 4 MB over all devices."""
-    many, size = max(DEVICES), 1_000_000
-    mesh = jax.sharding.Mesh(np.array(jax.devices()[:many]), ("d",))
-    spec = jax.sharding.PartitionSpec
-    total = jax.jit(jax.shard_map(lambda x: jax.lax.psum(x, "d"), mesh=mesh, in_specs=spec("d"), out_specs=spec(), check_vma=False))
-    data = jax.device_put(np.ones((many, size), np.float32), jax.sharding.NamedSharding(mesh, spec("d")))
-    taken = in_turns({0: lambda: jax.block_until_ready(total(data))})[0]
-    return Link(many * wire_bytes("all-reduce", 4 * size, many) / taken)
+    """What a device passes on in a second of a core's time: what the update of a layer of 4 MB takes longer that sums its gradient.
+
+    A sum alone, of values that lie ready and that nobody uses, finds them in caches and takes less.
+    """
+    many, side, rows = max(DEVICES), 1000, 128
+    mesh, spec = jax.sharding.Mesh(np.array(jax.devices()[:many]), ("d",)), jax.sharding.PartitionSpec()
+    filled = jax.device_put([np.full(shape, 1e-3, np.float32) for shape in [(rows, side)] + 4 * [(side, side)]], NamedSharding(mesh, spec))
+
+    def updating(summed: bool, held: list[Any]) -> Callable[[], Any]:
+        def update(x: Any, w: Any, m: Any) -> tuple[Any, Any]:
+            gradient = x.T @ (x @ w)
+            m = 0.9 * m + (jax.lax.psum(gradient, "d") if summed else gradient)
+            return w - 1e-3 * m, m
+
+        jitted = jax.jit(jax.shard_map(update, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False), donate_argnums=(1, 2))
+
+        def run() -> Any:
+            held[:] = jax.block_until_ready(jitted(filled[0], *held))
+            return held[0]
+
+        return run
+
+    taken = in_turns({True: updating(True, filled[1:3]), False: updating(False, filled[3:5])})
+    return Link(many * wire_bytes("all-reduce", 4 * side**2, many) / (taken[True] - taken[False]))
+
+
+@dataclass(frozen=True)
+class OnDevice(fluid.CPUPlace):
+    """One of the virtual devices."""
+
+    index: int
+
+    def device(self) -> Any:
+        return jax.devices("cpu")[self.index]
+
+
+class Everywhere:
+    """A case on one device, on as many at the same time as there are cores, so that no core helps or waits for another.
+
+    It is there as often as the most devices would have it: by where in memory its arrays happen to lie, a step of a millisecond takes
+    up to 1.4 times as long, and a mesh has some of each kind.
+    """
+
+    def __init__(self, case: Case, times: float) -> None:
+        self.sides = [_fed(Ours(case), times) for _ in range(max(DEVICES))]
+        for i, side in enumerate(self.sides):
+            side.exe = fluid.Executor(OnDevice(i % _cores()))
+
+    def run(self) -> Any:
+        return [side.run() for side in self.sides]
 
 
 def measure(index: int) -> None:
@@ -102,27 +150,31 @@ def measure(index: int) -> None:
     given: dict[str, Any] = {"device": core(), "links": Links("memory", link()), "cores": _cores()}
     batch = len(next(iter(case.feed().values())))
     for kind, make in KINDS.items():
-        _compare(case, kind, kind, {n: _side(case, make, n, n) for n in DEVICES}, {batch: 1}, batch_per_device=batch, **given)
-    sides = {n: _side(case, OursParallel, n, 1) for n in DEVICES} | {0: _side(case, OursParallel, 1, 1 / max(DEVICES))}
-    told = {batch: 1, batch // max(DEVICES): 0}
-    _compare(case, "data parallel", "data parallel, one batch", sides, told, batch=batch, **given)
+        _compare(case, kind, kind, {n: _side(case, make, n, n) for n in DEVICES}, [1], batch_per_device=batch, **given)
+    sides = {n: _side(case, OursParallel, n, 1) for n in DEVICES}
+    _compare(case, "data parallel", "data parallel, one batch", sides, [1, 1 / max(DEVICES)], batch=batch, **given)
 
 
 def _side(case: Case, make: Callable[[Case, int], Ours], devices: int, times: float) -> Ours:
     """A case on so many devices, fed so many times its batch."""
-    side = Ours(case) if devices == 1 else make(case, devices)
+    return _fed(Ours(case) if devices == 1 else make(case, devices), times)
+
+
+def _fed(side: Ours, times: float) -> Ours:
+    """It, fed so many times its batch."""
     rows = {n: int(len(v) * times) for n, v in side.feed.items()}
     side.feed = {n: np.concatenate([v] * max(1, int(times)))[: rows[n]] for n, v in side.feed.items()}
     return side
 
 
-def _compare(case: Case, strategy: str, title: str, sides: dict[int, Ours], told: Mapping[int, int], **given: Any) -> None:
+def _compare(case: Case, strategy: str, title: str, sides: dict[int, Ours], parts: Sequence[float], **given: Any) -> None:
     """Print a row: milliseconds on each number of devices as measured, and planned over measured.
 
-    told: samples -> the side of one device that says how long they take.
+    parts: of the case's batch, whose times on one device the plan is told.
     """
-    taken = in_turns({n: s.run for n, s in sides.items()})
-    one, measured = sides[1], {samples: taken[n] for samples, n in told.items()}
+    told = {len(next(iter(side.sides[0].feed.values()))): side for side in (Everywhere(case, part) for part in parts)}
+    taken = in_turns({n: s.run for n, s in sides.items()} | {("told", samples): side.run for samples, side in told.items()})
+    one, measured = sides[1], {samples: taken["told", samples] / len(side.sides) for samples, side in told.items()}
     rows = fluid.plan(one.main, DEVICES, strategies=strategy, fetch_list=[one.loss], measured=measured, **given).rows
     ratios = [(row.seconds or 0.0) * _cores() / taken[row.devices] for row in rows]
     cells = [f"{taken[n] / _cores() * 1e3:.2f}" for n in DEVICES] + [f"{ratio:.2f}" for ratio in ratios]
