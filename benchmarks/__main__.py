@@ -1,5 +1,5 @@
 """``python -m benchmarks [steady] [overhead] [building] [startup] [first] [fusing] [passes] [memory] [parallel]
-[planning] [embedding] [transpile] [beside] [convolutions] [kernels] [decoding] [loops] [ragged] [ops]
+[planning] [embedding] [transpile] [beside] [convolutions] [step_convolutions] [kernels] [decoding] [loops] [ragged] [ops]
 [searched] [from_files]``: print these figures, or all.
 
 With ``--page`` they are put into docs/benchmarks.json and docs/benchmarks.md too (`make bench` does so). ``--short``: in less than a
@@ -96,7 +96,8 @@ PARTS: dict[str, Callable[[], list[Table] | None]] = {
     "steady": steady, "overhead": overhead.table, "building": building.table, "startup": startup.table, "first": first,
     "fusing": fusing.table, "passes": passes.table, "memory": memory.table,
     "parallel": parallel.table, "planning": planning.table, "embedding": embedding.table, "transpile": transpile.table,
-    "beside": beside.table, "convolutions": convolutions.table, "kernels": kernels.table, "decoding": decoding.table,
+    "beside": beside.table, "convolutions": convolutions.table,
+    "step_convolutions": convolutions.net_table, "kernels": kernels.table, "decoding": decoding.table,
     "loops": loops.table, "ragged": ragged.table, "ops": ops.table, "budget": budget.table, "searched": searched.table,
     "from_files": from_files.table,
 }  # fmt: skip

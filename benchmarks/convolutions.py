@@ -6,6 +6,7 @@ import json
 import statistics
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -14,12 +15,18 @@ from typing import Any
 import jax
 import numpy as np
 
+import fluidjax as fluid
 from fluidjax.ops import convolution, convolution_ways
 from fluidjax.ops.convolution_geometry import Geometry
+from fluidjax.ops.enclosed import slow_loops
+from fluidjax.runtime.effort import QUICK
 
 from .beside import PYTHONS
+from .page import Table, shown
+from .peers.nets import CASES as CASES_OF_NETS
 
 TORCH = Path(__file__).parent / "peers" / "torch_convolution.py"
+IMAGE = 3  # channels
 TURNS, TURN = 7, 0.05  # turns of a kernel, seconds of CPU time of one
 
 
@@ -55,11 +62,11 @@ def milliseconds(runs: list[Callable[[], Any]]) -> list[float]:
     return [statistics.median(found) * 1e3 for found in times]
 
 
-def compiled(function: Any, args: tuple[Any, ...]) -> tuple[Callable[[], Any], float]:
+def compiled(function: Any, args: tuple[Any, ...], options: dict[str, Any] | None = None) -> tuple[Callable[[], Any], float]:
     """The call, and the CPU seconds that its compilation took."""
     lowered = jax.jit(function).lower(*args)
     begin = time.process_time()
-    made = lowered.compile()
+    made = lowered.compile(compiler_options=options)
     return partial(made, *args), time.process_time() - begin
 
 
@@ -79,7 +86,7 @@ def torchs(cases: tuple[Geometry, ...]) -> list[list[float]] | None:
     """Milliseconds of torch's kernels, three for each case; None where torch is not installed."""
     if not PYTHONS["torch"].exists():
         return None
-    given = [[*map(list, (g.x, g.w)), g.strides[0], g.pads[0][0], g.groups] for g in cases]
+    given = [[(g.x[0], g.channels, *g.sides), g.w, g.strides[0], g.pads[0][0], g.groups] for g in cases]
     out = subprocess.run([str(PYTHONS["torch"]), str(TORCH), json.dumps(given)], capture_output=True, text=True, check=True).stdout
     found: list[list[float]] = json.loads(out.splitlines()[-1])
     return found
@@ -95,3 +102,41 @@ def table() -> None:
         name = f"{'x'.join(map(str, geo.x))}, {'x'.join(map(str, geo.w))} /{geo.strides[0]}"
         theirs = "" if beside is None else "   torch " + " ".join(f"{ms:.2f}" for ms in beside[i])
         print(f"{name:<34}{convolution.way(geo):<9}" + "".join(f"{c:>30}" for c in measured(geo)) + theirs, flush=True)
+
+
+def of_net(name: str) -> Counter[Geometry]:
+    """The convolutions of a net of peers/nets.py, channels last as our steps hold them, with how often each is there."""
+    net, _, batch = CASES_OF_NETS[name]
+    feed, main = batch(), fluid.Program()
+    with fluid.program_guard(main, fluid.Program()), fluid.unique_name.guard():
+        net(fluid, feed)
+    found: Counter[Geometry] = Counter()
+    for op in main.global_block().ops:
+        if op.type == "conv2d":
+            _, *x = main.global_block().var(op.input("Input")[0]).shape
+            w, pads = main.global_block().var(op.input("Filter")[0]).shape, op.attr("paddings")
+            size = len(next(iter(feed.values()))), *x[1:], x[0]
+            found[Geometry(size, tuple(w), tuple(op.attr("strides")), tuple((p, p) for p in pads), (1, 1), op.attr("groups"), True)] += 1
+    return found
+
+
+def net_table(name: str = "ResNet-32") -> list[Table]:
+    """All convolutions of a step by themselves: XLA's as it optimises them, the quick step's, and torch's; CPU ms of one core."""
+    convolutions = of_net(name)
+    beside = torchs(tuple(convolutions))
+    totals = {head: [0.0] * 3 for head in ("XLA:CPU, optimised", "in quick code")} | ({"torch": [0.0] * 3} if beside else {})
+    for i, (geo, count) in enumerate(convolutions.items()):
+        rng = np.random.default_rng(0)
+        x, w, dy = (jax.numpy.asarray(rng.standard_normal(shape, np.float32)) for shape in (geo.x, geo.w, geo.y))
+        for way, args in enumerate(((x, w), (w, dy), (x, dy))):
+            if way == 1 and geo.channels == IMAGE:
+                continue  # nobody asks for the gradient of the image
+            optimised = compiled(partial(XLA[way], geo), args)[0]
+            with slow_loops():
+                quick = compiled(partial(OURS[way], geo), args, QUICK.options())[0]
+            times = [*milliseconds([optimised, quick]), *([beside[i][way]] if beside else [])]
+            for total, ms in zip(totals.values(), times, strict=True):
+                total[way] += count * ms
+    rows = zip(("outputs", "gradients of inputs", "gradients of filters", "together"), *([*t, sum(t)] for t in totals.values()), strict=True)
+    title = f"The {convolutions.total()} convolutions of {name}'s training step by themselves: CPU ms of one core"
+    return [shown("convolutions of a step", title, ["", *totals], ([r[0], *(f"{ms:.0f}" for ms in r[1:])] for r in rows))]

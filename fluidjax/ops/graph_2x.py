@@ -13,6 +13,7 @@ from ..errors import EnforceNotMet, FluidValueError, ShapeError
 from .bounds import size_of
 from .checking import Objection
 from .concrete import concrete, integers, known
+from .extremes import by_equality
 from .infer import Spec
 from .outside import outside, several, within
 from .registry import Array, Ints, Longs, op
@@ -43,9 +44,13 @@ def _reduced(kind: str, messages: Any, at: Any, size: int, how: str) -> Any:
     floats = jnp.issubdtype(messages.dtype, jnp.floating)
     worst = -np.inf if floats else np.iinfo(messages.dtype).min
     start = jnp.full(zeros.shape, worst if how == "max" else (np.inf if floats else np.iinfo(messages.dtype).max), messages.dtype)
-    best = start.at[at].max(messages) if how == "max" else start.at[at].min(messages)
-    best = jax.lax.stop_gradient(jnp.where(wide > 0, best, 0))
-    return best + zeros.at[at].add(jnp.where(messages == best[at], _felt(messages), 0))  # equal extremes all get the gradient
+
+    def found(messages: Any) -> tuple[Any, Any]:
+        best = start.at[at].max(messages) if how == "max" else start.at[at].min(messages)
+        return best, messages == best[at]
+
+    best, equal = by_equality(found, jax.lax.stop_gradient(messages))
+    return jnp.where(wide > 0, best, 0) + zeros.at[at].add(jnp.where(equal, _felt(messages), 0))  # equal extremes all get the gradient
 
 
 def _segment_spec(X: Spec, SegmentIds: Spec, *, pooltype: str) -> tuple[Spec, Spec]:

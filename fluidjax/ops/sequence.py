@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import EnforceNotMet, MixesRows, ShapeError, UnsupportedError
 from .concrete import known
+from .extremes import by_equality
 from .infer import Spec
 from .ragged import Ragged, above, bounded, copied, filled, mask, pack, rows_of, segments, sequences_of, view
 from .registry import Array, Ints, Reuse, grad_of, grad_reuses, op
@@ -71,16 +72,19 @@ def _first_max(x: Ragged, sequence: Any) -> tuple[Any, Any]:
 
     nan wins in a sequence's first row alone, as in Paddle, where nothing compares greater than it.
     """
-    n, rows = x.sequences, jax.lax.stop_gradient(x.rows)
-    number = jnp.arange(x.capacity, dtype=jnp.int32).reshape(-1, *(1,) * (rows.ndim - 1))
-    if jnp.issubdtype(rows.dtype, jnp.floating):
-        begins = number == x.offsets[-1][sequence].reshape(number.shape)
-        rows = jnp.where(jnp.isnan(rows), jnp.where(begins, jnp.inf, -jnp.inf).astype(rows.dtype), rows)
-    most = jax.ops.segment_max(rows, sequence, n)
-    behind = np.int32(x.capacity)
-    holds = rows == most[jnp.minimum(sequence, n - 1)]
-    first = jax.ops.segment_min(jnp.where(holds, number, behind), sequence, n)
-    return most, jnp.where(first < behind, first, -1).astype(jnp.int32)
+    n, behind = x.sequences, np.int32(x.capacity)
+    number = jnp.arange(x.capacity, dtype=jnp.int32).reshape(-1, *(1,) * (x.rows.ndim - 1))
+    begins = number == x.offsets[-1][sequence].reshape(number.shape)
+
+    def found(rows: Any) -> tuple[Any, Any]:
+        if jnp.issubdtype(rows.dtype, jnp.floating):
+            rows = jnp.where(jnp.isnan(rows), jnp.where(begins, jnp.inf, -jnp.inf).astype(rows.dtype), rows)
+        most = jax.ops.segment_max(rows, sequence, n)
+        holds = rows == most[jnp.minimum(sequence, n - 1)]
+        first = jax.ops.segment_min(jnp.where(holds, number, behind), sequence, n)
+        return most, jnp.where(first < behind, first, -1).astype(jnp.int32)
+
+    return by_equality(found, jax.lax.stop_gradient(x.rows))
 
 
 def _same_spec(X: Spec, **_: Any) -> Spec:

@@ -13,6 +13,18 @@ from fluidjax import layers
 
 from ..nets import fresh
 
+def _segments(kind: str, slots: dict[str, Any], out: str, **attrs: Any) -> Any:
+    """An op of Paddle 2 that puts rows together, of which Fluid has no function."""
+    made = {name: fluid.default_main_program().global_block().create_var(name=name) for name in (f"{kind}.out", f"{kind}.count")}
+    outs = {"Out": [made[f"{kind}.out"]], out: [made[f"{kind}.count"]]}
+    fluid.default_main_program().global_block().append_op(type=kind, inputs={n: [v] for n, v in slots.items()}, outputs=outs, attrs=attrs)
+    return made[f"{kind}.out"]
+
+
+def _ids(*ids: int) -> Any:
+    return layers.assign(np.array(ids, np.int64))
+
+
 MAXIMA: dict[str, Callable[[Any], Any]] = {
     "windows side by side": lambda x: layers.pool2d(x, 2, "max", 2),
     "overlapping windows": lambda x: layers.pool2d(x, 3, "max", 2, 1),
@@ -21,6 +33,11 @@ MAXIMA: dict[str, Callable[[Any], Any]] = {
     "maxout": lambda x: layers.maxout(x, 3),
     "reduce_max": lambda x: layers.reduce_max(x, dim=[2, 3]),
     "reduce_min": lambda x: layers.reduce_min(x, dim=[2]),
+    "sequence_pool": lambda x: layers.sequence_pool(layers.lod_reset(x, target_lod=[0, 2, 5, 6]), "max"),
+    "segment_pool": lambda x: _segments("segment_pool", {"X": x, "SegmentIds": _ids(0, 0, 1, 1, 1, 2)}, "SummedIds", pooltype="MIN"),
+    "graph_send_recv": lambda x: _segments(
+        "graph_send_recv", {"X": x, "Src_index": _ids(5, 4, 3, 2, 1, 0, 0), "Dst_index": _ids(0, 3, 0, 2, 1, 5, 4)}, "Dst_count", reduce_op="MAX"
+    ),
 }
 
 
