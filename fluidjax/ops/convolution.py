@@ -68,7 +68,6 @@ from .registry import Array
 MOST_TAPS = 49  # a depthwise filter up to 7x7 is unrolled
 MANY_PIXELS = 32  # with fewer XLA:CPU's fast kernel is not fast
 SMALL_COLUMNS = 2**20  # elements; up to 4 MB columns gain a tenth of the time, and are no memory to speak of
-LONG_TURNING = 2**20  # elements; with fewer, a slow loop over what an image is made of is soon done
 
 
 def way(geo: Geometry) -> str:
@@ -122,14 +121,6 @@ def _slow_columns_cost(geo: Geometry) -> bool:
     return geo.pixels >= MANY_PIXELS and 4 * geo.pixels >= geo.w[0] and all(s == 1 for s in geo.strides)
 
 
-def _turning_is_long(geo: Geometry) -> bool:
-    """Whether a slow loop that turns the image or the output's gradient, with what they are made of, takes longer than two more
-    loops do to compile, 12 ms of a core: of ResNet-32's images those of 1 and 2 million elements take 15 ms less in each step, those
-    of half a million as long as before.
-    """
-    return geo.groups == 1 and geo.last and max(math.prod(geo.x), math.prod(geo.y)) >= LONG_TURNING
-
-
 def _great_filter(geo: Geometry) -> bool:
     """Whether a copy of the filter for each sample would cost more than that sample's transpose."""
     outs, channels = geo.w[:2]
@@ -171,8 +162,6 @@ def _fastest(direction: int, geo: Geometry, *args: Array) -> jax.Array:
     chosen = way(geo) if direction else _output_way(geo)
     if chosen != "xla":
         quick = partial(_precise, partial(_WAYS[chosen][direction], geo))
-    elif direction == 2 and loops_are_slow() and _turning_is_long(geo):
-        quick = partial(ways.apart_filter_gradient, geo)
     elif is_enclosed():
         quick = partial(_WAYS["native"][direction], geo)
     else:

@@ -92,31 +92,6 @@ def native_filter_gradient(geo: Geometry, x: Array, dy: Array) -> jax.Array:
     return _native(names, x, dy, geo.dilations, pads, rhs_dilation=geo.strides, feature_group_count=geo.groups)
 
 
-def apart_filter_gradient(geo: Geometry, x: Array, dy: Array) -> jax.Array:
-    """As native_filter_gradient of one group, channels last; what x and dy are made of is computed before they are turned.
-
-    XLA merges cheap producers into the loop that turns their result, and computes them again at each element that it reads, behind an
-    optimization barrier too. They stay out of a loop of the program's own, which takes a part at a time.
-    """
-    cells = range(1, x.ndim - 1)
-    return native_filter_gradient(geo, _turned_apart(x, (x.ndim - 1, *cells, 0)), _turned_apart(dy, (*cells, 0, dy.ndim - 1)))
-
-
-def _turned_apart(x: Array, order: Sequence[int]) -> Array:
-    """x, with its axes in this order in memory: in as few parts of the first one as make a loop, then named as before."""
-    length = x.shape[order[0]]
-    parts = next((p for p in range(2, length + 1) if length % p == 0), 1)
-    if parts == 1:
-        return x
-    size = length // parts
-
-    def turn(part: Array) -> Array:
-        return jnp.transpose(lax.dynamic_slice_in_dim(x, part * size, size, order[0]), order)
-
-    turned = lax.map(turn, jnp.arange(parts, dtype=jnp.int32))
-    return jnp.transpose(turned.reshape(length, *turned.shape[2:]), np.argsort(order))
-
-
 def _groups_with_samples(geo: Geometry, x: Array) -> Array:
     """x with [groups, N] where it had N, and with the channels of one group."""
     at = x.ndim - 1 if geo.last else 1

@@ -18,6 +18,7 @@ from ..lower.by_samples import at_once, mapped
 from ..lower.checks import Objections, begin
 from ..lower.divergence import divergent
 from ..lower.layout import laid_out, predicting, reads_filters_as_they_lie, turned
+from ..lower.library import kept_apart
 from ..lower.lockstep import AXIS, lockstep
 from ..lower.read_only import is_read_only
 from ..lower.sizes import first_use
@@ -30,7 +31,7 @@ from ..ops.ragged import Ragged
 from .bucketing import limits
 from .compilations import Compilation
 from .compile_cache import CACHE, label, named
-from .effort import MEMORY_OPTIMIZED, OPTIMISED, READS_TURNED, Effort, known
+from .effort import ELEMENTWISE, MEMORY_OPTIMIZED, OPTIMISED, READS_TURNED, YNNPACK, Effort, known
 from .feeding import FeedRule, Range, fixed, overwritten, ranges, rule_for, told_bounds, unknown_feed
 from .fetching import of_rank
 from .kind import Kind
@@ -308,6 +309,8 @@ class Compiled:
     def body(self, kind: Kind) -> Any:
         """What the jitted function runs, traced in the form that suits how it is compiled."""
         run = self._bodies[kind]
+        if ELEMENTWISE in (self.options or {}).get(YNNPACK, ""):
+            run = kept_apart(run)
 
         def call(*args: Any) -> Any:
             with slow_loops(self.effort.slow_loops):

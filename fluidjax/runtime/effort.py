@@ -13,7 +13,11 @@ import jax
 MEMORY_OPTIMIZED = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
 # What makes XLA's convolutions and products read turned filters (lower/layout.py) as they lie: on the CPU, where its YNNPACK kernels copy
 # them first. For filters that are not turned those are the faster ones.
-READS_TURNED = {"xla_cpu_experimental_ynn_fusion_type": ""}
+YNNPACK = "xla_cpu_experimental_ynn_fusion_type"  # what XLA:CPU gives to that library
+READS_TURNED = {YNNPACK: ""}
+# Loops over elements as kernels of the library, which have vectors and are compiled already. Convolutions then are not its own.
+ELEMENTWISE = "LIBRARY_FUSION_TYPE_ELTWISE"
+IN_LIBRARY = {YNNPACK: f"LIBRARY_FUSION_TYPE_DOT,LIBRARY_FUSION_TYPE_REDUCE,{ELEMENTWISE}"}
 
 
 @dataclass(frozen=True)
@@ -50,10 +54,10 @@ def _known(name: str, value: Any) -> bool:
 
 
 OPTIMISED = Effort("optimised", packs=True)
-QUICK = Effort(
-    "quick", packs=False, stage=2000, slow_loops=True, wanted={"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
-)
-# As quick as is possible where loops over elements run in vectors: those of QUICK take ten to thirty times as long.
-QUICK_WITH_FAST_LOOPS = replace(QUICK, stage=600, slow_loops=False, wanted={**QUICK.wanted, "xla_backend_optimization_level": 1})
-# What only has to be laid out: the same buffers, the least code.
-LAID_OUT = replace(QUICK, name="laid out", stage=None)
+_LEAST = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
+QUICK = Effort("quick", packs=False, stage=2000, slow_loops=True, wanted={**_LEAST, **IN_LIBRARY})
+# As quick as is possible where loops over elements run in vectors: those of QUICK that no library has take ten to thirty times as long.
+QUICK_WITH_FAST_LOOPS = replace(QUICK, stage=600, slow_loops=False, wanted={**_LEAST, "xla_backend_optimization_level": 1})
+# What has to have the optimised executable's buffers, by the least code.
+LAID_OUT = replace(QUICK, name="laid out", stage=None, wanted=_LEAST)
+QUICK_AS_LAID_OUT = replace(LAID_OUT, name=QUICK.name)

@@ -18,11 +18,12 @@ import numpy as np
 
 from ..base.flags import flag
 from ..base.progress import waiting
+from ..ir.recomputed import segment
 from ..lower.step import Step
 from .background import in_background
 from .building import argument_types, building, feed_types, tracing
 from .compiled import Compiled
-from .effort import OPTIMISED, QUICK, QUICK_WITH_FAST_LOOPS, Effort
+from .effort import OPTIMISED, QUICK, QUICK_AS_LAID_OUT, QUICK_WITH_FAST_LOOPS, Effort
 from .kind import Kind
 from .placement import Mesh, Placement, per_rank
 from .work import LEAST_BATCH, batch_of, compiling_seconds, dear_seconds, ops_within, seconds, slow_loops_seconds
@@ -45,7 +46,8 @@ def in_tiers(compiled: Compiled) -> Compiled:
         return compiled
     if asked < 0 and len(ops_within(compiled.step)) < MANY_OPS and dear_seconds(compiled.step) < LONG:
         return compiled
-    return Tiers(compiled.again(quick_effort(compiled.step)), asked).quick
+    within_budget = compiled.memory_optimized or any(segment(op) is not None for op in compiled.step.ops)
+    return Tiers(compiled.again(QUICK_AS_LAID_OUT if within_budget else quick_effort(compiled.step)), asked).quick
 
 
 def quick_effort(step: Step) -> Effort:

@@ -121,39 +121,6 @@ def test_slow_loops_have_ways_of_their_own(wanted: str, geo: Geometry) -> None:
         assert way(geo) == wanted
 
 
-@pytest.mark.parametrize("name", ("1x1, strides", "strides, dilations, uneven padding"))
-def test_filter_gradients_of_what_is_turned_apart(name: str) -> None:
-    """Of an odd number of channels and sides that no number divides, and of a single channel and row, beside XLA's own."""
-    x, w, *more = SMALL[name]
-    for at, channels in (((x[2], x[3]), 3), ((13, 5), 4), ((3, 8), 1)):
-        geo = geometry((x[0], channels, *at), (w[0], channels, *w[2:]), *more, last=True)
-        with jax.enable_x64(True):
-            _, _, args = arrays(geo)
-            found = jax.jit(partial(convolution_ways.apart_filter_gradient, geo))(*args)
-            np.testing.assert_allclose(found, convolution_ways.xla_filter_gradient(geo, *args), rtol=1e-10, atol=1e-12)
-
-
-APART = [
-    (True, geometry((128, 16, 32, 32), (16, 16, 3, 3), pads=((1, 1),) * 2, last=True)),
-    (True, geometry((128, 16, 32, 32), (32, 16, 3, 3), (2, 2), pads=((1, 1),) * 2, last=True)),
-    (False, geometry((128, 16, 32, 32), (16, 16, 3, 3), pads=((1, 1),) * 2)),
-    (False, geometry((2, 16, 32, 32), (16, 16, 3, 3), pads=((1, 1),) * 2, last=True)),
-]
-
-
-@pytest.mark.parametrize(("apart", "geo"), APART)
-def test_large_images_are_turned_apart_in_slow_loops_on_a_cpu(apart: bool, geo: Geometry) -> None:
-    shapes = [jax.ShapeDtypeStruct(s, jnp.float32) for s in (geo.x, geo.y)]
-
-    def loops(platform: str) -> int:
-        traced = jax.jit(lambda x, dy: filter_gradient(geo, x, dy)).trace(*shapes)
-        return traced.lower(lowering_platforms=(platform,)).as_text().count("stablehlo.while")
-
-    assert loops("cpu") == loops("cuda") == 0
-    with slow_loops():
-        assert loops("cpu") == 2 * apart and loops("cuda") == 0
-
-
 @pytest.mark.parametrize("geo", [geo for wanted, geo in TABLE if wanted not in ("xla", "last")])
 def test_a_gpu_gets_the_convolution_itself(geo: Geometry) -> None:
     shapes = [jax.ShapeDtypeStruct(s, jnp.float32) for s in (geo.x, geo.w)]

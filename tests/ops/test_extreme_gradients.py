@@ -13,16 +13,17 @@ from fluidjax import layers
 
 from ..nets import fresh
 
-def _segments(kind: str, slots: dict[str, Any], out: str, **attrs: Any) -> Any:
-    """An op of Paddle 2 that puts rows together, of which Fluid has no function."""
-    made = {name: fluid.default_main_program().global_block().create_var(name=name) for name in (f"{kind}.out", f"{kind}.count")}
-    outs = {"Out": [made[f"{kind}.out"]], out: [made[f"{kind}.count"]]}
-    fluid.default_main_program().global_block().append_op(type=kind, inputs={n: [v] for n, v in slots.items()}, outputs=outs, attrs=attrs)
-    return made[f"{kind}.out"]
+SEGMENTS = (0, 0, 1, 1, 1, 2)
+SENT = {"Src_index": (5, 4, 3, 2, 1, 0, 0), "Dst_index": (0, 3, 0, 2, 1, 5, 4)}
 
 
-def _ids(*ids: int) -> Any:
-    return layers.assign(np.array(ids, np.int64))
+def _segments(kind: str, slots: dict[str, Any], count: str, **attrs: Any) -> Any:
+    """An op of Paddle 2 that puts rows together, of which Fluid has no function. slots: variables and numbers."""
+    block = fluid.default_main_program().global_block()
+    ins = {n: [layers.assign(np.array(v, np.int64)) if isinstance(v, tuple) else v] for n, v in slots.items()}
+    outs = {slot: [block.create_var(name=f"{kind}.{slot}")] for slot in ("Out", count)}
+    block.append_op(type=kind, inputs=ins, outputs=outs, attrs=attrs)
+    return outs["Out"][0]
 
 
 MAXIMA: dict[str, Callable[[Any], Any]] = {
@@ -34,10 +35,8 @@ MAXIMA: dict[str, Callable[[Any], Any]] = {
     "reduce_max": lambda x: layers.reduce_max(x, dim=[2, 3]),
     "reduce_min": lambda x: layers.reduce_min(x, dim=[2]),
     "sequence_pool": lambda x: layers.sequence_pool(layers.lod_reset(x, target_lod=[0, 2, 5, 6]), "max"),
-    "segment_pool": lambda x: _segments("segment_pool", {"X": x, "SegmentIds": _ids(0, 0, 1, 1, 1, 2)}, "SummedIds", pooltype="MIN"),
-    "graph_send_recv": lambda x: _segments(
-        "graph_send_recv", {"X": x, "Src_index": _ids(5, 4, 3, 2, 1, 0, 0), "Dst_index": _ids(0, 3, 0, 2, 1, 5, 4)}, "Dst_count", reduce_op="MAX"
-    ),
+    "segment_pool": lambda x: _segments("segment_pool", {"X": x, "SegmentIds": SEGMENTS}, "SummedIds", pooltype="MIN"),
+    "graph_send_recv": lambda x: _segments("graph_send_recv", {"X": x, **SENT}, "Dst_count", reduce_op="MAX"),
 }
 
 

@@ -1,0 +1,97 @@
+"""A traced function as XLA may give its loops over elements to a library (YNNPACK) without other values.
+
+Of all that the library computes, two things are not what XLA means by them: the greater or less of nan and a number is the number,
+and what becomes a small integer is rounded. Both are written otherwise, as XLA keeps them: a maximum as a clamp, which loses no
+nan, and a small integer by way of a large one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, jaxpr_as_fun
+
+REDUCERS = ("reduce", "scatter", "select_and", "argm", "sort")  # whose functions of two scalars XLA must recognise
+
+
+def kept_apart(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function of arrays, to be traced for such a compilation."""
+
+    def run(*args: Any) -> Any:
+        traced, made = jax.make_jaxpr(function, return_shape=True)(*args)
+        found = jaxpr_as_fun(_closed(traced))(*jax.tree.leaves(args))
+        return jax.tree.unflatten(jax.tree.structure(made), found)
+
+    return run
+
+
+def _closed(traced: Any) -> Any:
+    return ClosedJaxpr(_rewritten(traced.jaxpr), traced.consts)
+
+
+def _rewritten(body: Jaxpr) -> Jaxpr:
+    return body.replace(eqns=[_equation(e) for e in body.eqns])
+
+
+def _equation(eqn: JaxprEqn) -> JaxprEqn:
+    name = eqn.primitive.name
+    if name.startswith(REDUCERS):
+        return eqn
+    instead = _OTHERWISE.get(name) or (_SMALL.get(eqn.params["new_dtype"]) if name == "convert_element_type" else None)
+    if instead is not None and jnp.issubdtype(eqn.invars[0].aval.dtype, jnp.floating):  # type: ignore[attr-defined]
+        return _called(eqn, instead)
+    params = {n: _within(v) for n, v in eqn.params.items()}
+    return eqn.replace(params=params) if any(params[n] is not v for n, v in eqn.params.items()) else eqn
+
+
+def _within(value: Any) -> Any:
+    """A parameter of an equation, with the functions that it is or has rewritten."""
+    if isinstance(value, ClosedJaxpr) and not isinstance(value, Jaxpr):
+        return _closed(value)
+    if isinstance(value, Jaxpr):
+        return _rewritten(value)
+    if isinstance(value, tuple) and any(isinstance(v, ClosedJaxpr | Jaxpr) for v in value):
+        return tuple(map(_within, value))
+    return value
+
+
+def _called(eqn: JaxprEqn, function: Callable[..., Any]) -> JaxprEqn:
+    """The equation with another function in the place of its primitive."""
+    call = _call(function, tuple(v.aval for v in eqn.invars))
+    return eqn.replace(primitive=call.primitive, params=call.params)
+
+
+@lru_cache
+def _call(function: Callable[..., Any], types: tuple[Any, ...]) -> JaxprEqn:
+    (call,) = jax.make_jaxpr(jax.jit(function))(*types).jaxpr.eqns
+    return call
+
+
+def _greater(x: Any, y: Any) -> Any:
+    x, y = sorted((x, y), key=jnp.ndim, reverse=True)  # one of them may be a number
+    return lax.clamp(y, x, np.array(np.inf, x.dtype))
+
+
+def _less(x: Any, y: Any) -> Any:
+    x, y = sorted((x, y), key=jnp.ndim, reverse=True)
+    return lax.clamp(np.array(-np.inf, x.dtype), x, y)
+
+
+def _small(dtype: Any) -> Callable[[Any], Any]:
+    ends = np.iinfo(dtype)
+
+    def converted(x: Any) -> Any:
+        """As XLA converts: towards zero, to the nearest there is of what is beyond, to 0 of nan."""
+        return lax.clamp(np.int32(ends.min), x.astype(np.int32), np.int32(ends.max)).astype(dtype)
+
+    return converted
+
+
+_OTHERWISE = {"max": _greater, "min": _less}
+_SMALL = {np.dtype(dtype): _small(dtype) for dtype in (np.int8, np.uint8)}
