@@ -133,10 +133,11 @@ def net_table(name: str = "ResNet-32") -> list[Table]:
                 continue  # nobody asks for the gradient of the image
             optimised = compiled(partial(XLA[way], geo), args)[0]
             with slow_loops():
-                quick = compiled(partial(OURS[way], geo), args, QUICK.options())[0]
+                quick = compiled(partial(OURS[way], geo), args, QUICK.in_library().options())[0]
             times = [*milliseconds([optimised, quick]), *([beside[i][way]] if beside else [])]
             for total, ms in zip(totals.values(), times, strict=True):
                 total[way] += count * ms
-    rows = zip(("outputs", "gradients of inputs", "gradients of filters", "together"), *([*t, sum(t)] for t in totals.values()), strict=True)
+    names = "outputs", "gradients of inputs", "gradients of filters", "together"
+    rows = zip(names, *([*t, sum(t)] for t in totals.values()), strict=True)
     title = f"The {convolutions.total()} convolutions of {name}'s training step by themselves: CPU ms of one core"
     return [shown("convolutions of a step", title, ["", *totals], ([r[0], *(f"{ms:.0f}" for ms in r[1:])] for r in rows))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -10,10 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
+from jax.extend.core.primitives import max_p, min_p
 
 import fluidjax as fluid
 from fluidjax import layers
 from fluidjax.lower.library import kept_apart
+from fluidjax.runtime import tiers
 from fluidjax.runtime.effort import QUICK
 
 from .nets import fresh
@@ -24,11 +26,14 @@ EXACT: dict[str, Callable[[Any, Any], Any]] = {
     "maximum": jnp.maximum,
     "minimum": jnp.minimum,
     "of a number": lambda x, _: jnp.maximum(0.5, x) + jnp.minimum(x, -0.5),
+    "of a row": lambda x, y: max_p.bind(x.reshape(-1, 400), y[:400].reshape(1, 400)) * 2,
+    "of a column": lambda x, y: min_p.bind(x[:MANY].reshape(-1, 1), y.reshape(MANY, -1)) * 2,
     "relu": lambda x, _: jax.nn.relu(x * 2),
     "clip": lambda x, y: jnp.clip(y * x, -1, 1),
     "bytes": lambda x, y: ((x * 1).astype(jnp.int8), (y * 1).astype(jnp.uint8)),
     "in a branch": lambda x, y: lax.cond(x[-1] < 0, lambda v: jnp.maximum(v, y) * 2, lambda v: v * 3, x),
-    "in loops": lambda x, y: lax.fori_loop(0, 3, lambda _, v: jnp.minimum(v, y) * 2, lax.map(lambda v: jnp.maximum(v, 2) * 2, x.reshape(2, -1)).reshape(-1)),
+    "in a loop": lambda x, y: lax.fori_loop(0, 3, lambda _, v: jnp.minimum(v, y) * 2, x),
+    "mapped": lambda x, _: lax.map(lambda v: jnp.maximum(v, 2) * 2, x.reshape(2, -1)),
     "in a scan": lambda x, y: lax.scan(lambda c, t: (jnp.maximum(c, t), jnp.minimum(c, t) * 2), x, jnp.stack([x, y])),
     "of all": lambda x, _: jnp.max(x * 2),
     "of windows": lambda x, _: lax.reduce_window(x * 2, np.array(-np.inf, x.dtype), lax.max, (2,), (2,), "VALID"),
@@ -45,7 +50,7 @@ def inputs(dtype: str) -> tuple[Any, Any]:
 
 
 def quick(function: Callable[..., Any], *args: Any) -> Any:
-    return jax.jit(kept_apart(function)).lower(*args).compile(compiler_options=QUICK.options())(*args)
+    return jax.jit(kept_apart(function)).lower(*args).compile(compiler_options=QUICK.in_library().options())(*args)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
@@ -78,26 +83,30 @@ def test_functions_of_a_number_are_near_and_nan_where_they_are(name: str, dtype:
         np.testing.assert_allclose(quick(doubled, x), jax.jit(doubled)(x), rtol=1e-6 if dtype == "float32" else 1e-14)
 
 
-@pytest.fixture
-def quick_steps() -> Iterator[None]:
-    before = fluid.get_flags("FLAGS_quick_steps")
-    fluid.set_flags({"FLAGS_quick_steps": 2})
-    yield
-    fluid.set_flags(before)
-
-
-@pytest.mark.usefixtures("quick_steps")
-def test_a_quick_step_hands_nan_on() -> None:
-    """Through every op of a net whose maxima would take a number for it."""
+def test_a_quick_step_hands_nan_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With loops in the library, as the optimised step does."""
+    monkeypatch.setattr(tiers, "LONG_LOOPS", 0)
     with fresh() as (main, startup):
-        x = fluid.data("x", [None, 400])
-        out = layers.elementwise_max(layers.clip(layers.relu6(layers.relu(layers.scale(x, 2.0))), 0.0, 9.0), layers.scale(x, 1.0))
-        out = layers.elementwise_min(out, layers.scale(out, 3.0))
-        loss = layers.mean(layers.fc(out, 3, act="relu"))
+        x = layers.scale(fluid.data("x", [None, 400]), 2.0)
+        ones = layers.fill_constant([400], "float32", 1.0)
+        outs = [layers.relu(x), layers.clip(x, -1.0, 1.0), layers.elementwise_max(x, ones, axis=1), layers.elementwise_min(x, ones, axis=1)]
+        loss = layers.mean(layers.fc(layers.sums(outs), 3))
         fluid.optimizer.SGD(0.1).minimize(loss)
-    exe, scope = fluid.Executor(), fluid.Scope()
-    exe.run(startup, scope=scope)
     feed = {"x": inputs("float32")[0].reshape(-1, 400)}
-    found, total = exe.run(main, feed=feed, fetch_list=[out, loss], scope=scope)
-    np.testing.assert_array_equal(np.isnan(found), np.isnan(feed["x"]))
-    assert np.isnan(total)
+
+    def values(steps: int) -> list[Any]:
+        fluid.set_flags({"FLAGS_quick_steps": steps})
+        exe, scope = fluid.Executor(), fluid.Scope()
+        exe.run(startup, scope=scope)
+        found = exe.run(main, feed=feed, fetch_list=[*outs, loss], scope=scope)
+        assert [c.effort == QUICK.in_library() for c in exe.compiled_steps(main)] == [steps > 0]
+        return found
+
+    before = fluid.get_flags("FLAGS_quick_steps")
+    try:
+        quick, optimised = values(2), values(0)
+    finally:
+        fluid.set_flags(before)
+    assert np.isnan(quick[0]).any() and np.isnan(quick[-1])
+    for one, other in zip(quick, optimised, strict=True):
+        np.testing.assert_array_equal(one, other)

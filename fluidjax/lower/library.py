@@ -74,13 +74,20 @@ def _call(function: Callable[..., Any], types: tuple[Any, ...]) -> JaxprEqn:
 
 
 def _greater(x: Any, y: Any) -> Any:
-    x, y = sorted((x, y), key=jnp.ndim, reverse=True)  # one of them may be a number
-    return lax.clamp(y, x, np.array(np.inf, x.dtype))
+    x, bound = _with_bound(x, y)
+    return lax.clamp(bound, x, np.array(np.inf, x.dtype))
 
 
 def _less(x: Any, y: Any) -> Any:
-    x, y = sorted((x, y), key=jnp.ndim, reverse=True)
-    return lax.clamp(np.array(-np.inf, x.dtype), x, y)
+    x, bound = _with_bound(x, y)
+    return lax.clamp(np.array(-np.inf, x.dtype), x, bound)
+
+
+def _with_bound(x: Any, y: Any) -> list[Any]:
+    """As clamp takes them: of one shape, or an array and a number. A maximum also takes sizes of 1 for any."""
+    if x.ndim and y.ndim:
+        return list(jnp.broadcast_arrays(x, y))
+    return [x, y] if x.ndim else [y, x]
 
 
 def _small(dtype: Any) -> Callable[[Any], Any]:

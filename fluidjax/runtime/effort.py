@@ -33,6 +33,10 @@ class Effort:
     slow_loops: bool = False
     wanted: Mapping[str, Any] = field(default_factory=dict)
 
+    def in_library(self) -> Effort:
+        """The same with loops over elements in a library, for steps whose loops are long."""
+        return replace(self, wanted={**self.wanted, **IN_LIBRARY})
+
     def options(self) -> dict[str, Any]:
         """Those of the options that this XLA knows."""
         return known(self.wanted)
@@ -54,10 +58,10 @@ def _known(name: str, value: Any) -> bool:
 
 
 OPTIMISED = Effort("optimised", packs=True)
-_LEAST = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
-QUICK = Effort("quick", packs=False, stage=2000, slow_loops=True, wanted={**_LEAST, **IN_LIBRARY})
-# As quick as is possible where loops over elements run in vectors: those of QUICK that no library has take ten to thirty times as long.
-QUICK_WITH_FAST_LOOPS = replace(QUICK, stage=600, slow_loops=False, wanted={**_LEAST, "xla_backend_optimization_level": 1})
-# What has to have the optimised executable's buffers, by the least code.
-LAID_OUT = replace(QUICK, name="laid out", stage=None, wanted=_LEAST)
-QUICK_AS_LAID_OUT = replace(LAID_OUT, name=QUICK.name)
+QUICK = Effort(
+    "quick", packs=False, stage=2000, slow_loops=True, wanted={"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
+)
+# As quick as is possible where loops over elements run in vectors: those of QUICK take ten to thirty times as long.
+QUICK_WITH_FAST_LOOPS = replace(QUICK, stage=600, slow_loops=False, wanted={**QUICK.wanted, "xla_backend_optimization_level": 1})
+# What only has to be laid out: the same buffers, the least code.
+LAID_OUT = replace(QUICK, name="laid out", stage=None)

@@ -23,7 +23,7 @@ from ..lower.step import Step
 from .background import in_background
 from .building import argument_types, building, feed_types, tracing
 from .compiled import Compiled
-from .effort import OPTIMISED, QUICK, QUICK_AS_LAID_OUT, QUICK_WITH_FAST_LOOPS, Effort
+from .effort import OPTIMISED, QUICK, QUICK_WITH_FAST_LOOPS, Effort
 from .kind import Kind
 from .placement import Mesh, Placement, per_rank
 from .work import LEAST_BATCH, batch_of, compiling_seconds, dear_seconds, ops_within, seconds, slow_loops_seconds
@@ -34,6 +34,7 @@ MANY_OPS = 40  # a program with fewer is compiled as it should be soon enough,
 LONG = 0.5  # unless some of them are known to take the compiler so many seconds together
 LOOP_SECONDS = 0.007  # and what fast loops add to the quick executable
 MOST_OPS = 600  # of a program that waits so much longer for its first step
+LONG_LOOPS = 0.05  # seconds of a step's slow loops: a library takes those of more, if the step has LEAST_BATCH samples or more
 FEWEST, MOST = 4, 500  # quick steps
 BEGIN = 3  # steps after which the optimised executables are begun: who takes fewer never pays for them
 SHARED_BATCH = 32  # for programs of several processes, whose feeds differ
@@ -46,8 +47,7 @@ def in_tiers(compiled: Compiled) -> Compiled:
         return compiled
     if asked < 0 and len(ops_within(compiled.step)) < MANY_OPS and dear_seconds(compiled.step) < LONG:
         return compiled
-    within_budget = compiled.memory_optimized or any(segment(op) is not None for op in compiled.step.ops)
-    return Tiers(compiled.again(QUICK_AS_LAID_OUT if within_budget else quick_effort(compiled.step)), asked).quick
+    return Tiers(compiled.again(quick_effort(compiled.step)), asked).quick
 
 
 def quick_effort(step: Step) -> Effort:
@@ -69,7 +69,7 @@ class Tiers:
         quick.tiers = self
         self._asked = asked
         self.optimised: Compiled | None = None
-        self._settled = False
+        self._settled = self._chosen = False
         self._calls: dict[Any, tuple[Kind, Any]] = {}  # what was run, by the signature of the feed: its kind and types
         self._under_way: dict[Any, Future[None]] = {}
         self._counts: dict[int, int] = {}
@@ -78,11 +78,23 @@ class Tiers:
         """How many steps are quick where such sizes are fed."""
         if self._asked >= 0:
             return self._asked
-        batch = SHARED_BATCH if self.quick.shared else batch_of(feed)
+        batch = self._batch(feed)
         if batch not in self._counts:
             pays = compiling_seconds(self.quick.step) / seconds(self.quick.step, batch)
             self._counts[batch] = round(min(max(pays, FEWEST), MOST))
         return self._counts[batch]
+
+    def _batch(self, feed: Any) -> int:
+        return SHARED_BATCH if self.quick.shared else batch_of(feed)
+
+    def _choose_loops(self, feed: Any) -> None:
+        """Before the first step: whether the quick executable's loops are a library's, which is told from what is fed to this one."""
+        self._chosen, quick = True, self.quick
+        within_budget = quick.memory_optimized or any(segment(op) is not None for op in quick.step.ops)  # which holds for its own buffers
+        if quick.effort is not QUICK or within_budget or (batch := self._batch(feed)) < LEAST_BATCH:
+            return
+        if slow_loops_seconds(quick.step, batch) >= LONG_LOOPS:
+            quick.effort = QUICK.in_library()
 
     @property
     def current(self) -> Compiled:
@@ -91,6 +103,8 @@ class Tiers:
 
     def at(self, taken: int, feed: Any, count: int = 1) -> Compiled:
         """What the next `count` steps run on, after `taken` ones. Waits for the compiler where it must."""
+        if not self._chosen:
+            self._choose_loops(feed)
         if taken + count <= self.swap(feed):
             return self.quick
         if not self._settled:

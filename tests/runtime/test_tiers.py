@@ -324,6 +324,45 @@ def test_the_quick_executable_has_fast_loops_where_they_pay(monkeypatch: pytest.
     assert tiers.quick_effort(large) is QUICK and QUICK.name == QUICK_WITH_FAST_LOOPS.name
 
 
+def in_library(this: Training) -> bool:
+    (compiled,) = this.exe.compiled_steps(this.main)
+    return compiled.effort == QUICK.in_library()
+
+
+def test_long_loops_of_many_samples_are_a_librarys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told from what is fed to the first step; not where the step is within a budget of memory."""
+    monkeypatch.setattr(tiers, "LEAST_BATCH", 4)
+    assert not in_library(Training(3).run(1))  # its loops are short
+    monkeypatch.setattr(tiers, "LONG_LOOPS", 0)
+    one, again, plain = (Training(quick).run(6) for quick in (3, 3, 0))
+    assert in_library(Training(3).run(1)) and one.same(again) and one.near(plain)
+    monkeypatch.setattr(tiers, "LEAST_BATCH", 5)
+    assert not in_library(Training(3).run(1))
+    monkeypatch.setattr(tiers, "LEAST_BATCH", 4)
+    frugal = Training(3, net=tuple(v.clone() if isinstance(v, fluid.Program) else v for v in net()))
+    fluid.memory_optimize(frugal.main, skip_opt_set={frugal.loss.name})
+    assert not in_library(frugal.run(1))
+    monkeypatch.setattr(tiers, "quick_effort", lambda step: QUICK_WITH_FAST_LOOPS)
+    assert not in_library(Training(3).run(1))
+
+
+@examples(4)
+@given(recipes())
+def test_random_programs_with_loops_in_a_library(recipe: list[tuple[Any, ...]]) -> None:
+    made = build(recipe, fluid.optimizer.Adam(0.01))
+
+    def train(quick: int) -> Training:
+        this = Training(quick, net=(made.main, made.startup, made.loss))
+        this.feeds = lambda count: [made.feed] * count  # type: ignore[method-assign]
+        return this.run(3)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tiers, "LONG_LOOPS", 0)
+        patch.setattr(tiers, "LEAST_BATCH", 0)
+        one = train(9)
+        assert in_library(one) and one.same(train(9)) and one.near(train(0))
+
+
 def test_only_slow_loops_leave_a_grouped_convolution_to_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(convolution_ways, "LARGE", 100)
     with fresh() as (main, _):
