@@ -34,6 +34,7 @@ STEADY = ("fit-a-line", "LeNet", "transformer", "ResNet-18")
 OCR = tuple(f"{name}, {batch}" for name in SAVED for batch in (1, 8))
 PREDICTING = ("ResNet-50, 1", "ResNet-50, 8", "MobileNet-v1, 1", "MobileNet-v1, 8", *OCR)
 SEARCHES = ("beam search, 1 sentence", "beam search, 8 sentences")
+UNUSUAL = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")  # a user's Python keeps what it has compiled
 WARM_UP, TURNS, TURN = 4, 9, 0.4  # steps, turns, seconds of CPU time that a turn is to take
 
 
@@ -46,7 +47,7 @@ class Side:
         quiet = {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu", "FLAGS_compilation_cache": "0", "GLOG_v": "0", "CPU_NUM": "1"}
         self.process = subprocess.Popen(
             [str(PYTHONS[side]), str(SERVE), side, case], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env={**{n: v for n, v in os.environ.items() if n != "PYTHONPATH"}, **quiet, **one, **path, **(environ or {})},
+            env={**{n: v for n, v in os.environ.items() if n not in UNUSUAL}, **quiet, **one, **path, **(environ or {})},
         )  # fmt: skip
         if cores is not None:
             os.sched_setaffinity(self.process.pid, cores)

@@ -94,8 +94,9 @@ def test_deleted_arrays_are_really_gone() -> None:
     assert peaks[1] < peaks[0]
     # Here the replaced parameters count too: the caller holds the old ones. They are small beside the activations.
     replaced = sum(a.nbytes for a in state.values())
+    key = jax.random.key_data(jax.random.key(0)).nbytes  # of the run, which jax 0.12 counts
     for peak, least in zip(peaks, expected, strict=True):
-        assert least <= peak <= least + replaced
+        assert least <= peak <= least + replaced + key
 
 
 def test_unread_results_are_deleted_unless_asked_not_to() -> None:
