@@ -147,6 +147,8 @@ class Executor(RunsDatasets):
             step = partial(self._compile, program, compiled.fetches, given=given)
             ranks = this.fits.ranks(program, ranks, compiled.fetches, values, step)
             compiled = step(ranks)
+            if compiled.tiers is not None:
+                compiled.tiers.within_budget = True
         if compiled.tiers is not None:
             compiled = compiled.tiers.at(self._record(program).runs, values, this.iterations)
         if not compiled.in_force(scope):
@@ -346,7 +348,8 @@ class Executor(RunsDatasets):
             for key in [k for k in steps.compiled if k[0] != program.version]:
                 del steps.compiled[key]
             small = program.info.memory_optimized or ranks.memory_optimized
-            found = in_tiers(Compiled(ranks.desc(program), fetches, ranks.where, steps.recompiles, small, ranks.sharded(program), given))
+            found = Compiled(ranks.desc(program), fetches, ranks.where, steps.recompiles, small, ranks.sharded(program), given)
+            found = in_tiers(found, program.info.within_budget)
             steps.compiled[program.version, fetches, given] = found
         return found
 

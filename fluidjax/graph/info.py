@@ -18,8 +18,8 @@ class ProgramInfo:
     file, so names in it may be those that are generated next. readers: loaders that feed every run (DataLoader with
     iterable=False). schedules: what sets learning rates before
     every run (paddle.optimizer.lr). reused: variables that share a name since memory_optimize, and that name. memory_optimized: XLA
-    orders the step for the least memory. pserver_plan: of a job's program, the dist.pserver_plan.PserverPlan that it
-    belongs to. shards_optimizer: the processes of a job train it together, each with a
+    orders the step for the least memory. within_budget: memory_optimize fitted it into so many bytes. pserver_plan: of a job's program,
+    the dist.pserver_plan.PserverPlan that it belongs to. shards_optimizer: the processes of a job train it together, each with a
     shard of the optimizer's state. trainers_endpoints and what follows: what nccl2 mode says of the trainers, in their order.
     """
 
@@ -29,6 +29,7 @@ class ProgramInfo:
     schedules: tuple[Any, ...] = ()
     reused: FrozenMap = FrozenMap()
     memory_optimized: bool = False
+    within_budget: bool = False
     pserver_plan: Any = None
     shards_optimizer: bool = False
     trainers_endpoints: tuple[str, ...] = ()

@@ -40,14 +40,17 @@ BEGIN = 3  # steps after which the optimised executables are begun: who takes fe
 SHARED_BATCH = 32  # for programs of several processes, whose feeds differ
 
 
-def in_tiers(compiled: Compiled) -> Compiled:
-    """The step as it runs: by itself, or, where that pays, its quick executable with what follows."""
+def in_tiers(compiled: Compiled, within_budget: bool = False) -> Compiled:
+    """The step as it runs: by itself, or, where that pays, its quick executable with what follows.
+
+    within_budget: it was fitted into so many bytes.
+    """
     asked = int(flag("FLAGS_quick_steps"))
     if compiled.where.device.platform != "cpu" or compiled.initialises or compiled.may_raise or asked == 0:
         return compiled
     if asked < 0 and len(ops_within(compiled.step)) < MANY_OPS and dear_seconds(compiled.step) < LONG:
         return compiled
-    return Tiers(compiled.again(quick_effort(compiled.step)), asked).quick
+    return Tiers(compiled.again(quick_effort(compiled.step)), asked, within_budget).quick
 
 
 def quick_effort(step: Step) -> Effort:
@@ -63,9 +66,10 @@ class Tiers:
     the optimised executable.
     """
 
-    def __init__(self, quick: Compiled, asked: int = -1) -> None:
-        """asked: how many steps are quick; -1: as many as pay."""
+    def __init__(self, quick: Compiled, asked: int = -1, within_budget: bool = False) -> None:
+        """asked: how many steps are quick; -1: as many as pay. within_budget: the step was fitted into so many bytes."""
         self.quick = quick
+        self.within_budget = within_budget
         quick.tiers = self
         self._asked = asked
         self.optimised: Compiled | None = None
@@ -90,8 +94,8 @@ class Tiers:
     def _choose_loops(self, feed: Any) -> None:
         """Before the first step: whether the quick executable's loops are a library's, which is told from what is fed to this one."""
         self._chosen, quick = True, self.quick
-        within_budget = quick.memory_optimized or any(segment(op) is not None for op in quick.step.ops)  # which holds for its own buffers
-        if quick.effort is not QUICK or within_budget or (batch := self._batch(feed)) < LEAST_BATCH:
+        tight = self.within_budget or quick.memory_optimized or any(segment(op) is not None for op in quick.step.ops)
+        if quick.effort is not QUICK or tight or (batch := self._batch(feed)) < LEAST_BATCH:  # a library's loops need more memory
             return
         if slow_loops_seconds(quick.step, batch) >= LONG_LOOPS:
             quick.effort = QUICK.in_library()

@@ -82,13 +82,12 @@ def apply_in_place(
     return result
 
 
-def become(program: Program, desc: ProgramDesc, memory_optimized: bool) -> None:
-    """Let a program be this one, and be compiled for memory or as it was."""
+def become_fitted(program: Program, desc: ProgramDesc, memory_optimized: bool) -> None:
+    """Let a program be this one, which is within a budget of bytes if it is compiled for memory, or as it was."""
     if desc is not program.desc:
         program.set_desc(desc)
-    if memory_optimized:
-        program.update_info(memory_optimized=True)
-        program.touch()
+    program.update_info(within_budget=True, memory_optimized=memory_optimized or program.info.memory_optimized)
+    program.touch()
 
 
 def remember(program: Program, result: PassResult) -> None:

@@ -10,7 +10,7 @@ from ..graph.program import Program
 from ..memory.budget import BudgetReport, Sizing, fit
 from ..passes.memory_optimize import MemoryOptimize
 from ..passes.release_memory import ReleaseMemory
-from .apply import apply_in_place, become
+from .apply import apply_in_place, become_fitted
 
 
 def memory_optimize(
@@ -50,7 +50,7 @@ def memory_optimize(
     skip = _checked(input_program, skip_opt_set)
     if budget is not None:
         report = fit(input_program, budget, Sizing(batch_size, feed_shapes, lengths), fetch_list, skip)
-        become(input_program, report.chosen.way.desc, report.chosen.scheduler != "default")
+        become_fitted(input_program, report.chosen.way.desc, report.chosen.scheduler != "default")
         if print_log:
             print(report)
         return report

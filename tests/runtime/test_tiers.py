@@ -342,6 +342,15 @@ def test_long_loops_of_many_samples_are_a_librarys(monkeypatch: pytest.MonkeyPat
     frugal = Training(3, net=tuple(v.clone() if isinstance(v, fluid.Program) else v for v in net()))
     fluid.memory_optimize(frugal.main, skip_opt_set={frugal.loss.name})
     assert not in_library(frugal.run(1))
+    fitted = Training(3, net=tuple(v.clone() if isinstance(v, fluid.Program) else v for v in net()))
+    fluid.memory_optimize(fitted.main, budget="1GB", batch_size=4, fetch_list=[fitted.loss.name])
+    assert not fitted.main.info.memory_optimized and not in_library(fitted.run(1))
+    strategy = fluid.BuildStrategy()
+    strategy.memory_budget = "1GB"
+    within = Training(3)
+    within.program = fluid.CompiledProgram(within.main, build_strategy=strategy)
+    within.run(1)
+    assert [c.effort for c in within.exe.compiled_steps(within.program)] == [QUICK]
     monkeypatch.setattr(tiers, "quick_effort", lambda step: QUICK_WITH_FAST_LOOPS)
     assert not in_library(Training(3).run(1))
 
