@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import gc
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from functools import cache
@@ -18,6 +20,7 @@ from functools import cache
 import jax
 
 STOPS = 10.0  # seconds in which a thread that runs Python has surely stopped
+AGAIN = 0.05  # seconds after which one that has not is told once more
 
 _turn = threading.Lock()  # held by the piece that is done now
 _entering = threading.Lock()  # held to look at the two below, or to set one
@@ -70,13 +73,29 @@ def _leave() -> None:
     global _leaving
     with _entering:
         _leaving, inside = True, _inside
-    threads = [t for t in _threads if t is not inside and t.ident is not None]
-    for thread in threads:
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
+    gc.disable()  # what is raised in a callback of the collector is told, and heard by nobody
+    for thread in [t for t in _threads if t is not inside]:
+        _stop(thread)
     if inside is not None and not _let_go():
         inside.join()
-    for thread in threads:
-        thread.join(STOPS)
+
+
+def _stop(thread: threading.Thread) -> None:
+    """Raise SystemExit in it until it has ended: it may be in a finalizer, which nothing can leave so."""
+    end = time.monotonic() + STOPS
+    while thread.is_alive() and time.monotonic() < end:
+        if not _collects(thread):
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
+        thread.join(AGAIN)
+
+
+def _collects(thread: threading.Thread) -> bool:
+    """Whether it is in a callback of the collector. If it is not, and collects no more, it never will be."""
+    callbacks = {getattr(callback, "__code__", None) for callback in gc.callbacks}
+    frame = sys._current_frames().get(thread.ident or 0)
+    while frame is not None and frame.f_code not in callbacks:
+        frame = frame.f_back
+    return frame is not None
 
 
 def _let_go() -> bool:

@@ -51,7 +51,7 @@ class Exported:
         """It, to be called while something is traced."""
 
         def small(*_: Any) -> list[Any]:
-            each = {made: _nothing(*made) for made in self.makes}
+            each = {made: _nothing(*made) for made in dict.fromkeys(self.makes)}  # of each kind once
             return [each[made] for made in self.makes]
 
         made = jax.export.export(jax.jit(small))(*self.types)
