@@ -44,6 +44,8 @@ def _equation(eqn: JaxprEqn) -> JaxprEqn:
     if name.startswith(REDUCERS):
         return eqn
     instead = _OTHERWISE.get(name) or (_SMALL.get(eqn.params["new_dtype"]) if name == "convert_element_type" else None)
+    if name in _RUNNING:
+        instead = _running(_RUNNING[name], eqn.params["axis"], eqn.params["reverse"])
     if instead is not None and jnp.issubdtype(eqn.invars[0].aval.dtype, jnp.floating):  # type: ignore[attr-defined]
         return _called(eqn, instead)
     params = {n: _within(v) for n, v in eqn.params.items()}
@@ -90,6 +92,12 @@ def _with_bound(x: Any, y: Any) -> list[Any]:
     return [x, y] if x.ndim else [y, x]
 
 
+@lru_cache
+def _running(extreme: Callable[[Any, Any], Any], axis: int, reverse: bool) -> Callable[[Any], Any]:
+    """Of the elements up to each one, as XLA's own is written only when it is lowered."""
+    return lambda x: lax.associative_scan(extreme, x, reverse, axis)
+
+
 def _small(dtype: Any) -> Callable[[Any], Any]:
     ends = np.iinfo(dtype)
 
@@ -100,5 +108,6 @@ def _small(dtype: Any) -> Callable[[Any], Any]:
     return converted
 
 
+_RUNNING = {"cummax": _greater, "cummin": _less}
 _OTHERWISE = {"max": _greater, "min": _less}
 _SMALL = {np.dtype(dtype): _small(dtype) for dtype in (np.int8, np.uint8)}

@@ -74,19 +74,22 @@ def _leave() -> None:
     with _entering:
         _leaving, inside = True, _inside
     gc.disable()  # what is raised in a callback of the collector is told, and heard by nobody
-    for thread in [t for t in _threads if t is not inside]:
-        _stop(thread)
+    others = [t for t in _threads if t is not inside and t.ident is not None]
+    for thread in others:
+        _tell(thread)
     if inside is not None and not _let_go():
         inside.join()
+    for thread in others:
+        end = time.monotonic() + STOPS
+        while thread.is_alive() and time.monotonic() < end:
+            thread.join(AGAIN)
+            _tell(thread)  # again, for it may have been in a finalizer, which nothing can leave so
 
 
-def _stop(thread: threading.Thread) -> None:
-    """Raise SystemExit in it until it has ended: it may be in a finalizer, which nothing can leave so."""
-    end = time.monotonic() + STOPS
-    while thread.is_alive() and time.monotonic() < end:
-        if not _collects(thread):
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
-        thread.join(AGAIN)
+def _tell(thread: threading.Thread) -> None:
+    """Raise SystemExit in it, where it would be heard."""
+    if not _collects(thread):
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
 
 
 def _collects(thread: threading.Thread) -> bool:

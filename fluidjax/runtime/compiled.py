@@ -309,7 +309,7 @@ class Compiled:
     def body(self, kind: Kind) -> Any:
         """What the jitted function runs, traced in the form that suits how it is compiled."""
         run = self._bodies[kind]
-        if ELEMENTWISE in (self.options or {}).get(YNNPACK, ""):
+        if YNNPACK in self.effort.wanted and ELEMENTWISE in (self.options or {}).get(YNNPACK, ""):
             run = kept_apart(run)
 
         def call(*args: Any) -> Any:

@@ -11,9 +11,9 @@ import jax
 
 # What makes XLA order a step for the least memory; it has the choice on the CPU alone.
 MEMORY_OPTIMIZED = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
+YNNPACK = "xla_cpu_experimental_ynn_fusion_type"  # what XLA:CPU gives to that library
 # What makes XLA's convolutions and products read turned filters (lower/layout.py) as they lie: on the CPU, where its YNNPACK kernels copy
 # them first. For filters that are not turned those are the faster ones.
-YNNPACK = "xla_cpu_experimental_ynn_fusion_type"  # what XLA:CPU gives to that library
 READS_TURNED = {YNNPACK: ""}
 # Loops over elements as kernels of the library, which have vectors and are compiled already. Convolutions then are not its own.
 ELEMENTWISE = "LIBRARY_FUSION_TYPE_ELTWISE"
