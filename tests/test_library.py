@@ -16,7 +16,7 @@ import fluidjax as fluid
 from fluidjax import layers
 from fluidjax.lower.library import kept_apart
 from fluidjax.runtime import tiers
-from fluidjax.runtime.effort import QUICK
+from fluidjax.runtime.effort import OPTIMISED_IN_LIBRARY, QUICK_IN_LIBRARY, Effort
 
 from .nets import fresh
 
@@ -50,16 +50,20 @@ def inputs(dtype: str) -> tuple[Any, Any]:
     return np.tile(np.repeat(values, len(ODD)), MANY), np.tile(values, len(ODD) * MANY)
 
 
-def quick(function: Callable[..., Any], *args: Any) -> Any:
-    return jax.jit(kept_apart(function)).lower(*args).compile(compiler_options=QUICK.in_library().options())(*args)
+def within(effort: Effort, function: Callable[..., Any], *args: Any) -> Any:
+    return jax.jit(kept_apart(function)).lower(*args).compile(compiler_options=effort.options())(*args)
+
+
+EFFORTS = pytest.mark.parametrize("effort", [QUICK_IN_LIBRARY, OPTIMISED_IN_LIBRARY], ids=lambda effort: effort.name)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
 @pytest.mark.parametrize("name", EXACT)
-def test_values_are_those_of_xla(name: str, dtype: str) -> None:
+@EFFORTS
+def test_values_are_those_of_xla(effort: Effort, name: str, dtype: str) -> None:
     with jax.enable_x64(True):
         args = inputs(dtype)
-        wanted, found = jax.tree.leaves(jax.jit(EXACT[name])(*args)), jax.tree.leaves(quick(EXACT[name], *args))
+        wanted, found = jax.tree.leaves(jax.jit(EXACT[name])(*args)), jax.tree.leaves(within(effort, EXACT[name], *args))
         for one, other in zip(wanted, found, strict=True):
             assert one.dtype == other.dtype
             np.testing.assert_array_equal(np.asarray(other).astype(np.float64), np.asarray(one).astype(np.float64))
@@ -74,14 +78,15 @@ NEAR: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", NEAR)
-def test_functions_of_a_number_are_near_and_nan_where_they_are(name: str, dtype: str) -> None:
+@EFFORTS
+def test_functions_of_a_number_are_near_and_nan_where_they_are(effort: Effort, name: str, dtype: str) -> None:
     with jax.enable_x64(True):
         x = inputs(dtype)[1]
 
         def doubled(x: Any) -> Any:
             return NEAR[name](x) * 2
 
-        np.testing.assert_allclose(quick(doubled, x), jax.jit(doubled)(x), rtol=1e-6 if dtype == "float32" else 1e-14)
+        np.testing.assert_allclose(within(effort, doubled, x), jax.jit(doubled)(x), rtol=1e-6 if dtype == "float32" else 1e-14)
 
 
 def test_a_quick_step_hands_nan_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +105,7 @@ def test_a_quick_step_hands_nan_on(monkeypatch: pytest.MonkeyPatch) -> None:
         exe, scope = fluid.Executor(), fluid.Scope()
         exe.run(startup, scope=scope)
         found = exe.run(main, feed=feed, fetch_list=[*outs, loss], scope=scope)
-        assert [c.effort == QUICK.in_library() for c in exe.compiled_steps(main)] == [steps > 0]
+        assert [c.effort is QUICK_IN_LIBRARY for c in exe.compiled_steps(main)] == [steps > 0]
         return found
 
     before = fluid.get_flags("FLAGS_quick_steps")

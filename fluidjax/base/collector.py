@@ -25,6 +25,13 @@ def rest() -> bool:
 
 
 def wake(was: bool) -> None:
-    """As it was before it rested."""
+    """As it was before it rested.
+
+    What was made meanwhile counts as old at once: else the collector would look through all of it twice, as new and as not so new.
+    Only where nobody keeps objects from it, for those would come back too.
+    """
     if was:
+        if not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()
         gc.enable()

@@ -1,7 +1,8 @@
 """The order in which a step updates parameters: that in which the net uses them, whatever they are called.
 
 Paddle orders the ops of an optimizer by the parameters' names, and `fc_10` sorts before `fc_9`: so a net that is built once more,
-in a notebook's cell that is run again, has another order, and would be another program to the compiler.
+in a notebook's cell that is run again, has another order, and would be another program to the compiler. What else is done for each
+parameter, such as its decay, comes before all the updates, so that these stand together (updates.py).
 """
 
 from __future__ import annotations
@@ -11,16 +12,25 @@ from itertools import groupby
 
 from ..ir.desc import OpDesc
 from ..ir.edit import OPTIMIZE, role
+from ..ops.registry import lookup
 
 ROLE_VAR = "op_role_var"  # the attribute in which an op of an optimizer names its parameter, and that one's gradient
 
 
 def by_use(ops: Sequence[OpDesc]) -> tuple[OpDesc, ...]:
-    """The ops with those of each run of updates in the order of the parameters' first uses; ops of one parameter stay in order.
+    """The ops with those of each run of updates in the order of the parameters' first uses, the updates themselves last.
 
-    A run in which a parameter's ops write what another's read or write stays as it is.
+    A run in which a parameter's ops write what another's read or write stays in order, and so does an update that others look at.
     """
     first: dict[str, int] = {}
+    found: list[OpDesc] = []
+    for optimizes, ops_of_it in groupby(ops, _optimizes):
+        each = _by_first_use(list(ops_of_it), first)
+        found += _updates_last(each) if optimizes else each
+    return tuple(found)
+
+
+def _by_first_use(ops: Sequence[OpDesc], first: dict[str, int]) -> list[OpDesc]:
     found: list[OpDesc] = []
     for updates, run in groupby(ops, _updates):
         each = list(run)
@@ -31,23 +41,42 @@ def by_use(ops: Sequence[OpDesc]) -> tuple[OpDesc, ...]:
             for op in each:
                 for name in op.reads:
                     first.setdefault(name, len(first))
-    return tuple(found)
+    return found
+
+
+def _optimizes(op: OpDesc) -> bool:
+    return bool(role(op) & OPTIMIZE) and not op.blocks
 
 
 def _updates(op: OpDesc) -> bool:
-    return bool(role(op) & OPTIMIZE) and not op.blocks and bool(op.attrs.get(ROLE_VAR))
+    return _optimizes(op) and bool(op.attrs.get(ROLE_VAR))
 
 
 def _sorted(run: list[OpDesc], first: dict[str, int]) -> list[OpDesc]:
     groups: dict[str, list[OpDesc]] = {}
     for op in run:
         groups.setdefault(op.attrs[ROLE_VAR][0], []).append(op)
-    if len(groups) < 2 or not all(name in first for name in groups) or _meet(groups.values()):
+    if len(groups) < 2 or not all(name in first for name in groups) or meet(groups.values()):
         return run
     return [op for name in sorted(groups, key=first.__getitem__) for op in groups[name]]
 
 
-def _meet(groups: Iterable[list[OpDesc]]) -> bool:
+def _updates_last(run: Sequence[OpDesc]) -> list[OpDesc]:
+    stay: list[OpDesc] = []
+    last: list[OpDesc] = []
+    reads: set[str] = set()  # by those that stay, from here on
+    writes: set[str] = set()
+    for op in reversed(run):
+        if lookup(op.type).traits.update is not None and (reads | writes).isdisjoint(op.writes) and writes.isdisjoint(op.reads):
+            last.append(op)
+        else:
+            stay.append(op)
+            reads.update(op.reads)
+            writes.update(op.writes)
+    return stay[::-1] + last[::-1]
+
+
+def meet(groups: Iterable[Sequence[OpDesc]]) -> bool:
     """Whether some group writes what another one reads or writes."""
     reads = [{n for op in group for n in op.reads} for group in groups]
     writes = [{n for op in group for n in op.writes} for group in groups]

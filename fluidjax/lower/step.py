@@ -30,7 +30,7 @@ from ..ops.registry import GRAD, REGISTRY, OpDef, control, lookup, traits
 from ..ops.selected import SelectedRows
 from ..ops.traits import Runs
 from ..ops.unmade import UNMADE, fetched, made_anew, unmade
-from . import horizontal, stacks
+from . import horizontal, stacks, updates
 from .alike import Alike
 from .checks import Objections, begin, looked_at_when_fed, out_of_bounds
 from .control import ControlCall, refuse_remote
@@ -161,6 +161,18 @@ class Step:
         return None if self.ties else horizontal.units(self.ops, self.desc.blocks[0].vars.get)
 
     @cached_property
+    def updates(self) -> Mapping[int, tuple[tuple[OpDesc, ...], ...]]:
+        """Runs of updates some of which are run at once, by the position of the first (updates.py)."""
+        apart = self.literal or self.in_place or self.ties
+        return {} if apart else updates.together(self.ops, self.desc.blocks[0].vars.get)
+
+    @cached_property
+    def joints(self) -> Mapping[str, tuple[str, ...]]:
+        """State that may be passed stacked, under one name: what updates that run at once keep, and nobody else looks at."""
+        kept = {*self.fetches, *self.given}
+        return updates.joints(self.ops, (unit for units in self.updates.values() for unit in units), kept)
+
+    @cached_property
     def ties(self) -> dict[int, Tie]:
         """What is held back until a gradient arrives, by the position of the op before which it is (recomputed.py)."""
         return {} if self.literal else ties(self.ops, self.desc.blocks[0].vars)
@@ -232,7 +244,12 @@ class Step:
     def enter(self, state: Mapping[str, Any], feed: Mapping[str, Any]) -> Env:
         """The values that the first op finds."""
         env: Env = {WORD: begin(), **dict.fromkeys(self.kernels_own)}
+        joined = [joint for joint in self.joints if joint in state]
+        env.update((joint, state[joint]) for joint in joined)
+        within = {n for joint in joined for n in self.joints[joint]}
         for name in self.reads:
+            if name in within:
+                continue
             if name not in state:
                 raise EnforceNotMet(f"variable {name!r} is not initialised; run the startup program first")
             env[name] = state[name]
@@ -248,7 +265,7 @@ class Step:
         settle(env)
         self._refuse_unmade(env, ctx)
         values = [self._fetched(env, name) for name in self.fetches]
-        return {n: _to_keep(n, env[n]) for n in self.writes if n in env}, values
+        return {n: _to_keep(n, env[n]) for n in (*self.writes, *self.joints) if n in env}, values
 
     def _refuse_unmade(self, env: Env, ctx: Context) -> None:
         """Object to a fetch of what only a block gives a value that has not run."""
@@ -269,18 +286,33 @@ class Step:
 
     def _run(self, env: Env, ctx: Context) -> None:
         units = None if self.literal or ctx.watch is not None else self.units
+        joints = {joint: names for joint, names in self.joints.items() if joint in env}
         if units is not None:
-            stacks.run(units, env, ctx, (*self.writes, *self.fetches), self.run_one)
+            stacks.run(units, env, ctx, (*self.writes, *self.fetches), self.run_one, joints)
             return
+        if ctx.watch is not None:  # it looks at each op by itself
+            for joint, names in joints.items():
+                env.update(zip(names, env.pop(joint), strict=True))
         blocks = self.blocks if ctx.watch is None and not self.literal else None
         at = 0
         while at < len(self.ops):
             if at in self.ties:
                 self.ties[at].hold(env)
             done = blocks.run(at, env, ctx, run_op) if blocks is not None and at in blocks.starts else 0
+            if not done and ctx.watch is None and at in self.updates:
+                done = self._update(self.updates[at], env, ctx)
             if not done:
                 self.run_one(self.ops[at], env, ctx)
             at += done or 1
+        if ctx.watch is not None:
+            env.update((joint, jnp.stack(stacks.part(env, names))) for joint, names in joints.items())
+
+    def _update(self, units: Sequence[tuple[OpDesc, ...]], env: Env, ctx: Context) -> int:
+        """Run some updates; how many there were."""
+        names = dict.fromkeys(n for unit in units for op in unit for n in op.writes)
+        joints = {joint: each for joint, each in self.joints.items() if joint in env and each[0] in names}
+        stacks.run(units, env, ctx, names, self.run_one, joints)
+        return sum(map(len, units))
 
     def _fetched(self, env: Env, name: str) -> Any:
         if env.get(name) is None:

@@ -80,9 +80,21 @@ def _dense(attrs: Mapping[str, Any], shapes: Mapping[str, Any]) -> bool:
     return attrs.get("groups", 1) == 1 and w is not None and len(w) == 4
 
 
+def _output_spec(Input: Any, Filter: Any, Bias: Any, ResidualData: Any, *, is_test: bool, **attrs: Any) -> Any:
+    batch, *sizes = Input.shape
+    plain = Bias is None and ResidualData is None and Input.ndim == Filter.ndim == 4 and Input.dtype == Filter.dtype
+    if not plain or min(*sizes, *Filter.shape) < 1:
+        return None
+    try:
+        _, *found = _geometry((1, *sizes), Filter.shape, **attrs).y
+    except ShapeError:
+        return None
+    return Input.like(batch, *found)
+
+
 def _declare_conv2d(kind: str) -> None:
     @op(
-        kind, outs="Output", rows=row_wise("Input", "ResidualData"),
+        kind, outs="Output", infer=_output_spec, rows=row_wise("Input", "ResidualData"),
         channels=by_format("data_format", "Input ResidualData", "Output", begins=True), heavy=True,
         turned=Turned("Filter", (2, 3, 1, 0), when=_of_taps, predicting=_dense),
     )

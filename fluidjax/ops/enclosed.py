@@ -1,4 +1,4 @@
-"""Where what is being traced will stand in the compiled program, how it will find its filters, and whether loops will be slow."""
+"""Where what is being traced will stand in the compiled program, how it will find its filters, and who runs its loops over elements."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextvars import ContextVar
 _ENCLOSED: ContextVar[bool] = ContextVar("enclosed", default=False)
 _TURNED: ContextVar[bool] = ContextVar("filters turned", default=False)
 _SLOW: ContextVar[bool] = ContextVar("slow loops", default=False)
+_LIBRARY: ContextVar[bool] = ContextVar("loops in a library", default=False)
 
 
 def is_enclosed() -> bool:
@@ -56,6 +57,21 @@ def slow_loops(slow: bool = True) -> Iterator[None]:
         _SLOW.reset(before)
 
 
-def surroundings() -> tuple[bool, bool, bool]:
+def loops_are_the_library_s() -> bool:
+    """Whether loops over elements will be a library's, which hands whole arrays from one to the next: fewer are faster then."""
+    return _LIBRARY.get()
+
+
+@contextmanager
+def loops_in_library(library: bool = True) -> Iterator[None]:
+    """What is traced within has its loops there, or not."""
+    before = _LIBRARY.set(library)
+    try:
+        yield
+    finally:
+        _LIBRARY.reset(before)
+
+
+def surroundings() -> tuple[bool, bool, bool, bool]:
     """All of this that what is traced may depend on."""
-    return is_enclosed(), filters_are_turned(), loops_are_slow()
+    return is_enclosed(), filters_are_turned(), loops_are_slow(), loops_are_the_library_s()

@@ -4,7 +4,8 @@ The default rule runs the op's function under jax.eval_shape twice, every -1 fil
 comes out different is unknown (-1). Where the op does not take one size for all of them, open_sizes.py finds sizes that
 fit. Results are memoised. An op whose output depends on more than its inputs' shapes,
 or which must accept unknown dimensions that clash, has a rule of its own (``@op(infer=...)``): a function of the same
-signature over :class:`Spec` values.
+signature over :class:`Spec` values. So have a few ops that most nets are made of, as running one takes milliseconds; where their
+inputs are not what they mostly are, such a rule returns None, and the function is run.
 """
 
 from __future__ import annotations
@@ -42,6 +43,10 @@ class Spec:
     def as_dtype(self, dtype: str) -> Spec:
         return Spec(self.shape, dtype)
 
+    def like(self, *shape: int) -> Spec:
+        """Of another shape."""
+        return Spec(shape, self.dtype)
+
 
 Specs = Mapping[str, Any]  # slot -> Spec, or a tuple of Specs for a repeatable slot
 
@@ -62,16 +67,18 @@ def infer(definition: OpDef, inputs: Specs, attrs: Mapping[str, Any]) -> dict[st
 
 @lru_cache(maxsize=8192)
 def _infer(kind: str, definition: OpDef, inputs: FrozenMap, attrs: FrozenMap) -> dict[str, Any]:
-    rule = _by_rule if definition.infer is not None else _by_running
+    run = definition.infer is None
     try:
-        found = rule(definition, inputs, attrs)
+        found = None if run else _by_rule(definition, inputs, attrs)
+        run = found is None
+        found = found or _by_running(definition, inputs, attrs)
     except Exception as exc:
         refusal = exc
     else:
-        if definition.infer is not None and definition.uncommon and not unknown(_shapes(inputs)):
+        if not run and definition.uncommon and not unknown(_shapes(inputs)):
             _tried(definition, inputs, attrs)
         return found
-    return _with_sizes_that_fit(definition, inputs, attrs, refusal)
+    return _with_sizes_that_fit(definition, inputs, attrs, refusal, run)
 
 
 def _tried(definition: OpDef, inputs: Mapping[str, Any], attrs: FrozenMap) -> None:
@@ -96,11 +103,13 @@ def specs_of(values: Mapping[str, Any]) -> dict[str, Any]:
     return {slot: spec(value) for slot, value in values.items() if value is not None}
 
 
-def _by_rule(definition: OpDef, inputs: Mapping[str, Any], attrs: FrozenMap) -> dict[str, Any]:
-    """What the op's own rule says."""
+def _by_rule(definition: OpDef, inputs: Mapping[str, Any], attrs: FrozenMap) -> dict[str, Any] | None:
+    """What the op's own rule says; None where it has nothing to say."""
     assert definition.infer is not None
     given = {s.name: inputs.get(s.name) for s in definition.inputs}
     result = definition.infer(**given, **definition.arguments(attrs))
+    if result is None:
+        return None
     results = (result,) if len(definition.outputs) == 1 else result
     return {s.name: _plain(spec) for s, spec in zip(definition.outputs, results, strict=True)}
 
@@ -111,22 +120,20 @@ def _by_running(definition: OpDef, inputs: Mapping[str, Any], attrs: FrozenMap) 
     return _merged([_evaluate(definition, _sized(inputs, dict.fromkeys(places, n)), attrs) for n in (FILL if places else FILL[:1])])
 
 
-def _with_sizes_that_fit(definition: OpDef, inputs: FrozenMap, attrs: FrozenMap, refusal: Exception) -> dict[str, Any]:
-    """The outputs for guessed sizes of what is unknown; raises, for sizes that somebody wrote, if none fits."""
+def _with_sizes_that_fit(definition: OpDef, inputs: FrozenMap, attrs: FrozenMap, refusal: Exception, ran: bool) -> dict[str, Any]:
+    """The outputs for guessed sizes of what is unknown; raises, for sizes that somebody wrote, if none fits. ran: not a rule refused."""
     shapes = _shapes(inputs)
     if not unknown(shapes):
         raise refusal
 
     def run(sizes: Sizes) -> dict[str, Any]:
         closed = _sized(inputs, sizes)
-        return (
-            _by_rule(definition, closed, attrs) if definition.infer else _merged([_evaluate(definition, closed, attrs)])
-        )
+        return (_by_rule(definition, closed, attrs) if definition.infer else None) or _merged([_evaluate(definition, closed, attrs)])
 
     found = fitting(run, shapes, attrs, FILL[0])
     if found:
         return _merged(found)
-    if definition.infer is None:
+    if ran:
         run(aligned(shapes, otherwise=1))
     raise refusal
 

@@ -127,8 +127,15 @@ def cross_entropy_grad2(Label: Array, MatchX: Array, XShape: Array, d_Y: Array, 
     return jnp.where(hit, value, 0).astype(d_Y.dtype)
 
 
+def _cross_entropy_spec(Logits: Any, Label: Any, *, soft_label: bool, axis: int, **_: Any) -> Any:
+    at = _axis_last(Label, axis, Logits.ndim)
+    each = tuple(1 if i == at else n for i, n in enumerate(Logits.shape))
+    fits = Label == Logits if soft_label else Label.shape == each and Label.dtype in ("int32", "int64")
+    return (Logits, Logits.like(*each)) if fits and Logits.dtype in ("float32", "float64") else None
+
+
 @op(
-    outs="Softmax~ Loss",
+    outs="Softmax~ Loss", infer=_cross_entropy_spec,
     rows=row_wise("Logits", "Label", when=inner_axis("axis", "Logits"), shared="Softmax Loss"),
     channels=by_axes("axis", "Logits Label", "Softmax Loss"),
     bounds=Bounds("Label", "label", classes("Logits")),

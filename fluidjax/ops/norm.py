@@ -18,6 +18,7 @@ from jax import lax
 from ..errors import ShapeError, UnsupportedError
 from .channels import apart
 from .conditions import attribute
+from .enclosed import loops_are_the_library_s
 from .ragged import Ragged, like, rows_of, some_rows
 from .registry import Array, grad_of, op
 from .statistics import STATISTICS, by_fixed_statistics, keeps_statistics
@@ -78,7 +79,11 @@ def _moments(x: Array, ch: Channels) -> tuple[jax.Array, jax.Array]:
     Where the mean is large beside the deviation this keeps the digits that E[x^2] - E[x]^2 loses, and so does only if both
     averages are of d: a rounded E[x] spoils the variance at first order (docs/numerics.md). A second pass would read x once
     more, and sums in float64 take half as long again.
+    A library would write d for nobody else, so there the second pass is the faster way: x - mean is what Y is made of too.
     """
+    if loops_are_the_library_s():
+        mean = ch.mean(x)
+        return mean, jnp.where(jnp.isinf(mean), jnp.inf, ch.mean(jnp.square(x - ch.spread(mean))))
     near = lax.stop_gradient(jnp.mean(lax.slice_in_dim(x, 0, 1, axis=0), ch.others))
     d = x - ch.spread(near)
     shift = ch.mean(d)
@@ -88,7 +93,10 @@ def _moments(x: Array, ch: Channels) -> tuple[jax.Array, jax.Array]:
 
 
 def affine(x: Array, mean: Array, inverse: Array, scale: Array, bias: Array, ch: Channels) -> jax.Array:
-    return (x - ch.spread(mean)) * ch.spread(inverse * scale) + ch.spread(bias)
+    centred = x - ch.spread(mean)
+    if loops_are_the_library_s():  # the gradient has inverse * scale: XLA would spread the one for both, over an array of x's size
+        return centred * ch.spread(inverse) * ch.spread(scale) + ch.spread(bias)
+    return centred * ch.spread(inverse * scale) + ch.spread(bias)
 
 
 def _batch_norm(
@@ -110,6 +118,13 @@ def _batch_norm(
     return *(ch.where_single(a, b) for a, b in zip(passed, found, strict=True)), None
 
 
+def _batch_norm_spec(X: Any, Scale: Any, Bias: Any, Mean: Any, Variance: Any, MomentumTensor: Any, *, data_layout: str, **_: Any) -> Any:
+    channels = X.shape[1 if data_layout == "NCHW" else -1] if X.ndim >= 2 and data_layout in ("NCHW", "NHWC") else -1
+    if channels < 0 or any(each != Mean or each.shape != (channels,) for each in (Scale, Bias, Mean, Variance)):
+        return None
+    return X, Mean, Variance, Mean, Variance, None
+
+
 BN_OUTS = "Y MeanOut VarianceOut SavedMean~ SavedVariance~ ReserveSpace?"
 BN_INPLACE = STATISTICS.outs
 BN_CHANNELS = by_format("data_layout", "X", "Y")
@@ -122,7 +137,7 @@ WHEN_GLOBAL = dict.fromkeys(GLOBAL, "use_global_stats")
 @op(
     outs=BN_OUTS, inplace=BN_INPLACE, rows=knows_rows(Y="X", each="", alone="X", when=by_fixed_statistics, by_offsets=True),
     unchanged=STATISTICS,
-    channels=BN_CHANNELS,
+    channels=BN_CHANNELS, infer=_batch_norm_spec,
 )
 def batch_norm(
     X: Array | Ragged, Scale: Array, Bias: Array, Mean: Array, Variance: Array, MomentumTensor: Array | None, *,
@@ -155,6 +170,13 @@ def centred_grad(
     return ch.only(rate * centred.astype(d_y.dtype)), d_scale, d_bias
 
 
+def _centred_grad_in_library(centred: Array, d_y: Array, scale: Array, inverse: Array, ch: Channels) -> tuple:
+    """As centred_grad, of centred = n / inverse, which the forward op has left: so no array is made for n."""
+    d_bias, product = ch.sum(d_y), ch.sum(d_y * centred)
+    falls = ch.spread(d_bias / ch.count) + centred * ch.spread(product * inverse * inverse / ch.count)
+    return ch.only(ch.spread(scale * inverse) * (d_y - falls)), product * inverse, d_bias
+
+
 def used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon: float, given: bool) -> tuple[Array, Array]:
     """Mean and 1 / deviation that Y was computed with."""
     if given and Mean is not None:
@@ -176,8 +198,11 @@ def batch_norm_grad(
     ch, d_y = channels_of(X, data_layout), rows_of(d_Y)
     fixed = keeps_statistics(is_test, use_global_stats, trainable_statistics)
     mean, inverse = used_statistics(Mean, Variance, SavedMean, SavedVariance, epsilon, use_global_stats)
-    n = (rows_of(X).astype(mean.dtype) - ch.spread(mean)) * ch.spread(inverse)
-    d_x, d_scale, d_bias = centred_grad(n, d_y.astype(mean.dtype), Scale, inverse, fixed, ch)
+    centred = rows_of(X).astype(mean.dtype) - ch.spread(mean)
+    if loops_are_the_library_s() and not fixed:
+        d_x, d_scale, d_bias = _centred_grad_in_library(centred, d_y.astype(mean.dtype), Scale, inverse, ch)
+    else:
+        d_x, d_scale, d_bias = centred_grad(centred * ch.spread(inverse), d_y.astype(mean.dtype), Scale, inverse, fixed, ch)
     found = d_x.astype(X.dtype), d_scale, d_bias
     if fixed:
         return found

@@ -10,6 +10,7 @@ import numpy as np
 from ..base.interrupts import uninterrupted
 from ..ops.threefry import KnownKey
 from .building import build, compile_lowered
+from .compile_cache import CACHE
 from .compiled import Compiled
 from .fetching import refuse_lod
 from .kind import Kind
@@ -52,7 +53,8 @@ def made(results: Any) -> Mapping[str, Any]:
 def initialise(compiled: Compiled, scope: Scope, seed: int, step: int) -> list[Any]:
     """Run a startup program op by op, and store what it makes; returns the fetches."""
     assert compiled.alone is not None
-    made, fetched = compiled.alone.run(KnownKey.of(seed).fold_in(step))
+    with CACHE.keeping_all():
+        made, fetched = compiled.alone.run(KnownKey.of(seed).fold_in(step))
     values = compiled.where.kept([*made.values(), *fetched])
     with uninterrupted():
         _store(scope, compiled, zip(made, values, strict=False))

@@ -84,6 +84,18 @@ class CompileCache:
         config.update("jax_compilation_cache_dir", str(folder))
         return folder
 
+    @contextlib.contextmanager
+    def keeping_all(self) -> Iterator[None]:
+        """What is compiled within is kept however soon it was: the few functions that every process needs for a startup program."""
+        ours = self.writes and getattr(self._config, MINIMUM) == WORTH_KEEPING
+        if ours:
+            self._config.update(MINIMUM, 0.0)
+        try:
+            yield
+        finally:
+            if ours:
+                self._config.update(MINIMUM, WORTH_KEEPING)
+
     def mend(self, name: str) -> None:
         """Remove damaged entries of the function called `name`, so that it is compiled anew and they are written again.
 

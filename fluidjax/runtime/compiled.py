@@ -25,7 +25,7 @@ from ..lower.sizes import first_use
 from ..lower.step import Step
 from ..lower.uncompiled import uncompiled
 from ..ops import ring
-from ..ops.enclosed import enclosed, slow_loops
+from ..ops.enclosed import enclosed, loops_in_library, slow_loops
 from ..ops.fixed import Fixed
 from ..ops.ragged import Ragged
 from .bucketing import limits
@@ -212,7 +212,8 @@ class Compiled:
         constant = {n: v for n, v in shapes.items() if n not in mutable}
         busy = products_seconds(self.step, LEAST_BATCH) if self.effort.packs else math.inf
         orders = turned(self.step) if self.where.reorders else {}
-        self.layouts = made = plan(mutable, self.own, busy), plan(constant, self.own, busy, orders)
+        joints = self.step.joints if type(self.where) is OneDevice and self.where.count == 1 else {}
+        self.layouts = made = plan(mutable, self.own, busy, joints=joints), plan(constant, self.own, busy, orders)
         return made
 
     def lower(self, state: Mapping[str, jax.ShapeDtypeStruct], feed: Mapping[str, jax.ShapeDtypeStruct]) -> jax.stages.Lowered:
@@ -308,12 +309,11 @@ class Compiled:
 
     def body(self, kind: Kind) -> Any:
         """What the jitted function runs, traced in the form that suits how it is compiled."""
-        run = self._bodies[kind]
-        if YNNPACK in self.effort.wanted and ELEMENTWISE in (self.options or {}).get(YNNPACK, ""):
-            run = kept_apart(run)
+        library = YNNPACK in self.effort.wanted and ELEMENTWISE in (self.options or {}).get(YNNPACK, "")
+        run = kept_apart(self._bodies[kind]) if library else self._bodies[kind]
 
         def call(*args: Any) -> Any:
-            with slow_loops(self.effort.slow_loops):
+            with slow_loops(self.effort.slow_loops), loops_in_library(library):
                 return run(*args)
 
         return call
@@ -389,6 +389,7 @@ class Compiled:
                 # Two names may not share one buffer: the next step donates it.
                 own[name] = jnp.copy(state[name]) if id(state[name]) in taken else state[name]
                 taken.add(id(state[name]))
+        own.update((p.joint, state[p.joint]) for p in self.layouts[0].packs if p.joint is not None)
         extra = {n: own[n][None] if n in self.own else own[n] for n in self._created() if n in own}
         return self.layouts[0].pack(own), extra
 

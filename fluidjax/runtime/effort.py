@@ -8,7 +8,9 @@ from functools import cache
 from typing import Any
 
 import jax
+import jaxlib
 
+KNOW_ALL = ("0.10.2",)  # versions of jaxlib whose XLA knows every option that stands here
 # What makes XLA order a step for the least memory; it has the choice on the CPU alone.
 MEMORY_OPTIMIZED = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
 YNNPACK = "xla_cpu_experimental_ynn_fusion_type"  # what XLA:CPU gives to that library
@@ -33,10 +35,6 @@ class Effort:
     slow_loops: bool = False
     wanted: Mapping[str, Any] = field(default_factory=dict)
 
-    def in_library(self) -> Effort:
-        """The same with loops over elements in a library, for steps whose loops are long."""
-        return replace(self, wanted={**self.wanted, **IN_LIBRARY})
-
     def options(self) -> dict[str, Any]:
         """Those of the options that this XLA knows."""
         return known(self.wanted)
@@ -45,12 +43,14 @@ class Effort:
 def known(wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Those of these options that this XLA knows."""
     options = tuple(wanted.items())
-    return dict(options) if _known(options) else {name: value for name, value in options if _known(((name, value),))}
+    if jaxlib.__version__ in KNOW_ALL or _known(options):
+        return dict(options)
+    return {name: value for name, value in options if _known(((name, value),))}
 
 
 @cache
 def _known(options: tuple[tuple[str, Any], ...]) -> bool:
-    """XLA's options come and go; a compilation with one that it does not know fails. All are tried at once first, for it takes 10 ms."""
+    """XLA's options come and go; a compilation with one that it does not know fails. All are tried at once first, for it takes 15 ms."""
     try:
         jax.jit(lambda: 0).lower().compile(compiler_options=dict(options))
     except jax.errors.JaxRuntimeError:
@@ -64,5 +64,10 @@ QUICK = Effort(
 )
 # As quick as is possible where loops over elements run in vectors: those of QUICK take ten to thirty times as long.
 QUICK_WITH_FAST_LOOPS = replace(QUICK, stage=600, slow_loops=False, wanted={**QUICK.wanted, "xla_backend_optimization_level": 1})
+# The same for steps whose loops are long: those over elements are a library's. Of the few that are left those with vectors are soon
+# compiled, and XLA's other emitters turn arrays faster.
+QUICK_IN_LIBRARY = replace(QUICK, wanted={**QUICK.wanted, **IN_LIBRARY})
+QUICK_WITH_FAST_LOOPS_IN_LIBRARY = replace(QUICK_WITH_FAST_LOOPS, stage=1200, wanted={"xla_backend_optimization_level": 1, **IN_LIBRARY})
+OPTIMISED_IN_LIBRARY = replace(OPTIMISED, wanted=IN_LIBRARY)
 # What only has to be laid out: the same buffers, the least code.
 LAID_OUT = replace(QUICK, name="laid out", stage=None)

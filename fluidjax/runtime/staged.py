@@ -49,7 +49,7 @@ def in_stages(compiled: Compiled, kind: Kind, traced: Any) -> Stages | None:
         return None
     count = min(len(traced.jaxpr.jaxpr.eqns) // stage, MOST)
     assert compiled.layouts is not None
-    return divided(traced.jaxpr, count, len(compiled.layouts[0].singles)) if count > 1 else None
+    return divided(traced.jaxpr, count, len(compiled.layouts[0].own)) if count > 1 else None
 
 
 def compile_stages(

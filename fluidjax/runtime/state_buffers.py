@@ -32,13 +32,17 @@ NOTICED = 0.05  # share of the step's time below which the cost of the calls doe
 
 @dataclass(frozen=True)
 class Pack:
-    """Arrays of one dtype in one flat array: names, shapes, and where each begins. own: every rank has its own values."""
+    """Arrays of one dtype in one flat array: names, shapes, and where each begins. own: every rank has its own values.
+
+    joint: where the step takes them as they are, stacked: the name of the stack.
+    """
 
     names: tuple[str, ...]
     shapes: tuple[tuple[int, ...], ...]
     starts: tuple[int, ...]
     size: int
     own: bool = False
+    joint: str | None = None
 
     def _span(self, k: int) -> slice:
         return slice(self.starts[k], self.starts[k] + int(np.prod(self.shapes[k], dtype=int)))
@@ -62,6 +66,14 @@ class Pack:
     def join(self, values: Mapping[str, Any]) -> Any:
         """The flat array of these values."""
         return jnp.concatenate([jnp.ravel(values[n]) for n in self.names])
+
+    def opened(self, flat: Any) -> dict[str, Any]:
+        """What the step takes, by name."""
+        return self.cut(flat) if self.joint is None else {self.joint: flat.reshape(len(self.names), *self.shapes[0])}
+
+    def closed(self, values: Mapping[str, Any]) -> Any:
+        """The flat array of what the step has left."""
+        return self.join(values) if self.joint is None else values[self.joint].reshape(-1)
 
 
 @dataclass(frozen=True)
@@ -92,12 +104,12 @@ class StateLayout:
         arrays = [a[row] if own else a for a, own in zip(arrays, self.own, strict=True)]
         values = {n: self.back(n, a) for n, a in zip(self.singles, arrays[len(self.packs) :], strict=True)}
         for pack, flat in zip(self.packs, arrays, strict=False):
-            values.update(pack.cut(flat))
+            values.update(pack.opened(flat))
         return values
 
     def pack(self, values: Mapping[str, Any]) -> list[Any]:
         """The travelling arrays of one rank, inside the compiled step."""
-        arrays = [p.join(values) for p in self.packs] + [self.out(n, values[n]) for n in self.singles]
+        arrays = [p.closed(values) for p in self.packs] + [self.out(n, values[n]) for n in self.singles]
         return [a[None] if own else a for a, own in zip(arrays, self.own, strict=True)]
 
     def out(self, name: str, value: Any) -> Any:
@@ -114,17 +126,22 @@ class StateLayout:
 
 
 def plan(
-    values: Mapping[str, Any], owned: frozenset[str] = frozenset(), busy: float = 0.0, turned: Mapping[str, Axes] = MappingProxyType({})
-) -> StateLayout:
+    values: Mapping[str, Any], owned: frozenset[str] = frozenset(), busy: float = 0.0, turned: Mapping[str, Axes] = MappingProxyType({}),
+    joints: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> StateLayout:  # fmt: skip
     """A layout for arrays of these shapes and dtypes. owned: names of which every rank has its own value. busy: seconds that
-    a step takes in any case. turned: the axes of those that travel in another order.
+    a step takes in any case. turned: the axes of those that travel in another order. joints: names that the step takes stacked.
 
     Packed arrays take longer to compile (every use has its own offset), so they are packed only where the calls would
     otherwise be noticed beside the large arrays that the step moves and what else it does.
     """
+    stacks = [_pack(names, values, False, joint) for joint, names in joints.items() if _alike(names, values, owned)]
+    stacked = {n for p in stacks for n in p.names}
     by_dtype: dict[tuple[Any, bool], list[str]] = {}
     moved = 0
     for name, v in values.items():
+        if name in stacked:
+            continue
         if v.size <= SMALL and name not in turned:
             by_dtype.setdefault((np.dtype(v.dtype), name in owned), []).append(name)
         else:
@@ -133,15 +150,21 @@ def plan(
     made: list[Pack] = []
     if small * CALL_SECONDS > NOTICED * (moved / BYTES_A_SECOND + busy):
         made = [_pack(names, values, own) for (_, own), names in by_dtype.items() if len(names) >= WORTHWHILE]
+    made = stacks + made
     packed = {n for p in made for n in p.names}
     singles = tuple(n for n in values if n not in packed)
     return StateLayout(tuple(made), singles, owned.intersection(values) - packed, {n: turned[n] for n in singles if n in turned})
 
 
-def _pack(names: Sequence[str], values: Mapping[str, Any], own: bool) -> Pack:
+def _alike(names: Sequence[str], values: Mapping[str, Any], owned: frozenset[str]) -> bool:
+    """Whether they can be stacked."""
+    return owned.isdisjoint(names) and all(n in values for n in names) and len({(values[n].shape, values[n].dtype) for n in names}) == 1
+
+
+def _pack(names: Sequence[str], values: Mapping[str, Any], own: bool, joint: str | None = None) -> Pack:
     sizes = [int(values[n].size) for n in names]
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist()
-    return Pack(tuple(names), tuple(tuple(values[n].shape) for n in names), tuple(starts), sum(sizes), own)
+    return Pack(tuple(names), tuple(tuple(values[n].shape) for n in names), tuple(starts), sum(sizes), own, joint)
 
 
 class StateBuffers:

@@ -23,10 +23,27 @@ from ..lower.step import Step
 from .background import in_background
 from .building import argument_types, building, feed_types, tracing
 from .compiled import Compiled
-from .effort import OPTIMISED, QUICK, QUICK_WITH_FAST_LOOPS, Effort
+from .effort import (
+    OPTIMISED,
+    OPTIMISED_IN_LIBRARY,
+    QUICK,
+    QUICK_IN_LIBRARY,
+    QUICK_WITH_FAST_LOOPS,
+    QUICK_WITH_FAST_LOOPS_IN_LIBRARY,
+    Effort,
+)
 from .kind import Kind
 from .placement import Mesh, Placement, per_rank
-from .work import LEAST_BATCH, batch_of, compiling_seconds, dear_seconds, ops_within, seconds, slow_loops_seconds
+from .work import (
+    LEAST_BATCH,
+    batch_of,
+    compiling_seconds,
+    dear_seconds,
+    ops_within,
+    seconds,
+    slow_loops_seconds,
+    suits_library,
+)
 
 _logger = logging.getLogger(__name__)
 
@@ -34,7 +51,8 @@ MANY_OPS = 40  # a program with fewer is compiled as it should be soon enough,
 LONG = 0.5  # unless some of them are known to take the compiler so many seconds together
 LOOP_SECONDS = 0.007  # and what fast loops add to the quick executable
 MOST_OPS = 600  # of a program that waits so much longer for its first step
-LONG_LOOPS = 0.05  # seconds of a step's slow loops: a library takes those of more, if the step has LEAST_BATCH samples or more
+LONG_LOOPS = 0.05  # seconds of a quick step's slow loops: a library takes those of more, if the step has LEAST_BATCH samples or more
+LONGEST_LOOPS = 0.3  # where they take so long, the rest of a quick step's are worth vectors, and an optimised one's may be a library's too
 FEWEST, MOST = 4, 500  # quick steps
 BEGIN = 3  # steps after which the optimised executables are begun: who takes fewer never pays for them
 SHARED_BATCH = 32  # for programs of several processes, whose feeds differ
@@ -46,9 +64,9 @@ def in_tiers(compiled: Compiled, within_budget: bool = False) -> Compiled:
     within_budget: it was fitted into so many bytes.
     """
     asked = int(flag("FLAGS_quick_steps"))
-    if compiled.where.device.platform != "cpu" or compiled.initialises or compiled.may_raise or asked == 0:
+    if compiled.where.device.platform != "cpu" or compiled.initialises or compiled.may_raise:
         return compiled
-    if asked < 0 and len(ops_within(compiled.step)) < MANY_OPS and dear_seconds(compiled.step) < LONG:
+    if asked <= 0 and len(ops_within(compiled.step)) < MANY_OPS and dear_seconds(compiled.step) < LONG:
         return compiled
     return Tiers(compiled.again(quick_effort(compiled.step)), asked, within_budget).quick
 
@@ -72,6 +90,7 @@ class Tiers:
         self.within_budget = within_budget
         quick.tiers = self
         self._asked = asked
+        self._finished = OPTIMISED  # how the optimised executable is compiled
         self.optimised: Compiled | None = None
         self._settled = self._chosen = False
         self._calls: dict[Any, tuple[Kind, Any]] = {}  # what was run, by the signature of the feed: its kind and types
@@ -92,13 +111,16 @@ class Tiers:
         return SHARED_BATCH if self.quick.shared else batch_of(feed)
 
     def _choose_loops(self, feed: Any) -> None:
-        """Before the first step: whether the quick executable's loops are a library's, which is told from what is fed to this one."""
+        """Before the first step: whose loops are a library's, which is told from what is fed to this one."""
         self._chosen, quick = True, self.quick
         tight = self.within_budget or quick.memory_optimized or any(segment(op) is not None for op in quick.step.ops)
-        if quick.effort is not QUICK or tight or (batch := self._batch(feed)) < LEAST_BATCH:  # a library's loops need more memory
+        if tight or (batch := self._batch(feed)) < LEAST_BATCH:  # a library's loops need more memory
             return
-        if slow_loops_seconds(quick.step, batch) >= LONG_LOOPS:
-            quick.effort = QUICK.in_library()
+        loops = slow_loops_seconds(quick.step, batch)
+        if quick.effort is QUICK and loops >= LONG_LOOPS:
+            quick.effort = QUICK_IN_LIBRARY if loops < LONGEST_LOOPS else QUICK_WITH_FAST_LOOPS_IN_LIBRARY
+        if loops >= LONGEST_LOOPS and suits_library(quick.step):
+            self._finished = OPTIMISED_IN_LIBRARY
 
     @property
     def current(self) -> Compiled:
@@ -127,7 +149,7 @@ class Tiers:
         if taken < begin or self._settled or len(self._calls) == len(self._under_way):
             return
         if self.optimised is None or self.optimised.step is not self.quick.step:  # that takes other feeds as constants now
-            self.optimised = self.quick.again(OPTIMISED)
+            self.optimised = self.quick.again(self._finished)
             self._under_way.clear()
         for each in self._calls.keys() - self._under_way.keys():
             self._under_way[each] = in_background(partial(_building, self.optimised, *self._calls[each], device))
@@ -145,7 +167,7 @@ class Tiers:
                 RuntimeWarning,
                 stacklevel=5,
             )
-        self.optimised = self.optimised or self.quick.again(OPTIMISED)
+        self.optimised = self.optimised or self.quick.again(self._finished)
         self._settled = True
         if self._under_way and not failed:
             _logger.info("after %d steps, the step that fetches %s runs optimised", taken, ", ".join(self.quick.fetches) or "nothing")

@@ -19,10 +19,18 @@ import fluidjax as fluid
 from fluidjax import cli, layers
 from fluidjax.lower.step import Step
 from fluidjax.ops import convolution_ways
-from fluidjax.runtime import tiers, work
+from fluidjax.runtime import state_buffers, tiers, work
 from fluidjax.runtime.building import feed_types
 from fluidjax.runtime.compiled import Compiled
-from fluidjax.runtime.effort import OPTIMISED, QUICK, QUICK_WITH_FAST_LOOPS
+from fluidjax.runtime.effort import (
+    OPTIMISED,
+    OPTIMISED_IN_LIBRARY,
+    QUICK,
+    QUICK_IN_LIBRARY,
+    QUICK_WITH_FAST_LOOPS,
+    QUICK_WITH_FAST_LOOPS_IN_LIBRARY,
+    Effort,
+)
 from fluidjax.runtime.placement import OneDevice
 from fluidjax.runtime.recompiles import Recompiles
 from fluidjax.runtime.tiers import Tiers
@@ -47,7 +55,7 @@ def steps() -> Iterator[Callable[[int], None]]:
 
 @functools.cache
 def net() -> tuple[fluid.Program, fluid.Program, Any]:
-    """Dropout, norms and Adam, with enough small state that the optimised step packs it."""
+    """Dropout, norms and Adam, with small state that an optimised step packs where WORTHWHILE is less."""
     with fresh(3) as (main, startup):
         h = layers.batch_norm(fluid.data("x", [None, 6]))
         h = layers.dropout(layers.layer_norm(layers.fc(h, 6, act="tanh")), 0.2)
@@ -84,6 +92,12 @@ class Training:
             self._ran([loss])
         return self
 
+    @property
+    def effort(self) -> Effort:
+        """How the executable was compiled that ran last."""
+        (compiled,) = self.exe.compiled_steps(self.program)
+        return compiled.effort
+
     def _ran(self, values: list[Any]) -> None:
         self.losses.append(np.array(values[0]).tobytes())
         self.efforts.append(self.exe.compiled_steps(self.program)[0].effort.name)
@@ -108,7 +122,8 @@ class Training:
 PLAIN, FIRST = OPTIMISED.name, QUICK.name
 
 
-def test_the_swap_comes_at_its_step_and_a_second_run_is_the_same() -> None:
+def test_the_swap_comes_at_its_step_and_a_second_run_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state_buffers, "WORTHWHILE", 4)
     plain, one, again = Training(0).run(7), Training(3).run(7), Training(3).run(7)
     assert plain.efforts == [PLAIN] * 7
     assert one.efforts == again.efforts == [FIRST] * 3 + [PLAIN] * 4
@@ -118,7 +133,8 @@ def test_the_swap_comes_at_its_step_and_a_second_run_is_the_same() -> None:
     assert (quick.effort, quick.background, optimised.effort, optimised.background) == (FIRST, False, PLAIN, True)
     assert quick.feed == {"x": "float32[4, 6]"} and quick.fetches == (one.loss.name,) and min(quick.trace, quick.compile) > 0
     (last,), (first,) = (run.exe.compiled_steps(run.main) for run in (one, Training(3).run(1)))
-    assert [len(layouts[0].packs) for step in (first, last) if (layouts := step.layouts)] == [0, 1]
+    packs = [[p.joint is None for p in layouts[0].packs] for step in (first, last) if (layouts := step.layouts)]
+    assert [any(each) for each in packs] == [False, True] and not all(packs[1])  # stacks of moments have both
 
 
 ACTS = st.lists(st.sampled_from(["run", "run", "fetch", "steps", "nan", "read", "write"]), min_size=4, max_size=6)
@@ -325,8 +341,7 @@ def test_the_quick_executable_has_fast_loops_where_they_pay(monkeypatch: pytest.
 
 
 def in_library(this: Training) -> bool:
-    (compiled,) = this.exe.compiled_steps(this.main)
-    return compiled.effort == QUICK.in_library()
+    return this.effort is QUICK_IN_LIBRARY
 
 
 def test_long_loops_of_many_samples_are_a_librarys(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -355,10 +370,43 @@ def test_long_loops_of_many_samples_are_a_librarys(monkeypatch: pytest.MonkeyPat
     assert not in_library(Training(3).run(1))
 
 
+def test_the_longest_loops_are_a_librarys_in_an_optimised_step_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where they are of kinds that suit it; and the rest of the quick step's has vectors."""
+    monkeypatch.setattr(tiers, "LEAST_BATCH", 4)
+    monkeypatch.setattr(tiers, "LONG_LOOPS", 0)
+    monkeypatch.setattr(tiers, "LONGEST_LOOPS", 0)
+    monkeypatch.setattr(tiers, "MANY_OPS", 0)
+    plain = Training(0).run(6)
+    assert plain.effort is OPTIMISED
+    monkeypatch.setattr(work, "SUITED_SHARE", 0)
+    one, again, never_quick = (Training(quick).run(6) for quick in (3, 3, 0))
+    assert Training(3).run(1).effort is QUICK_WITH_FAST_LOOPS_IN_LIBRARY
+    assert one.effort is never_quick.effort is OPTIMISED_IN_LIBRARY
+    assert one.same(again) and one.near(plain) and never_quick.near(plain)
+
+
+def images(kind: str) -> Step:
+    """Training of some convolutions."""
+    with fresh() as (main, _):
+        x = fluid.data("image", [None, 8, 16, 16])
+        for _i in range(3):
+            groups = 8 if kind == "depthwise" else 1
+            h = layers.batch_norm(layers.conv2d(x, 8, 3, padding=1, groups=groups, bias_attr=False))
+            x = layers.leaky_relu(h) if kind == "leaky" else layers.relu(layers.elementwise_add(x, h))
+        fluid.optimizer.SGD(0.1).minimize(layers.mean(x))
+    return Step(main.desc, ())
+
+
+def test_what_suits_the_library_was_measured() -> None:
+    assert [work.suits_library(images(kind)) for kind in ("dense", "depthwise", "leaky")] == [True, False, False]
+    assert not work.suits_library(pooled(9, 5))
+
+
 @examples(4)
 @given(recipes())
 def test_random_programs_with_loops_in_a_library(recipe: list[tuple[Any, ...]]) -> None:
-    made = build(recipe, fluid.optimizer.Adam(0.01))
+    """Not with Adam, which makes a step of any gradient: where that is 0 but for rounding, roundings decide about it."""
+    made = build(recipe, fluid.optimizer.Momentum(0.1, 0.9))
 
     def train(quick: int) -> Training:
         this = Training(quick, net=(made.main, made.startup, made.loss))
@@ -370,6 +418,10 @@ def test_random_programs_with_loops_in_a_library(recipe: list[tuple[Any, ...]]) 
         patch.setattr(tiers, "LEAST_BATCH", 0)
         one = train(9)
         assert in_library(one) and one.same(train(9)) and one.near(train(0))
+        patch.setattr(tiers, "LONGEST_LOOPS", 0)
+        patch.setattr(work, "SUITED_SHARE", -1)
+        longest = train(2)
+        assert longest.effort is OPTIMISED_IN_LIBRARY and longest.same(train(2)) and longest.near(one)
 
 
 def test_only_slow_loops_leave_a_grouped_convolution_to_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
