@@ -162,7 +162,7 @@ class Step:
 
     @cached_property
     def updates(self) -> Mapping[int, tuple[tuple[OpDesc, ...], ...]]:
-        """Runs of updates some of which are run at once, by the position of the first (updates.py)."""
+        """Runs of updates some of which can be run at once, by the position of the first (updates.py)."""
         apart = self.literal or self.in_place or self.ties
         return {} if apart else updates.together(self.ops, self.desc.blocks[0].vars.get)
 
@@ -293,13 +293,14 @@ class Step:
         if ctx.watch is not None:  # it looks at each op by itself
             for joint, names in joints.items():
                 env.update(zip(names, env.pop(joint), strict=True))
+        runs = self.updates if updates.are_joined() and ctx.watch is None else {}
         blocks = self.blocks if ctx.watch is None and not self.literal else None
         at = 0
         while at < len(self.ops):
             if at in self.ties:
                 self.ties[at].hold(env)
             done = blocks.run(at, env, ctx, run_op) if blocks is not None and at in blocks.starts else 0
-            if not done and ctx.watch is None and at in self.updates:
+            if not done and at in runs:
                 done = self._update(self.updates[at], env, ctx)
             if not done:
                 self.run_one(self.ops[at], env, ctx)

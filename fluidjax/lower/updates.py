@@ -3,14 +3,17 @@
 An optimizer has an op for each parameter, and most parameters of a net are small: two of every norm, one of every layer. Each op is
 some ten instructions to the compiler, so that in a step of many layers they are up to half of all. Updates that are alike and stand
 beside one another are one op over their arrays stacked (stacks.py), which costs a copy of them. Moments, which nobody else reads, can
-travel from step to step as such stacks (`joints`).
+travel from step to step as such stacks (`joints`). That is for quick executables: where XLA tries hard it takes as long for the parameters
+that are cut out of their stack as for their updates one by one.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import groupby
 from typing import Any
 
@@ -19,8 +22,24 @@ from ..ops.registry import HINTS, lookup
 from .horizontal import Unit
 from .order import ROLE_VAR, meet
 
+_JOINED: ContextVar[bool] = ContextVar("updates at once", default=False)
 LEAST = 4  # updates that are alike and pay for the stacking
 MOST = 1 << 16  # elements of a parameter: a larger one costs more to copy than its update to compile
+
+
+def are_joined() -> bool:
+    """Whether what is being traced runs updates at once."""
+    return _JOINED.get()
+
+
+@contextmanager
+def joined(wanted: bool = True) -> Iterator[None]:
+    """What is traced within does, or does not."""
+    before = _JOINED.set(wanted)
+    try:
+        yield
+    finally:
+        _JOINED.reset(before)
 
 
 def together(ops: Sequence[OpDesc], find: Callable[[str], VarDesc | None]) -> Mapping[int, tuple[Unit, ...]]:

@@ -15,6 +15,7 @@ from ..runtime.compiled import Compiled
 from ..runtime.effort import LAID_OUT, MEMORY_OPTIMIZED
 from ..runtime.placement import OneDevice
 from ..runtime.recompiles import Recompiles
+from ..runtime.tiers import as_it_runs
 from .sizes import Arguments, tensors
 
 # "default" is what XLA does of itself; the other scheduler exists on the CPU alone.
@@ -36,10 +37,18 @@ class Figures:
         return self.arguments + self.outputs + self.temporaries - self.alias
 
 
-def lower(desc: ProgramDesc, fetches: tuple[str, ...], types: Arguments, device: Any, scheduler: str) -> jax.stages.Lowered:
-    """The step that Executor.run would compile for these types under a scheduler, traced: ragged feeds are padded as a run pads them."""
+def lower(
+    desc: ProgramDesc, fetches: tuple[str, ...], types: Arguments, device: Any, scheduler: str, within_budget: bool = True
+) -> jax.stages.Lowered:
+    """The step that Executor.run would compile for these types under a scheduler, traced: ragged feeds are padded as a run pads them.
+
+    within_budget: as for a program that was fitted into one, whose loops are no library's.
+    """
     compiled = Compiled(desc, fetches, OneDevice(device), Recompiles(), scheduler != "default")
-    return lower_padded(compiled, types.state, tensors(types.feed))
+    feed = tensors(types.feed)
+    if not within_budget:
+        compiled.effort = as_it_runs(compiled, feed)
+    return lower_padded(compiled, types.state, feed)
 
 
 def lower_padded(compiled: Compiled, state: Mapping[str, Any], feed: Mapping[str, Any]) -> jax.stages.Lowered:

@@ -70,7 +70,9 @@ def memory_report(
     device = jax.local_devices()[0]
     choices = list(compiler.SCHEDULERS) if device.platform == "cpu" else ["default"]
     asked = choices if compiled else []
-    figures = {name: compiler.figures(compiler.lower(program.desc, names, types, device, name), [name])[name] for name in asked}
+    fitted = program.info.within_budget
+    lowered = {name: compiler.lower(program.desc, names, types, device, name, fitted) for name in asked}
+    figures = {name: compiler.figures(each, [name])[name] for name, each in lowered.items()}
     return MemoryReport(
         batch_size,
         {name: tuple(getattr(t, "rows", t).shape) for name, t in types.feed.items()},

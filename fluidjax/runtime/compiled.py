@@ -24,6 +24,7 @@ from ..lower.read_only import is_read_only
 from ..lower.sizes import first_use
 from ..lower.step import Step
 from ..lower.uncompiled import uncompiled
+from ..lower.updates import joined
 from ..ops import ring
 from ..ops.enclosed import enclosed, loops_in_library, slow_loops
 from ..ops.fixed import Fixed
@@ -212,7 +213,7 @@ class Compiled:
         constant = {n: v for n, v in shapes.items() if n not in mutable}
         busy = products_seconds(self.step, LEAST_BATCH) if self.effort.packs else math.inf
         orders = turned(self.step) if self.where.reorders else {}
-        joints = self.step.joints if type(self.where) is OneDevice and self.where.count == 1 else {}
+        joints = self.step.joints if self.effort.joins and type(self.where) is OneDevice and self.where.count == 1 else {}
         self.layouts = made = plan(mutable, self.own, busy, joints=joints), plan(constant, self.own, busy, orders)
         return made
 
@@ -313,7 +314,7 @@ class Compiled:
         run = kept_apart(self._bodies[kind]) if library else self._bodies[kind]
 
         def call(*args: Any) -> Any:
-            with slow_loops(self.effort.slow_loops), loops_in_library(library):
+            with slow_loops(self.effort.slow_loops), loops_in_library(library), joined(self.effort.joins):
                 return run(*args)
 
         return call

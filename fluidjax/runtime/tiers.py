@@ -64,11 +64,32 @@ def in_tiers(compiled: Compiled, within_budget: bool = False) -> Compiled:
     within_budget: it was fitted into so many bytes.
     """
     asked = int(flag("FLAGS_quick_steps"))
-    if compiled.where.device.platform != "cpu" or compiled.initialises or compiled.may_raise:
-        return compiled
-    if asked <= 0 and len(ops_within(compiled.step)) < MANY_OPS and dear_seconds(compiled.step) < LONG:
+    if not _may_have_tiers(compiled, asked):
         return compiled
     return Tiers(compiled.again(quick_effort(compiled.step)), asked, within_budget).quick
+
+
+def _may_have_tiers(compiled: Compiled, asked: int) -> bool:
+    if compiled.where.device.platform != "cpu" or compiled.initialises or compiled.may_raise:
+        return False
+    return asked > 0 or len(ops_within(compiled.step)) >= MANY_OPS or dear_seconds(compiled.step) >= LONG
+
+
+def long_loops(compiled: Compiled, batch: int) -> float | None:
+    """Seconds that a step of so many samples takes longer with slow loops; None where no library may take them: that needs more memory."""
+    tight = compiled.memory_optimized or any(segment(op) is not None for op in compiled.step.ops)
+    return None if tight or batch < LEAST_BATCH else slow_loops_seconds(compiled.step, batch)
+
+
+def finished(compiled: Compiled, loops: float | None) -> Effort:
+    """How the optimised executable is compiled."""
+    return OPTIMISED_IN_LIBRARY if loops is not None and loops >= LONGEST_LOOPS and suits_library(compiled.step) else OPTIMISED
+
+
+def as_it_runs(compiled: Compiled, feed: Any) -> Effort:
+    """How a step that is within no budget is compiled in the end, if it is first fed so."""
+    tiers = _may_have_tiers(compiled, int(flag("FLAGS_quick_steps")))
+    return finished(compiled, long_loops(compiled, batch_of(feed))) if tiers else OPTIMISED
 
 
 def quick_effort(step: Step) -> Effort:
@@ -113,14 +134,10 @@ class Tiers:
     def _choose_loops(self, feed: Any) -> None:
         """Before the first step: whose loops are a library's, which is told from what is fed to this one."""
         self._chosen, quick = True, self.quick
-        tight = self.within_budget or quick.memory_optimized or any(segment(op) is not None for op in quick.step.ops)
-        if tight or (batch := self._batch(feed)) < LEAST_BATCH:  # a library's loops need more memory
-            return
-        loops = slow_loops_seconds(quick.step, batch)
-        if quick.effort is QUICK and loops >= LONG_LOOPS:
+        loops = None if self.within_budget else long_loops(quick, self._batch(feed))
+        if quick.effort is QUICK and loops is not None and loops >= LONG_LOOPS:
             quick.effort = QUICK_IN_LIBRARY if loops < LONGEST_LOOPS else QUICK_WITH_FAST_LOOPS_IN_LIBRARY
-        if loops >= LONGEST_LOOPS and suits_library(quick.step):
-            self._finished = OPTIMISED_IN_LIBRARY
+        self._finished = finished(quick, loops)
 
     @property
     def current(self) -> Compiled:

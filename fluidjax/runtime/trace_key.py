@@ -84,7 +84,7 @@ def _words(compiled: Compiled, kind: Kind, args: Sequence[Any]) -> Iterator[str]
     yield repr(sorted((n, repr(v)) for n, v in jax.config.values.items() if not any(w in n for w in WITHOUT_MEANING)))
     yield f"{compiled.where.device.platform} {compiled.where.device.device_kind} {surroundings()}"
     yield plain([getattr(step, f.name) for f in fields(step) if f.name != "desc"])
-    yield plain([kind.value, effort.name, effort.packs, effort.stage, effort.slow_loops, compiled.options])
+    yield plain([kind.value, effort.name, effort.packs, effort.joins, effort.stage, effort.slow_loops, compiled.options])
     yield plain([(n, v.shape, str(v.dtype)) for n, v in compiled.shapes.items()])
     yield repr((compiled.written, compiled.layouts))
     yield plain(list(compiled.objections.told.items()))
@@ -104,7 +104,7 @@ def process_words() -> tuple[str, ...]:
 
 def files_digest(package: Path, since: float) -> str | None:
     """Of the contents of a package's files; None if one was changed after `since`, when the process imported it, or cannot be read."""
-    made, paths = hashlib.sha256(), []
+    made, paths, root = hashlib.sha256(), [], len(str(package)) + 1
     for at, folders, names in os.walk(package):
         folders[:] = [name for name in folders if name != "__pycache__"]
         paths += [os.path.join(at, name) for name in names]
@@ -115,7 +115,7 @@ def files_digest(package: Path, since: float) -> str | None:
                 if max(facts.st_mtime, facts.st_ctime) > since:
                     return None
                 content = file.read()
-            made.update(f"{os.path.relpath(path, package)} {len(content)}\n".encode())
+            made.update(f"{path[root:]} {len(content)}\n".encode())
             made.update(content)
     except OSError:
         return None
