@@ -15,6 +15,8 @@ from jax.extend.core.primitives import max_p, min_p
 import fluidjax as fluid
 from fluidjax import layers
 from fluidjax.lower.library import kept_apart
+from fluidjax.ops.enclosed import loops_in_library
+from fluidjax.ops.registry import lookup
 from fluidjax.runtime import tiers
 from fluidjax.runtime.effort import OPTIMISED_IN_LIBRARY, QUICK_IN_LIBRARY, Effort
 
@@ -116,3 +118,64 @@ def test_a_quick_step_hands_nan_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.isnan(quick[0]).any() and np.isnan(quick[-1])
     for one, other in zip(quick, optimised, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def channel(*values: float) -> Any:
+    """Two channels: these values, and plain ones."""
+    plain = np.linspace(-1, 1, 24)
+    return np.stack([np.resize(values, 24), plain], -1).reshape(6, 2, 2, 2).astype("float32")
+
+
+BATCHES = {
+    "plain": channel(*np.linspace(-2, 3, 24)),
+    "far from 0": channel(*(1e4 + np.linspace(-1, 1, 24))),
+    "equal": channel(0.1),
+    "large": channel(1e18, -1e18, 3e17),
+    "small": channel(1e-20, -3e-20),
+    "too large": channel(1e30, -1e30),
+    "infinity": channel(*[1.0] * 23, np.inf),
+    "nan": channel(*[1.0] * 23, np.nan),
+}
+FINITE = ("plain", "far from 0", "equal", "large", "small")
+GIVEN = {"Scale": np.array([2.0, -0.5], "f4"), "Bias": np.array([0.25, 1.0], "f4"), "Mean": np.zeros(2, "f4"), "Variance": np.ones(2, "f4")}
+ATTRS = {"data_layout": "NHWC", "epsilon": 1e-5, "momentum": 0.9}
+
+
+def batch_norm(x: Any, dy: Any, library: bool) -> dict[str, Any]:
+    """What batch_norm and its gradient give, traced for the library or not."""
+    with loops_in_library(library):
+        out = lookup("batch_norm")({"X": jnp.asarray(x), **GIVEN}, ATTRS)
+        saved = {slot: out[slot] for slot in ("SavedMean", "SavedVariance")}
+        given = {"X": jnp.asarray(x), "Scale": GIVEN["Scale"], "Bias": GIVEN["Bias"], **saved, "Y@GRAD": jnp.asarray(dy)}
+        found = lookup("batch_norm_grad")(given, ATTRS)
+    return {slot: np.asarray(v) for slot, v in {**out, **found}.items() if v is not None}
+
+
+def in_float64(x: Any, dy: Any) -> dict[str, Any]:
+    x, dy = x.astype("f8"), dy.astype("f8")
+    mean, variance = x.mean((0, 1, 2)), x.var((0, 1, 2))
+    inverse = 1 / np.sqrt(variance + ATTRS["epsilon"])
+    n = (x - mean) * inverse
+    falls = dy.mean((0, 1, 2)) + n * (dy * n).mean((0, 1, 2))
+    return {
+        "Y": n * GIVEN["Scale"] + GIVEN["Bias"], "MeanOut": 0.1 * mean, "VarianceOut": 0.9 + 0.1 * variance, "SavedMean": mean,
+        "SavedVariance": inverse, "X@GRAD": GIVEN["Scale"] * inverse * (dy - falls), "Scale@GRAD": (dy * n).sum((0, 1, 2)),
+        "Bias@GRAD": dy.sum((0, 1, 2)),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", BATCHES)
+def test_a_batch_norm_for_the_library_is_the_same(kind: str) -> None:
+    x, dy = BATCHES[kind], np.random.default_rng(1).normal(size=(6, 2, 2, 2)).astype("float32")
+    found, ordinary = batch_norm(x, dy, True), batch_norm(x, dy, False)
+    assert found.keys() == ordinary.keys() and len(found) == 8
+    for slot, value in found.items():
+        assert (np.isnan(value) == np.isnan(ordinary[slot])).all() and (np.isinf(value) == np.isinf(ordinary[slot])).all(), slot
+    if kind in FINITE:
+        wanted = in_float64(x, dy)
+        # in deviations, what a mean in float32 may lack
+        rounded = np.spacing(np.abs(wanted["SavedMean"]).astype("f4")) * wanted["SavedVariance"]
+        for slot, value in wanted.items():
+            scale = np.abs(value).max((0, 1, 2)) if value.ndim == 4 else np.abs(value)
+            sums = np.abs(dy).sum((0, 1, 2)) if slot == "Scale@GRAD" else wanted["SavedVariance"] if slot == "X@GRAD" else 1
+            assert (np.abs(found[slot] - value) <= 2e-6 * scale + 4 * rounded * sums + 1e-6).all(), slot

@@ -12,7 +12,7 @@ import pytest
 import fluidjax.ops  # noqa: F401  (fills the registry)
 from fluidjax.errors import FluidError, UnsupportedError
 from fluidjax.ir.desc import FrozenMap
-from fluidjax.ops.infer import Spec, infer
+from fluidjax.ops.infer import Spec, _by_rule, _by_running, infer
 from fluidjax.ops.registry import lookup
 
 INFERRED: list[tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any], tuple[int, ...]]] = [
@@ -108,3 +108,45 @@ def test_second_gradients_where_little_flows_back(kind: str, slots: str) -> None
     with jax.enable_x64(True):
         out = lookup(kind + "_grad_grad")(given, {})
     assert all(value.shape == (2, 2) and not value.any() for value in out.values())
+
+
+F4 = "float32"
+PARTS = {"Scale": (8,), "Bias": (8,), "Mean": (8,), "Variance": (8,)}
+USUAL: list[tuple[str, dict[str, tuple[int, ...]], dict[str, Any]]] = [
+    ("relu", {"X": (-1, 3)}, {}),
+    ("batch_norm", {"X": (-1, 8, 4, -1), **PARTS}, {}),
+    ("batch_norm", {"X": (5, 8), **PARTS}, {"is_test": True}),
+    ("batch_norm", {"X": (-1, 4, 4, 8), **PARTS, "MomentumTensor": (1,)}, {"data_layout": "NHWC"}),
+    ("conv2d", {"Input": (-1, 4, 9, 8), "Filter": (6, 2, 3, 5)}, {"groups": 2, "strides": (2, 1), "paddings": (1, 0, 2, 2)}),
+    ("conv2d", {"Input": (-1, 9, 8, 4), "Filter": (6, 4, 3, 3)}, {"data_format": "NHWC", "padding_algorithm": "SAME", "strides": (2, 3)}),
+    ("conv2d", {"Input": (2, 4, 9, 8), "Filter": (6, 4, 3, 3)}, {"dilations": (2, 1), "padding_algorithm": "VALID"}),
+    ("depthwise_conv2d", {"Input": (-1, 4, 9, 8), "Filter": (4, 1, 3, 3)}, {"groups": 4}),
+    ("softmax_with_cross_entropy", {"Logits": (-1, 5), "Label": (-1, 1)}, {}),
+    ("softmax_with_cross_entropy", {"Logits": (-1, 5, 7), "Label": (-1, 1, 7)}, {"axis": 1}),
+    ("softmax_with_cross_entropy", {"Logits": (-1, 5), "Label": (-1, 5)}, {"soft_label": True}),
+]
+
+
+@pytest.mark.parametrize(("kind", "shapes", "attrs"), USUAL)
+def test_a_rule_of_a_usual_op_says_what_running_it_says(kind: str, shapes: dict[str, Any], attrs: dict[str, Any]) -> None:
+    hard = kind.startswith("softmax") and not attrs.get("soft_label")
+    inputs = FrozenMap({s: Spec(shape, "int64" if hard and s == "Label" else F4) for s, shape in shapes.items()})
+    definition, given = lookup(kind), FrozenMap(attrs)
+    ruled, ran = _by_rule(definition, inputs, given), _by_running(definition, inputs, given)
+    assert ruled is not None and {s: v for s, v in ruled.items() if v is not None} == {s: v for s, v in ran.items() if v is not None}
+
+
+UNUSUAL: list[tuple[str, dict[str, tuple[int, ...]], dict[str, Any]]] = [
+    ("batch_norm", {"X": (-1, -1, 4, 4), **PARTS}, {}),
+    ("batch_norm", {"X": (-1, 7, 4, 4), **PARTS}, {}),
+    ("conv2d", {"Input": (-1, 4, -1, 8), "Filter": (6, 4, 3, 3)}, {}),
+    ("conv2d", {"Input": (-1, 5, 9, 8), "Filter": (6, 4, 3, 3)}, {}),
+    ("conv2d", {"Input": (-1, 4, 9, 8), "Filter": (6, 4, 3, 3), "Bias": (6,)}, {}),
+    ("softmax_with_cross_entropy", {"Logits": (-1, 5), "Label": (-1,)}, {}),
+]
+
+
+@pytest.mark.parametrize(("kind", "shapes", "attrs"), UNUSUAL)
+def test_it_says_nothing_of_other_inputs(kind: str, shapes: dict[str, Any], attrs: dict[str, Any]) -> None:
+    inputs = FrozenMap({s: Spec(shape, "int64" if s == "Label" else F4) for s, shape in shapes.items()})
+    assert _by_rule(lookup(kind), inputs, FrozenMap(attrs)) is None
