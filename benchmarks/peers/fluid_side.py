@@ -50,9 +50,9 @@ def _training(case):
     def steps(count):
         for _ in range(count):
             (found,) = exe.run(program, feed=feed, fetch_list=[loss], scope=scope, return_numpy=False)
-        np.array(parameter.get_tensor())  # a loss may be there before its step is done
         return float(np.array(found).ravel()[0])
 
+    steps.wait = lambda: float(np.array(parameter.get_tensor()).ravel()[0])  # a loss may be there before its step is done
     return steps
 
 

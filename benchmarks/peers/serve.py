@@ -1,7 +1,8 @@
 """``python serve.py SIDE CASE``: one side of a comparison. It does what it is told on stdin, and answers in lines of JSON.
 
     make      build the net and run its startup     -> {"wall": s, "cpu": s}
-    steps N   run N steps and wait for the last one -> the same, and "value": the last loss or the mean of what was predicted
+    steps N   run N steps and wait for the last one's value -> the same, and "value": the last loss or the mean of what was predicted
+    wait      until all that was begun is done, the updates of a step too (where values come before that)
 
 The first line says which version runs, and how long its import took. CPU seconds are those of all threads of the process.
 """
@@ -42,9 +43,12 @@ def main():
     def steps(count):
         return lambda: net[0](count)
 
+    def wait():
+        return getattr(net[0], "wait", lambda: None)()
+
     for line in sys.stdin:
         words = line.split()
-        say(timed(make if words[0] == "make" else steps(int(words[1]))))
+        say(timed({"make": make, "wait": wait}.get(words[0]) or steps(int(words[1]))))
 
 
 if __name__ == "__main__":

@@ -139,7 +139,7 @@ def test_the_first_exchange_gives_what_pservers_hold_in_a_local_job() -> None:
 
 def words() -> tuple[fluid.Program, fluid.Program]:
     """A table with sparse gradients, a schedule and an optimizer with state."""
-    with fresh() as (main, startup):
+    with fresh(3) as (main, startup):  # by chance one start in sixty has a batch norm that makes much of roundings
         word, y = fluid.data("word", [None, 1], "int64"), fluid.data("y", [None, 1])
         vector = fluid.layers.embedding(word, [20, 4], is_sparse=True, is_distributed=True)
         hidden = fluid.layers.fc(fluid.layers.batch_norm(fluid.layers.reshape(vector, [-1, 4])), 1)
