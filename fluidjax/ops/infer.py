@@ -69,9 +69,9 @@ def infer(definition: OpDef, inputs: Specs, attrs: Mapping[str, Any]) -> dict[st
 def _infer(kind: str, definition: OpDef, inputs: FrozenMap, attrs: FrozenMap) -> dict[str, Any]:
     run = definition.infer is None
     try:
-        found = None if run else _by_rule(definition, inputs, attrs)
+        found = None if run else by_rule(definition, inputs, attrs)
         run = found is None
-        found = found or _by_running(definition, inputs, attrs)
+        found = found or by_running(definition, inputs, attrs)
     except Exception as exc:
         refusal = exc
     else:
@@ -103,7 +103,7 @@ def specs_of(values: Mapping[str, Any]) -> dict[str, Any]:
     return {slot: spec(value) for slot, value in values.items() if value is not None}
 
 
-def _by_rule(definition: OpDef, inputs: Mapping[str, Any], attrs: FrozenMap) -> dict[str, Any] | None:
+def by_rule(definition: OpDef, inputs: Mapping[str, Any], attrs: FrozenMap) -> dict[str, Any] | None:
     """What the op's own rule says; None where it has nothing to say."""
     assert definition.infer is not None
     given = {s.name: inputs.get(s.name) for s in definition.inputs}
@@ -114,7 +114,7 @@ def _by_rule(definition: OpDef, inputs: Mapping[str, Any], attrs: FrozenMap) -> 
     return {s.name: _plain(spec) for s, spec in zip(definition.outputs, results, strict=True)}
 
 
-def _by_running(definition: OpDef, inputs: Mapping[str, Any], attrs: FrozenMap) -> dict[str, Any]:
+def by_running(definition: OpDef, inputs: Mapping[str, Any], attrs: FrozenMap) -> dict[str, Any]:
     """What the op's function gives, for two sizes of what is unknown."""
     places = unknown(_shapes(inputs))
     return _merged([_evaluate(definition, _sized(inputs, dict.fromkeys(places, n)), attrs) for n in (FILL if places else FILL[:1])])
@@ -128,7 +128,7 @@ def _with_sizes_that_fit(definition: OpDef, inputs: FrozenMap, attrs: FrozenMap,
 
     def run(sizes: Sizes) -> dict[str, Any]:
         closed = _sized(inputs, sizes)
-        return (_by_rule(definition, closed, attrs) if definition.infer else None) or _merged([_evaluate(definition, closed, attrs)])
+        return (by_rule(definition, closed, attrs) if definition.infer else None) or _merged([_evaluate(definition, closed, attrs)])
 
     found = fitting(run, shapes, attrs, FILL[0])
     if found:

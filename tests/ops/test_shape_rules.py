@@ -12,7 +12,7 @@ import pytest
 import fluidjax.ops  # noqa: F401  (fills the registry)
 from fluidjax.errors import FluidError, UnsupportedError
 from fluidjax.ir.desc import FrozenMap
-from fluidjax.ops.infer import Spec, _by_rule, _by_running, infer
+from fluidjax.ops.infer import Spec, by_rule, by_running, infer
 from fluidjax.ops.registry import lookup
 
 INFERRED: list[tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any], tuple[int, ...]]] = [
@@ -132,7 +132,7 @@ def test_a_rule_of_a_usual_op_says_what_running_it_says(kind: str, shapes: dict[
     hard = kind.startswith("softmax") and not attrs.get("soft_label")
     inputs = FrozenMap({s: Spec(shape, "int64" if hard and s == "Label" else F4) for s, shape in shapes.items()})
     definition, given = lookup(kind), FrozenMap(attrs)
-    ruled, ran = _by_rule(definition, inputs, given), _by_running(definition, inputs, given)
+    ruled, ran = by_rule(definition, inputs, given), by_running(definition, inputs, given)
     assert ruled is not None and {s: v for s, v in ruled.items() if v is not None} == {s: v for s, v in ran.items() if v is not None}
 
 
@@ -149,4 +149,4 @@ UNUSUAL: list[tuple[str, dict[str, tuple[int, ...]], dict[str, Any]]] = [
 @pytest.mark.parametrize(("kind", "shapes", "attrs"), UNUSUAL)
 def test_it_says_nothing_of_other_inputs(kind: str, shapes: dict[str, Any], attrs: dict[str, Any]) -> None:
     inputs = FrozenMap({s: Spec(shape, "int64" if s == "Label" else F4) for s, shape in shapes.items()})
-    assert _by_rule(lookup(kind), inputs, FrozenMap(attrs)) is None
+    assert by_rule(lookup(kind), inputs, FrozenMap(attrs)) is None
