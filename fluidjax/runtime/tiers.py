@@ -81,15 +81,16 @@ def long_loops(compiled: Compiled, batch: int) -> float | None:
     return None if tight or batch < LEAST_BATCH else slow_loops_seconds(compiled.step, batch)
 
 
-def finished(compiled: Compiled, loops: float | None) -> Effort:
+def finished(compiled: Compiled, loops: float | None, batch: int) -> Effort:
     """How the optimised executable is compiled."""
-    return OPTIMISED_IN_LIBRARY if loops is not None and loops >= LONGEST_LOOPS and suits_library(compiled.step) else OPTIMISED
+    return OPTIMISED_IN_LIBRARY if loops is not None and loops >= LONGEST_LOOPS and suits_library(compiled.step, batch) else OPTIMISED
 
 
 def as_it_runs(compiled: Compiled, feed: Any) -> Effort:
     """How a step that is within no budget is compiled in the end, if it is first fed so."""
     tiers = _may_have_tiers(compiled, int(flag("FLAGS_quick_steps")))
-    return finished(compiled, long_loops(compiled, batch_of(feed))) if tiers else OPTIMISED
+    batch = batch_of(feed)
+    return finished(compiled, long_loops(compiled, batch), batch) if tiers else OPTIMISED
 
 
 def quick_effort(step: Step) -> Effort:
@@ -134,10 +135,11 @@ class Tiers:
     def _choose_loops(self, feed: Any) -> None:
         """Before the first step: whose loops are a library's, which is told from what is fed to this one."""
         self._chosen, quick = True, self.quick
-        loops = None if self.within_budget else long_loops(quick, self._batch(feed))
+        batch = self._batch(feed)
+        loops = None if self.within_budget else long_loops(quick, batch)
         if quick.effort is QUICK and loops is not None and loops >= LONG_LOOPS:
             quick.effort = QUICK_IN_LIBRARY if loops < LONGEST_LOOPS else QUICK_WITH_FAST_LOOPS_IN_LIBRARY
-        self._finished = finished(quick, loops)
+        self._finished = finished(quick, loops, batch)
 
     @property
     def current(self) -> Compiled:

@@ -76,13 +76,13 @@ def slow_loops_seconds(step: Step, batch: int) -> float:
     return sum(_slow_loop(op, vars, batch) for op in step.ops)
 
 
-def suits_library(step: Step) -> bool:
+def suits_library(step: Step, batch: int) -> bool:
     """Whether a library runs even an optimised step's loops over elements faster: most of them are of kinds for which that was measured."""
     vars = step.desc.blocks[0].vars
     if any(op.type.startswith(("conv2d", "depthwise")) and _is_depthwise(op, vars) for op in step.ops):  # made of such loops itself
         return False
     suit = (op for op in step.ops if op.type.removesuffix("_grad") in SUITED)
-    return sum(_slow_loop(op, vars, LEAST_BATCH) for op in suit) > SUITED_SHARE * slow_loops_seconds(step, LEAST_BATCH)
+    return sum(_slow_loop(op, vars, batch) for op in suit) > SUITED_SHARE * slow_loops_seconds(step, batch)
 
 
 def _is_depthwise(op: OpDesc, vars: Mapping[str, VarDesc]) -> bool:

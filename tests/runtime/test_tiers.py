@@ -397,8 +397,8 @@ def images(kind: str) -> Step:
 
 
 def test_what_suits_the_library_was_measured() -> None:
-    assert [work.suits_library(images(kind)) for kind in ("dense", "depthwise", "leaky")] == [True, False, False]
-    assert not work.suits_library(pooled(9, 5))
+    assert [work.suits_library(images(kind), 8) for kind in ("dense", "depthwise", "leaky")] == [True, False, False]
+    assert not work.suits_library(pooled(9, 5), 8)
 
 
 @examples(4)
