@@ -301,7 +301,7 @@ class Step:
                 self.ties[at].hold(env)
             done = blocks.run(at, env, ctx, run_op) if blocks is not None and at in blocks.starts else 0
             if not done and at in runs:
-                done = self._update(self.updates[at], env, ctx)
+                done = self._update(runs[at], env, ctx)
             if not done:
                 self.run_one(self.ops[at], env, ctx)
             at += done or 1
