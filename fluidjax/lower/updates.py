@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from itertools import groupby
 from typing import Any
 
+from ..base.within import within
 from ..ir.desc import EMPTY, OpDesc, VarDesc
 from ..ops.registry import HINTS, lookup
 from .horizontal import Unit
@@ -32,14 +33,9 @@ def are_joined() -> bool:
     return _JOINED.get()
 
 
-@contextmanager
-def joined(wanted: bool = True) -> Iterator[None]:
+def joined(wanted: bool = True) -> AbstractContextManager[None]:
     """What is traced within does, or does not."""
-    before = _JOINED.set(wanted)
-    try:
-        yield
-    finally:
-        _JOINED.reset(before)
+    return within(_JOINED, wanted)
 
 
 def together(ops: Sequence[OpDesc], find: Callable[[str], VarDesc | None]) -> Mapping[int, tuple[Unit, ...]]:

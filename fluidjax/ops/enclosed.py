@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
+
+from ..base.within import within
 
 _ENCLOSED: ContextVar[bool] = ContextVar("enclosed", default=False)
 _TURNED: ContextVar[bool] = ContextVar("filters turned", default=False)
@@ -17,14 +18,9 @@ def is_enclosed() -> bool:
     return _ENCLOSED.get()
 
 
-@contextmanager
-def enclosed() -> Iterator[None]:
+def enclosed() -> AbstractContextManager[None]:
     """What is traced within stands within a loop or a branch."""
-    before = _ENCLOSED.set(True)
-    try:
-        yield
-    finally:
-        _ENCLOSED.reset(before)
+    return within(_ENCLOSED, True)
 
 
 def filters_are_turned() -> bool:
@@ -32,14 +28,9 @@ def filters_are_turned() -> bool:
     return _TURNED.get()
 
 
-@contextmanager
-def filters_turned(turned: bool = True) -> Iterator[None]:
+def filters_turned(turned: bool = True) -> AbstractContextManager[None]:
     """What is traced within finds its filters so, or not."""
-    before = _TURNED.set(turned)
-    try:
-        yield
-    finally:
-        _TURNED.reset(before)
+    return within(_TURNED, turned)
 
 
 def loops_are_slow() -> bool:
@@ -47,14 +38,9 @@ def loops_are_slow() -> bool:
     return _SLOW.get()
 
 
-@contextmanager
-def slow_loops(slow: bool = True) -> Iterator[None]:
+def slow_loops(slow: bool = True) -> AbstractContextManager[None]:
     """What is traced within has slow loops, or not."""
-    before = _SLOW.set(slow)
-    try:
-        yield
-    finally:
-        _SLOW.reset(before)
+    return within(_SLOW, slow)
 
 
 def loops_are_the_library_s() -> bool:
@@ -62,14 +48,9 @@ def loops_are_the_library_s() -> bool:
     return _LIBRARY.get()
 
 
-@contextmanager
-def loops_in_library(library: bool = True) -> Iterator[None]:
+def loops_in_library(library: bool = True) -> AbstractContextManager[None]:
     """What is traced within has its loops there, or not."""
-    before = _LIBRARY.set(library)
-    try:
-        yield
-    finally:
-        _LIBRARY.reset(before)
+    return within(_LIBRARY, library)
 
 
 def surroundings() -> tuple[bool, bool, bool, bool]:

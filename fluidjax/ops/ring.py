@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from ..base.within import within
 from ..errors import EnforceNotMet
 
 
@@ -30,14 +30,9 @@ class Ring:
 _current: ContextVar[Ring | None] = ContextVar("ring", default=None)
 
 
-@contextlib.contextmanager
-def bound(ring: Ring) -> Iterator[None]:
+def bound(ring: Ring) -> AbstractContextManager[None]:
     """Collective ops that are traced within the block talk over `ring`."""
-    token = _current.set(ring)
-    try:
-        yield
-    finally:
-        _current.reset(token)
+    return within(_current, ring)
 
 
 def ring() -> Ring:

@@ -16,6 +16,7 @@ from .. import unique_name
 from ..backward import append_backward
 from ..backward.differentiate import gradients_of
 from ..base.dtypes import VarType
+from ..base.within import within
 from ..clip import GradientClipBase, append_gradient_clip_ops, error_clip_callback
 from ..errors import FluidTypeError, FluidValueError, OneTableError
 from ..graph.block import Block
@@ -357,14 +358,9 @@ def _device_of(param: Parameter, block: Block) -> str | None:
 _UPDATED: ContextVar[Block | None] = ContextVar("block of updates", default=None)
 
 
-@contextlib.contextmanager
-def updates_within(block: Block) -> Iterator[None]:
+def updates_within(block: Block) -> contextlib.AbstractContextManager[None]:
     """Meanwhile apply_gradients in this block of a case appends to it, not to a gradient block."""
-    token = _UPDATED.set(block)
-    try:
-        yield
-    finally:
-        _UPDATED.reset(token)
+    return within(_UPDATED, block)
 
 
 @contextlib.contextmanager
