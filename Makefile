@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .NOTPARALLEL:
-.PHONY: help models demo test test-fast test-again search bench bench-short bench-peers lint format api errors compile-times browser notebooks docs clean
+.PHONY: help models demo test test-fast test-again search nets fuzz bench bench-short bench-peers lint format api errors traced browser notebooks docs clean
 
 help:
 	@echo 'make demo       train a LeNet on handwritten digits, under two minutes'
@@ -23,6 +23,8 @@ help:
 	@echo 'make test-fast  the test suite without the slow tests'
 	@echo 'make test-again the part of test-fast that another Python, jax or effort of XLA may change, with few random examples'
 	@echo 'make search     property tests on fresh random examples, six times as many, and every numeric derivative (ARGS=--hypothesis-seed=N: the same again)'
+	@echo 'make nets       random nets beside the real Paddle 1.8.5 that make bench-peers installed (ARGS="--first 1000 --nets 500")'
+	@echo 'make fuzz       10,000 spoiled copies of each kind of file that is read (ARGS="--count 500 text json": fewer, of some kinds)'
 	@echo 'make bench      compare with hand-written JAX, and with what make bench-peers installed; docs/benchmarks.md gets the figures'
 	@echo 'make bench-short  whether the benchmarks run, in less than a minute'
 	@echo 'make bench-peers  install Paddle 1.8.5, torch and onnxruntime into $(PEERS), each where it can be'
@@ -31,7 +33,8 @@ help:
 	@echo 'make format     let ruff lay the code out'
 	@echo 'make api        write the public surface anew (tests/data/public_api.txt), and docs/compatibility.md'
 	@echo 'make errors     write docs/errors-by-op.md anew: how far every op lies from the recordings (some minutes)'
-	@echo 'make compile-times  write docs/compile-time.md anew: what each op adds to the compilation of a step (a quarter of an hour)'
+	@echo 'make  write docs/compile-time.md anew: what each op adds to the compilation of a step (a quarter of an hour)'
+	@echo 'make traced     count anew which functions of JAX compute the same bits as programs (docs/jax-functions.md)'
 	@echo 'make notebooks  run the notebooks and keep in them what their cells show'
 	@echo 'make docs       the documents as a site, in build/site; fails where a link leads nowhere or a page is not listed'
 	@echo 'make browser    pages of programs in a Chromium that is installed; pictures of what was seen are kept in $(SCREENSHOTS)'
@@ -51,6 +54,13 @@ test-again: $(VENV)/.with-test models
 
 search: $(VENV)/.with-test
 	$(VENV)/bin/python -m pytest -q -n $(JOBS) --dist worksteal -m 'hypothesis or thorough' --hypothesis-profile=search $(ARGS)
+
+# Where there is no Paddle, those that were drawn before are compared.
+nets: $(VENV)/.with-test
+	$(VENV)/bin/python -m tests.random_nets build/nets $(addprefix --paddle ,$(wildcard $(PEERS)/paddle/bin/python)) $(ARGS)
+
+fuzz: $(VENV)/.with-test
+	$(VENV)/bin/python -m tests.fuzz $(ARGS)
 
 # Real models that some tests and benchmarks run; without a network those are skipped.
 models: $(VENV)/.with-test
@@ -95,8 +105,8 @@ api: $(VENV)/.with-test
 errors: $(VENV)/.with-test
 	$(VENV)/bin/python -m tests.ops.errors
 
-compile-times: $(VENV)/.with-test
-	$(VENV)/bin/python -m tests.ops.compile_time $(ARGS)
+traced: $(VENV)/.with-test
+	$(VENV)/bin/python -m tests.tracing
 
 notebooks: $(VENV)/.with-demo
 	$(VENV)/bin/python -m tests.notebooks

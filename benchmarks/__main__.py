@@ -1,6 +1,6 @@
-"""``python -m benchmarks [steady] [overhead] [building] [startup] [first] [fusing] [passes] [memory] [parallel]
+"""``python -m benchmarks [steady] [overhead] [traced] [building] [startup] [first] [fusing] [passes] [memory] [parallel]
 [planning] [embedding] [transpile] [beside] [convolutions] [step_convolutions] [kernels] [decoding] [loops] [ragged] [ops]
-[searched] [from_files]``: print these figures, or all.
+[searched] [from_files] [scripts]``: print these figures, or all.
 
 With ``--page`` they are put into docs/benchmarks.json and docs/benchmarks.md too (`make bench` does so). ``--short``: in less than a
 minute, whether the benchmarks run, without figures to keep.
@@ -14,12 +14,9 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
 
 import jax
-
-import fluidjax as fluid
 
 from . import (
     beside,
@@ -39,9 +36,11 @@ from . import (
     passes,
     planning,
     ragged,
+    scripts,
     searched,
     short,
     startup,
+    traced,
     transpile,
 )
 from .cases import CASES, Case, Ours, Theirs
@@ -93,15 +92,15 @@ def one_first(side: str, index: int) -> None:
 
 
 PARTS: dict[str, Callable[[], list[Table] | None]] = {
-    "steady": steady, "overhead": overhead.table, "building": building.table, "startup": startup.table, "first": first,
+    "steady": steady, "overhead": overhead.table, "traced": traced.table,
+    "building": building.table, "startup": startup.table, "first": first,
     "fusing": fusing.table, "passes": passes.table, "memory": memory.table,
     "parallel": parallel.table, "planning": planning.table, "embedding": embedding.table, "transpile": transpile.table,
     "beside": beside.table, "convolutions": convolutions.table,
     "step_convolutions": convolutions.net_table, "kernels": kernels.table, "decoding": decoding.table,
     "loops": loops.table, "ragged": ragged.table, "ops": ops.table, "budget": budget.table, "searched": searched.table,
-    "from_files": from_files.table,
+    "from_files": from_files.table, "scripts": scripts.table,
 }  # fmt: skip
-TIERED = {"first", "startup", "beside", "loops"}  # what is timed here includes first steps
 
 
 def main(arguments: list[str]) -> None:
@@ -121,23 +120,10 @@ def main(arguments: list[str]) -> None:
     if brief:
         return short.table()
     for name in wanted or PARTS:
-        with later_steps() if name not in TIERED else nullcontext():
-            found = measured(name, PARTS[name])
+        found = measured(name, PARTS[name])
         if to_page:
             keep(found)
     return None
-
-
-@contextmanager
-def later_steps() -> Iterator[None]:
-    """Steps as they are for all but the first of a training run: none is of the quick tier, in other processes too."""
-    name = "FLAGS_quick_steps"
-    before = os.environ.get(name)
-    os.environ[name] = "0"
-    fluid.set_flags({name: 0})
-    yield
-    fluid.set_flags({name: int(before or -1)})
-    os.environ.pop(name) if before is None else os.environ.update({name: before})
 
 
 if __name__ == "__main__":

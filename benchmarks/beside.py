@@ -165,7 +165,7 @@ def measured(case: str, sides: Sequence[str], **environ: str) -> dict[str, list[
         processes: dict[str, Side] = {}
         values, counts = [], {}
         for side in sides:  # one after another: onnxruntime reads what our side has written
-            processes[side] = process = stack.enter_context(running(side, case, core, FLAGS_quick_steps="0", **environ))
+            processes[side] = process = stack.enter_context(running(side, case, core, **environ))
             process.ask("make")
             values.append(process.ask(f"steps {WARM_UP}")["value"])
             once = process.ask("steps 2")["cpu"] / 2

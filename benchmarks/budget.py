@@ -269,7 +269,6 @@ def table() -> list[Table]:
 
 def main(name: str, path: str, *shares: str) -> None:
     """Measure one case, at other shares if some are given, and keep its points as JSON for `draw`."""
-    fluid.set_flags({"FLAGS_quick_steps": 0})  # as `python -m benchmarks` does
     points = measure(CASES[name], tuple(map(float, shares)) or SHARES)
     shown_rows(rows(CASES[name], points))
     Path(path).write_text(json.dumps([asdict(p) for p in points]))

@@ -18,8 +18,7 @@ import numpy as np
 import fluidjax as fluid
 from fluidjax.ops import convolution, convolution_ways
 from fluidjax.ops.convolution_geometry import Geometry
-from fluidjax.ops.enclosed import slow_loops
-from fluidjax.runtime.effort import QUICK
+from fluidjax.runtime.compiler_options import ORDINARY, known
 
 from .beside import PYTHONS
 from .page import Table, shown
@@ -121,10 +120,10 @@ def of_net(name: str) -> Counter[Geometry]:
 
 
 def net_table(name: str = "ResNet-32") -> list[Table]:
-    """All convolutions of a step by themselves: XLA's as it optimises them, the quick step's, and torch's; CPU ms of one core."""
+    """All convolutions of a step by themselves: XLA's as it optimises them, ours, and torch's; CPU ms of one core."""
     convolutions = of_net(name)
     beside = torchs(tuple(convolutions))
-    totals = {head: [0.0] * 3 for head in ("XLA:CPU, optimised", "in quick code")} | ({"torch": [0.0] * 3} if beside else {})
+    totals = {head: [0.0] * 3 for head in ("XLA:CPU", "fluidjax")} | ({"torch": [0.0] * 3} if beside else {})
     for i, (geo, count) in enumerate(convolutions.items()):
         rng = np.random.default_rng(0)
         x, w, dy = (jax.numpy.asarray(rng.standard_normal(shape, np.float32)) for shape in (geo.x, geo.w, geo.y))
@@ -132,9 +131,8 @@ def net_table(name: str = "ResNet-32") -> list[Table]:
             if way == 1 and geo.channels == IMAGE:
                 continue  # nobody asks for the gradient of the image
             optimised = compiled(partial(XLA[way], geo), args)[0]
-            with slow_loops():
-                quick = compiled(partial(OURS[way], geo), args, QUICK.in_library().options())[0]
-            times = [*milliseconds([optimised, quick]), *([beside[i][way]] if beside else [])]
+            ours = compiled(partial(OURS[way], geo), args, known(ORDINARY))[0]
+            times = [*milliseconds([optimised, ours]), *([beside[i][way]] if beside else [])]
             for total, ms in zip(totals.values(), times, strict=True):
                 total[way] += count * ms
     names = "outputs", "gradients of inputs", "gradients of filters", "together"

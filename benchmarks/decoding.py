@@ -25,6 +25,6 @@ def compilations() -> int:
 
 def table() -> list[Table]:
     """Both."""
-    title = "Programs compiled for searches of 4 sentences each; a quick and an optimised one count as two"
+    title = "Programs compiled for searches of 4 sentences each"
     rows = ([f"{SEARCHES} searches", str(made)] for made in (compilations(),))
     return [beside.searching(), shown("programs of searches", title, ["of", "programs"], rows)]

@@ -22,7 +22,7 @@ def main(arguments: list[str]) -> None:
     os.environ.setdefault("FLAGS_compilation_cache", "0")
     if arguments[:1] == ["_one"]:
         return one(Path(arguments[1]))
-    print(f"{'model':<30}{'ops':>6}{'first loss s':>14}{'CPU s':>8}  stages: trace, lower, compile s of each step", flush=True)
+    print(f"{'model':<30}{'ops':>6}{'first loss s':>14}{'CPU s':>8}  trace, lower, compile s of each step", flush=True)
     for path in arguments:
         subprocess.run([sys.executable, "-m", "benchmarks.first_losses", "_one", path], check=False)
     return None
@@ -45,7 +45,7 @@ def one(path: Path) -> None:
         _ = [np.array(value) for value in fetched]
     wall, cpu = time.perf_counter() - began[0], time.process_time() - began[1]
     made = [c for main in mains for c in exe.compilations(main)]
-    how = "; ".join(f"{c.stages}: {c.trace:.2f}, {c.lower:.2f}, {c.compile:.2f}" for c in made)
+    how = "; ".join(f"{c.trace:.2f}, {c.lower:.2f}, {c.compile:.2f}" for c in made)
     print(f"{path.stem:<30}{sum(len(m.global_block().ops) for m in mains):>6}{wall:>14.2f}{cpu:>8.2f}  {how}", flush=True)
 
 

@@ -83,6 +83,10 @@ class ResNet32(ResNet18):
     blocks: int = 5
 
 
+class SmallResNet(ResNet32):
+    blocks: int = 1
+
+
 class ManyParameters(nn.Module):
     count: int = 500
     width: int = 8

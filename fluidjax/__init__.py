@@ -99,17 +99,20 @@ if _TYPE_CHECKING:  # else imported by the first who uses them
     from . import contrib as contrib
     from . import data_feed_desc as data_feed_desc
     from . import debugger as debugger
+    from . import dygraph as dygraph
     from . import evaluator as evaluator
     from . import incubate as incubate
     from . import install_check as install_check
     from . import io as io
     from . import memory as memory
+    from . import op as op
     from . import passes as passes
     from . import planning as planning
     from . import predictors as predictors
     from . import profiler as profiler
     from . import proto as proto
     from . import saved as saved
+    from . import tracing as tracing
     from . import transpiler as transpiler
     from . import wrapped_decorator as wrapped_decorator
     from .async_executor import AsyncExecutor as AsyncExecutor
@@ -122,6 +125,12 @@ if _TYPE_CHECKING:  # else imported by the first who uses them
     from .contrib.trainer import EndStepEvent as EndStepEvent
     from .contrib.trainer import Trainer as Trainer
     from .data_feed_desc import DataFeedDesc as DataFeedDesc
+    from .dygraph import disable_dygraph as disable_dygraph
+    from .dygraph import disable_imperative as disable_imperative
+    from .dygraph import enable_dygraph as enable_dygraph
+    from .dygraph import enable_imperative as enable_imperative
+    from .dygraph import load_dygraph as load_dygraph
+    from .dygraph import save_dygraph as save_dygraph
     from .io import load as load
     from .io import load_program_state as load_program_state
     from .io import save as save
@@ -130,6 +139,8 @@ if _TYPE_CHECKING:  # else imported by the first who uses them
     from .loaders.slots.datasets import InMemoryDataset as InMemoryDataset
     from .loaders.slots.datasets import QueueDataset as QueueDataset
     from .planning import plan as plan
+    from .tracing import Traced as Traced
+    from .tracing import trace as trace
     from .transpiler import DistributeTranspiler as DistributeTranspiler
     from .transpiler import DistributeTranspilerConfig as DistributeTranspilerConfig
     from .transpiler import InferenceTranspiler as InferenceTranspiler
@@ -179,18 +190,21 @@ if not _TYPE_CHECKING:
         "contrib.inferencer": "Inferencer",
         "contrib.trainer": "BeginEpochEvent BeginStepEvent CheckpointConfig EndEpochEvent EndStepEvent Trainer",
         "debugger": "",
+        "dygraph": "disable_dygraph disable_imperative enable_dygraph enable_imperative load_dygraph save_dygraph",
         "evaluator": "",
         "incubate": "",
         "install_check": "",
         "io": "load load_program_state save set_program_state",
         "loaders.slots.datasets": "DatasetFactory InMemoryDataset QueueDataset",
         "memory": "",
+        "op": "",
         "passes": "",
         "planning": "plan",
         "predictors": "",
         "profiler": "",
         "proto": "",
         "saved": "",
+        "tracing": "Traced trace",
         "transpiler": "DistributeTranspiler DistributeTranspilerConfig InferenceTranspiler memory_optimize release_memory",
         "wrapped_decorator": "",
     }
@@ -200,15 +214,18 @@ __all__ = [
     "AsyncExecutor", "BeginEpochEvent", "BeginStepEvent", "BuildStrategy", "CPUPlace", "CUDAPinnedPlace", "CUDAPlace",
     "CheckpointConfig", "CompiledProgram", "DataFeedDesc", "DataFeeder", "DatasetFactory", "DistributeTranspiler",
     "DistributeTranspilerConfig", "EndEpochEvent", "EndStepEvent", "ExecutionStrategy", "Executor", "Fixed", "FluidError",
-    "InMemoryDataset", "InferenceTranspiler", "Inferencer", "LoDTensor", "LoDTensorArray", "ParallelExecutor", "ParamAttr", "Program",
-    "QueueDataset", "Ragged", "Scope", "Tensor", "Trainer", "Variable", "WeightNormParamAttr", "XPUPlace", "append_backward",
-    "async_executor", "average", "backward", "bucketed", "clip", "compat_report", "compiler", "core", "cpu_places", "create_lod_tensor",
-    "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data", "data_feed_desc", "data_feeder", "dataloader",
-    "debugger", "default_main_program", "default_startup_program", "device_guard", "dist", "embedding", "errors", "evaluator",
-    "executor", "framework", "functional", "get_flags", "get_var", "global_scope", "gradients", "in_dygraph_mode", "incubate",
-    "init_fn", "initializer", "input", "install_check", "io", "is_compiled_with_cuda", "is_compiled_with_xpu", "layer_helper", "layers",
-    "load", "load_op_library", "load_program_state", "lod_tensor", "memory_optimize", "metrics", "name_scope", "nets", "one_hot", "ops",
-    "optimizer", "parallel_executor", "param_attr", "passes", "place", "plan", "planning", "predictors", "profiler", "program",
-    "program_guard", "proto", "read_state", "reader", "regularizer", "release_memory", "require_version", "save", "scope",
-    "scope_guard", "set_flags", "set_program_state", "step_fn", "transpiler", "unique_name", "wrapped_decorator", "write_state",
+    "InMemoryDataset", "InferenceTranspiler", "Inferencer", "LoDTensor", "LoDTensorArray", "ParallelExecutor", "ParamAttr",
+    "Program", "QueueDataset", "Ragged", "Scope", "Tensor", "Traced", "Trainer", "Variable", "WeightNormParamAttr", "XPUPlace",
+    "append_backward", "async_executor", "average", "backward", "bucketed", "clip", "compat_report", "compiler", "core",
+    "cpu_places", "create_lod_tensor", "create_random_int_lodtensor", "cuda_pinned_places", "cuda_places", "data", "data_feed_desc",
+    "data_feeder", "dataloader", "debugger", "default_main_program", "default_startup_program", "device_guard", "disable_dygraph",
+    "disable_imperative", "dist", "dygraph", "embedding", "enable_dygraph", "enable_imperative", "errors", "evaluator", "executor",
+    "framework", "functional", "get_flags", "get_var", "global_scope", "gradients", "in_dygraph_mode", "incubate", "init_fn",
+    "initializer", "input", "install_check", "io", "is_compiled_with_cuda", "is_compiled_with_xpu", "layer_helper", "layers",
+    "load", "load_dygraph", "load_op_library", "load_program_state", "lod_tensor", "memory_optimize", "metrics", "name_scope",
+    "nets", "one_hot", "op", "ops", "optimizer", "parallel_executor", "param_attr", "passes", "place", "plan", "planning",
+    "predictors", "profiler", "program", "program_guard", "proto", "read_state", "reader", "regularizer", "release_memory",
+    "require_version", "save", "save_dygraph", "scope", "scope_guard", "set_flags", "set_program_state", "step_fn", "trace", "tracing",
+    "transpiler",
+    "unique_name", "wrapped_decorator", "write_state",
 ]  # fmt: skip

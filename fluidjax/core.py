@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .base.absent import reporter
+from .base.flags import DEFAULTS, get_flags, set_flags
 from .base.roles import OpRole
+from .base.stand_in import StandIn
 from .errors import EnforceNotMet as EnforceNotMet
-from .errors import FluidTypeError, FluidValueError
+from .errors import FluidTypeError, FluidValueError, UnknownOpError
 from .graph.core_graph import Graph as Graph
 from .graph.core_graph import Node as Node
 from .graph.described import OpDesc as OpDesc
@@ -16,6 +18,7 @@ from .graph.described import VarDesc as _VarDesc
 from .ir.desc import ProgramDesc as _ProgramDesc
 from .lod_tensor import LoDTensor as LoDTensor
 from .lod_tensor import LoDTensorArray as LoDTensorArray
+from .ops.registry import OpDef, lookup
 from .runtime.place import CPUPlace as CPUPlace
 from .runtime.place import CUDAPinnedPlace as CUDAPinnedPlace
 from .runtime.place import CUDAPlace as CUDAPlace
@@ -34,6 +37,7 @@ PREDICTORS = frozenset(
     "AnalysisConfig AnalysisPredictor NativeConfig NativePaddlePredictor PaddleBuf PaddleDType PaddlePredictor PaddleTensor "
     "ZeroCopyTensor create_paddle_predictor".split()
 )
+DYNAMIC = frozenset(("BackwardStrategy", "Layer", "Tracer", "VarBase"))  # so that no value is one of these
 predictor_names: list[Callable[[str], Any]] = []  # what gives a name of PREDICTORS; the package sets it, for it is above this level
 
 
@@ -108,9 +112,77 @@ def empty_var_name() -> str:
     """The name that means no variable."""
     return "@EMPTY@"
 
+
+kGradVarSuffix, kEmptyVarName = grad_var_suffix, empty_var_name
+
+
+def kTempVarName() -> str:
+    """What the names of Paddle's temporary variables had in them."""
+    return "@TEMP@"
+
+
+def kZeroVarSuffix() -> str:
+    """What the name of a gradient of zeros ends in."""
+    return "@ZERO"
+
+
+def kControlDepVarName() -> str:
+    """What the names of variables begin with that only order the ops of a graph."""
+    return "__control_var"
+
+
+def _set_eager_deletion_mode(threshold: float, fraction: float, fast_mode: bool) -> None:
+    """Does nothing: what a step no longer needs is XLA's to reuse."""
+
+
+def has_grad_op_maker(op_type: str) -> bool:
+    """True: every op type has something that makes its gradient ops, be they none. Raises EnforceNotMet for an unknown one."""
+    return _declared(op_type) is not None
+
+
+def has_non_empty_grad_op_maker(op_type: str) -> bool:
+    """Whether an op type has gradient ops. Raises EnforceNotMet for an unknown one."""
+    return _declared(op_type).has_grad
+
+
+def _declared(op_type: str) -> OpDef:
+    try:
+        return lookup(op_type)
+    except UnknownOpError as exc:
+        raise EnforceNotMet(str(exc)) from None
+
+
+class _Globals:
+    """The flags by name, as ``core.globals()`` gives them."""
+
+    def __getitem__(self, name: str) -> Any:
+        return get_flags(name)[name]
+
+    get = __getitem__
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        set_flags({name: value})
+
+    def __contains__(self, name: object) -> bool:
+        return name in DEFAULTS
+
+    is_public = __contains__
+
+    def keys(self) -> list[str]:
+        """The names of all flags."""
+        return list(DEFAULTS)
+
+
+def globals() -> _Globals:
+    """The flags by name: ``core.globals()["FLAGS_check_nan_inf"]``, to be read and set as by get_flags and set_flags."""
+    return _Globals()
+
+
 if not TYPE_CHECKING:
     _report = reporter("fluid.core", dir())
 
     def __getattr__(name):
-        """Predictors' names, which are imported when they are first used; what else is not there."""
+        """Predictors' names, which are imported when they are first used; dynamic mode's stand-ins; what else is not there."""
+        if name in DYNAMIC:
+            return StandIn.of(f"fluid.core.{name}", "dynamic mode is not there; build static programs")
         return predictor_names[0](name) if name in PREDICTORS else _report(name)

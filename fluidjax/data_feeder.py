@@ -1,4 +1,4 @@
-"""DataFeeder: samples (tuples of numbers, lists and arrays) to the arrays and LoDTensors that a program is fed."""
+"""DataFeeder: samples (tuples of numbers, lists and arrays) to the LoDTensors that a program is fed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .base.dtypes import name_of
 from .errors import FeedError, FluidTypeError, FluidValueError
 from .graph.program import Program, default_main_program
 from .graph.variable import Variable
-from .lod_tensor import LoDTensor
+from .lod_tensor import LoDTensor, as_tensor
 from .runtime.feeding import FeedRule, rule_for
 from .runtime.place import CUDAPlace, as_place, cpu_places, cuda_places
 
@@ -40,12 +40,12 @@ class DataFeeder:
         self.feed_names = [rule.name for rule in self._rules]
 
     def feed(self, iterable: Iterable[Sequence[Any]]) -> Feed:
-        """Arrays by name from the samples of one batch; LoDTensors for variables with a lod_level.
+        """LoDTensors by name from the samples of one batch; those of variables without a lod_level are read as arrays too.
 
         Samples are stacked (the rows of sequences packed) and converted to the declared dtype, exactly; flat ones are
         reshaped to the declared shape. Raises FeedError, naming the variable, for what does not fit.
         """
-        return stacked(self._rules, list(iterable))
+        return {n: as_tensor(v) for n, v in stacked(self._rules, list(iterable)).items()}
 
     def feed_parallel(
         self, iterable: Sequence[Iterable[Any]], num_places: int | None = None

@@ -6,9 +6,21 @@ situation, so that ``except ValueError`` in an old script keeps working.
 
 from __future__ import annotations
 
+import re
+
+_LONG = re.compile(r"\S{400,}")  # a word that no sentence has: a name or a list from a damaged file
+
 
 class FluidError(Exception):
-    """Base of every error that fluidjax raises on purpose."""
+    """Base of every error that fluidjax raises on purpose. A word that is too long to read is cut in its message."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(shortened(arg) if isinstance(arg, str) else arg for arg in args))
+
+
+def shortened(text: str) -> str:
+    """`text` with the beginnings and ends of words that are too long to read."""
+    return _LONG.sub(lambda found: f"{found.group()[:100]}...{found.group()[-20:]}", text) if len(text) >= 400 else text
 
 
 class FluidValueError(FluidError, ValueError):
@@ -17,6 +29,10 @@ class FluidValueError(FluidError, ValueError):
 
 class FluidTypeError(FluidError, TypeError):
     """An argument of the wrong Python type."""
+
+
+class ArgumentError(FluidTypeError, FluidValueError):
+    """An argument of another kind than the function takes: Paddle raises TypeError for some of them, ValueError for others."""
 
 
 class EnforceNotMet(FluidError, RuntimeError):
@@ -31,12 +47,20 @@ class ShapeError(FluidValueError):
     """Shapes or dtypes that an op refuses while the program is built."""
 
 
+class EmptyShapeError(FluidValueError, AssertionError):
+    """A shape without dimensions, for a function whose tensors have one at least."""
+
+
 class VerifyError(FluidValueError):
     """A program that is not well formed."""
 
 
 class PassError(FluidError, RuntimeError):
     """A pass that broke the program, or a promise that passes make."""
+
+
+class TraceError(FluidValueError):
+    """A JAX function that cannot be read as a program."""
 
 
 class ParseError(FluidValueError):
@@ -57,6 +81,10 @@ class FetchError(FluidValueError):
 
 class NanInfError(EnforceNotMet):
     """A NaN or infinity found under FLAGS_check_nan_inf."""
+
+
+class ReaderError(EnforceNotMet):
+    """What a user's reader raised, which is the cause, where its batches are used."""
 
 
 class OneTableError(FluidValueError, RuntimeError):
@@ -105,7 +133,8 @@ def near(name: str, known: object, cutoff: float = 0.6) -> str:
 
 
 def note(exc: BaseException, text: str) -> BaseException:
-    """Attach `text` to `exc`, once, and return it."""
+    """Attach `text` to `exc`, once, and return it; too long words of it are cut."""
+    text = shortened(text)
     if text not in getattr(exc, "__notes__", ()):
         exc.add_note(text)
     return exc

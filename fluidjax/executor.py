@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import jax
@@ -14,40 +16,54 @@ import numpy as np
 
 from .base.flags import flag
 from .core import EOFException
+from .dist.jobs.described import join_job_of
 from .dist.jobs.process import current_job, served
 from .dist.jobs.seed import job_seed
 from .dist.spmd.runnable import Alone, MakesRunnable, Ranks, Runnable
-from .errors import FluidTypeError, FluidValueError, NotOneStep, UnsupportedError, near
-from .graph.fetches import fetch_names
+from .errors import FetchError, FluidTypeError, FluidValueError, NotOneStep, UnsupportedError, near
+from .graph.fetches import fetch_names, fetch_targets
 from .graph.program import Program, default_main_program
 from .graph.variable import Variable
-from .ir.edit import replace_ops
+from .ir.edit import OPTIMIZE, replace_ops, role, run_only
 from .loaders.slots.executing import RunsDatasets
 from .loaders.slots.handler import FetchHandler as FetchHandler
+from .lod_tensor import LoDTensor, bare_feed, has_lod
 from .lower.step import Step
+from .runtime import forked
 from .runtime.adapting import adapted
-from .runtime.building import ready, tracing
-from .runtime.calling import advance, initialise, keep, made, refuse_lod_of
+from .runtime.building import tracing
+from .runtime.calling import call, initialise, refuse_lod_of
 from .runtime.compilations import Compilation
 from .runtime.compile_cache import CACHE
 from .runtime.compiled import Compiled
 from .runtime.cut import CutStep, store, with_lod
 from .runtime.events import RECORDER, clock
 from .runtime.feeding import explained
-from .runtime.fetching import refuse_lod, to_numpy, to_tensor
+from .runtime.fetching import refuse_lod, shown, to_numpy
 from .runtime.kind import Kind
-from .runtime.place import Place, as_place
+from .runtime.place import Place, as_place, starts
 from .runtime.placement import OneDevice
-from .runtime.prepared import Prepared
+from .runtime.prepared import Overtaken, Prepared
 from .runtime.raising import ended
 from .runtime.reasons import RecompileReport
 from .runtime.recompiles import Recompiles
 from .runtime.scope import Scope, global_scope
 from .runtime.stacking import each_step, stacked_feeds
-from .runtime.tiers import in_tiers
 from .runtime.timed import timed, whole
+from .runtime.turns import stepping
 
+PREPARED = 64  # runs that are remembered of a program: fetch lists and scopes
 _PROCESS_SEED = int.from_bytes(os.urandom(4), "little")  # for programs whose random_seed is 0
+
+
+class _Before(NamedTuple):
+    """What a step is particular to of the values before it. given: variables that are fed, or read, and have one (see Step).
+
+    unset: persistable ones that have none, and need none.
+    """
+
+    given: frozenset[str]
+    unset: frozenset[str]
 
 
 @dataclass(eq=False)
@@ -64,16 +80,36 @@ class _Record:
 
     seed: of a restored program whose random_seed is 0. job: how it runs with a job's other processes, and in which version
     of the program that was found. startup: a job's startup program as it was before transpile. prepared: runs that need no
-    further decisions, by what they fetch. ends: what runs where a reader has no more batches, by the names of what it gives.
+    further decisions, by what they fetch and the scope's id. ends: what runs where a reader has no more batches, by the names
+    of what it gives. pruned: what runs with use_prune, by version, fetches, updates and feeds. counting: held to look at
+    `runs`, or to change it.
     """
 
     runs: int = 0
     seed: int | None = None
     job: tuple[int, Ranks | None] | None = None
     startup: Program | None = None
-    prepared: dict[tuple[str, ...], Prepared] = field(default_factory=dict)
+    prepared: dict[tuple[Any, ...], Prepared] = field(default_factory=dict)
     ends: dict[tuple[str, ...], tuple[int, Program | None]] = field(default_factory=dict)
+    pruned: dict[Any, Program] = field(default_factory=dict)
+    unset: tuple[int, frozenset[str]] | None = None
     steps: WeakKeyDictionary[Ranks, _Steps] = field(default_factory=WeakKeyDictionary)
+    counting: Any = field(default_factory=threading.Lock)
+
+    @contextlib.contextmanager
+    def taking(self, count: int, afresh: bool = False) -> Iterator[int]:
+        """The number of the first of so many steps, which no other thread's are; what raises has taken none. afresh: it is 0."""
+        with self.counting:
+            before = self.runs
+            first = 0 if afresh else before
+            self.runs = after = first + count
+        try:
+            yield first
+        except BaseException:
+            with self.counting:
+                if self.runs == after:
+                    self.runs = before
+            raise
 
 
 class Executor(RunsDatasets):
@@ -84,12 +120,10 @@ class Executor(RunsDatasets):
 
     def __init__(self, place: Place | None = None) -> None:
         self.place = as_place(place)
-        self._device = self.place.device()
-        self._elsewhere = self._device != jax.local_devices()[0]
-        self._alone = Alone(OneDevice(self._device))
         self._records: WeakKeyDictionary[Program, _Record] = WeakKeyDictionary()
-        self._several = jax.process_count() > 1
         self._closed = False
+        self._making = threading.RLock()  # held while a step is made
+        self._settle()
 
     def run(
         self,
@@ -109,32 +143,45 @@ class Executor(RunsDatasets):
         program: default the main program; a CompiledProgram may run on several devices (with_data_parallel). feed: name ->
         array of exactly the declared dtype and shape (-1: any size), also where it is a torch tensor, a DataFrame or a list of
         arrays; Python numbers and lists of them take the declared dtype.
-        fetch_list: variables or names. scope: where persistable variables live; default global_scope().
-        return_numpy: True copies the results to NumPy arrays; False returns jax.Arrays (LoDTensors of what has a LoD) and
-        does not wait for them.
+        fetch_list: variables or names, lists of them, and optimize ops, or what minimize returned: of these no value comes, but no
+        other updates take place than they. scope: where persistable variables live; default global_scope().
+        return_numpy: True copies the results to NumPy arrays; False returns LoDTensors, which hold jax.Arrays, and does not wait
+        for them. Of a tensor array either is a list.
         return_merged: of several devices, True concatenates their results on dimension 0, False keeps them apart on a new
         first dimension (or in a list, where their shapes differ).
         A pserver's program, run by a process with that role in a job, returns when the trainers have ended.
-        feed_var_name, fetch_var_name, use_program_cache, use_prune: accepted as in Fluid; programs are always cached, and
-        only what the fetches and persistable variables need is computed.
+        use_prune: of what only writes persistable variables, such as counters, no more is computed than the fetches and the
+        updates need, and a variable that is fed is not computed.
+        feed_var_name, fetch_var_name, use_program_cache: accepted as in Fluid; programs are always cached, and only what the
+        fetches and persistable variables need is computed.
 
-        Raises FeedError, FetchError (names, dtypes, shapes, ranges), EnforceNotMet (startup program not run). A run
+        Raises FeedError, FetchError (names, dtypes, shapes, ranges), EnforceNotMet (startup program not run), and UnsupportedError
+        in a process that was forked from one that had used JAX. Any number of threads may call it: runs that write the same
+        variables of a scope take turns, others run side by side. A run
         that raises leaves the scope as it was; at a reader's end (core.EOFException) what the program computes before it reads
         from it is kept, such as the counter of a rate's schedule.
         """
-        if type(program) is Program and RECORDER.on is None:
-            again = self._again(program, feed, fetch_list, scope, return_numpy)
+        if forked.without_threads:
+            forked.refuse()
+        feed = bare_feed(feed)
+        fetches, updates = fetch_targets(fetch_list)
+        pruning = use_prune or bool(updates)
+        if type(program) is Program and RECORDER.on is None and not pruning:
+            again = self._again(program, feed, fetches, scope, return_numpy)
             if again is not None:
                 return again
         this, counts_ends = self._runnable(program), program is None or isinstance(program, Program)
+        this = self._holding(this, fetches)
+        if pruning:
+            this = this._replace(program=self._pruned(this.program, fetches, updates, feed))
         program, ranks = this.program, this.ranks or self._alone
-        if served(program.desc):  # a pserver of a job: this lasts as long as the job
+        if served(program.desc, program.info.loaded_from):  # a pserver of a job: this lasts as long as the job
             return []
         scope = global_scope() if scope is None else scope
         for schedule in program.info.schedules:
             schedule.set_in(scope)
-        given = _given(program, feed)
-        compiled = self._compile(program, fetch_names(fetch_list), ranks, given)
+        given = _Before(_given(program, feed), self._unset(program, scope))
+        compiled = self._compile(program, fetches, ranks, given)
         if program.info.readers:  # what is read wins over what is fed, as in Fluid
             try:
                 feed = ranks.read(feed or {}, program.info.readers)
@@ -147,32 +194,29 @@ class Executor(RunsDatasets):
             step = partial(self._compile, program, compiled.fetches, given=given)
             ranks = this.fits.ranks(program, ranks, compiled.fetches, values, step)
             compiled = step(ranks)
-            if compiled.tiers is not None:
-                compiled.tiers.within_budget = True
-        if compiled.tiers is not None:
-            compiled = compiled.tiers.at(self._record(program).runs, values, this.iterations)
-        if not compiled.in_force(scope):
-            ranks.prepare(scope)
+            compiled.within_budget = True
         if not (return_numpy and compiled.fetches):
             # Nobody waits for the results, so the step may still read a fed array after the caller has filled it anew.
             values = jax.tree.map(_own, values)
-        fetched, otherwise = None, False
-        while fetched is None:
-            try:
+
+        def steps() -> list[Any]:
+            if not compiled.in_force(scope):
+                ranks.prepare(scope)
+            fetched = self._execute_adapting(compiled, program, ranks, scope, values, given, return_numpy)
+            for _ in range(this.iterations - 1):
                 fetched = self._execute(compiled, program, scope, compiled.packed(values), numpy=return_numpy)
-            except NotOneStep as why:
-                if not self._adapted(program, compiled, ranks, values, why):
-                    raise
-                otherwise = True
-            except Exception as error:
-                if otherwise:  # it was these feeds, and no other way is needed for right ones
-                    self._record(program).steps[ranks].compiled.pop((program.version, compiled.fetches, given), None)
-                raise explained(error, compiled.rules, values)  # noqa: B904 - mostly the exception itself goes on
-        for _ in range(this.iterations - 1):
-            fetched = self._execute(compiled, program, scope, compiled.packed(values), numpy=return_numpy)
+            return fetched
+
+        compiled.choose_options(values)
+        fetched = stepping(compiled.turns(scope), steps)
         if ranks is self._alone and this.iterations == 1:
             self._prepare(program, compiled, scope, values)
-        return _shown(compiled, ranks.merge(fetched, return_merged), return_numpy)
+        job = current_job()
+        if this.begins is not None and job is not None and (loaded := job.loaded()):
+            from .saved.jobs import take_loaded
+
+            take_loaded(this.begins, loaded, scope)
+        return _shown(compiled, ranks.merge(fetched, return_merged, ranks.fed(feed)), return_numpy)
 
     def run_steps(
         self,
@@ -189,32 +233,35 @@ class Executor(RunsDatasets):
         largest; of a fetch whose rows are ragged, a list of K values is returned. Raises as run does, and UnsupportedError for
         what one call cannot take; then no step has taken place.
         """
-        this = self._runnable(program)
+        fetches = fetch_names(fetch_list)
+        this = self._holding(self._runnable(program), fetches)
         program, ranks = this.program, this.ranks or self._alone
         if this.fits is not None:
             raise UnsupportedError("run_steps takes no BuildStrategy.memory_budget; call run, or memory_optimize(program, budget=...)")
         scope = global_scope() if scope is None else scope
         for schedule in program.info.schedules:
             schedule.set_in(scope)
-        compiled = self._compile(program, fetch_names(fetch_list), ranks, _given(program, feeds))
+        compiled = self._compile(program, fetches, ranks, _Before(_given(program, feeds), self._unset(program, scope)))
         stacked, count, first = stacked_feeds(compiled, feeds)
         ranks.check_steps(stacked)
-        if compiled.tiers is not None:
-            compiled = compiled.tiers.at(self._record(program).runs, first, count)
-        if not compiled.in_force(scope):
-            ranks.prepare(scope)
+
+        def steps() -> list[Any]:
+            if not compiled.in_force(scope):
+                ranks.prepare(scope)
+            return self._execute(compiled, program, scope, stacked, count, return_numpy)
+
+        compiled.choose_options(first)
         try:
-            fetched = self._execute(compiled, program, scope, stacked, count, return_numpy)
+            fetched = stepping(compiled.turns(scope), steps)
         except Exception as error:
-            raise explained(error, compiled.rules, first)  # noqa: B904 - as above
+            raise explained(error, compiled.rules, first)  # noqa: B904 - mostly the exception itself goes on
         return _shown(compiled, [each_step(v, count) for v in fetched], return_numpy)
 
     def compiled_steps(self, program: Program | Runnable | MakesRunnable | None = None) -> list[Compiled]:
         """The steps that this executor has compiled of a program as it stands, one for each fetch list."""
         this = self._runnable(program)
         steps = self._record(this.program).steps.get(this.ranks or self._alone)
-        found = () if steps is None else [c for (version, *_), c in steps.compiled.items() if version == this.program.version]
-        return [c if c.tiers is None else c.tiers.current for c in found]
+        return [] if steps is None else [c for (version, *_), c in steps.compiled.items() if version == this.program.version]
 
     def compilations(self, program: Program | Runnable | MakesRunnable | None = None) -> list[Compilation]:
         """What was compiled of a program as it stands: for what feeds and fetches, how hard XLA tried, how long it took."""
@@ -249,7 +296,7 @@ class Executor(RunsDatasets):
 
     def rank_count(self, program: Program | Runnable | MakesRunnable | None) -> int:
         """On how many ranks a program runs."""
-        return (self._runnable(program).ranks or self._alone).where.count
+        return (self._runnable(program, joins=False).ranks or self._alone).where.count
 
     def close(self) -> None:
         """Forget compiled programs; the executor cannot run any more."""
@@ -261,26 +308,73 @@ class Executor(RunsDatasets):
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
-    def _again(self, program: Program, feed: Any, fetch_list: Any, scope: Scope | None, return_numpy: bool) -> list[Any] | None:
+    def _settle(self) -> None:
+        """Find the devices. What was compiled for other ones is forgotten; how many steps a program has taken is not."""
+        self._device = self.place.device()
+        self._elsewhere = self._device != jax.local_devices()[0]
+        self._alone = Alone(OneDevice(self._device))
+        self._several = jax.process_count() > 1
+        self._settled = starts()
+        for program, record in list(self._records.items()):
+            self._records[program] = _Record(record.runs, record.seed, startup=record.startup)
+
+    def _again(
+        self, program: Program, feed: Any, fetches: tuple[str, ...], scope: Scope | None, return_numpy: bool
+    ) -> list[Any] | None:
         """A run like an earlier one, if it is; else None. Raises what `run` raises."""
         record = self._records.get(program)
         if record is None or not record.prepared or current_job() is not None:
             return None
-        prepared = record.prepared.get(fetch_names(fetch_list))
+        scope = global_scope() if scope is None else scope
+        prepared = record.prepared.get((fetches, id(scope)))
         if prepared is None or prepared.version != (program.version, program.info):
             return None
-        if not (prepared.stands(global_scope() if scope is None else scope, record.runs) and prepared.takes(feed)):
+        if not (prepared.stands(scope, record.runs) and prepared.takes(feed)):
             return None
-        compiled, seed, step = prepared.compiled, 0, 0
-        if compiled.random:
-            seed, step = _seed(program, record), record.runs
+        compiled = prepared.compiled
         values = feed if return_numpy and compiled.fetches else {n: v.copy() if type(v) is np.ndarray else v for n, v in feed.items()}
         try:
-            fetched = prepared(values, seed, step)
+            if compiled.random:
+                with record.taking(1) as step:
+                    fetched = prepared(values, _seed(program, record), step)
+            else:
+                fetched = prepared(values, 0, 0)
+                record.runs += 1
+        except Overtaken:
+            return None
         except Exception as error:
-            raise explained(error, compiled.rules, feed)  # noqa: B904 - as above
-        record.runs += 1
+            raise explained(error, compiled.rules, feed)  # noqa: B904 - mostly the exception itself goes on
         return _shown(compiled, fetched, return_numpy)
+
+    def _holding(self, this: Runnable, fetches: tuple[str, ...]) -> Runnable:
+        """What runs in place of a program of which memory_optimize gave away a value that is fetched: a step of the same program."""
+        program = this.program.holding(fetches)
+        if program is not this.program:
+            self._records[program] = self._record(this.program)
+            this = this._replace(program=program)
+        return this
+
+    def _unset(self, program: Program, scope: Scope) -> frozenset[str]:
+        """The variables that only the program's blocks write, such as a rate in the cases of a Switch, and the scope has no value of."""
+        record = self._record(program)
+        if record.unset is None or record.unset[0] != program.version:
+            blocks = len(program.desc.blocks) > 1
+            record.unset = program.version, Step(program.desc).may_be_unset() if blocks else frozenset()
+        return frozenset(n for n in record.unset[1] if (var := scope.find_var(n)) is None or var.value is None)
+
+    def _pruned(self, program: Program, fetches: tuple[str, ...], updates: tuple[int, ...], feed: Any) -> Program:
+        """The part of a program that these fetches and updates need; without updates all of the program's take place."""
+        key = program.version, fetches, updates, frozenset(_fed(feed))
+        pruned = self._record(program).pruned
+        if key not in pruned:
+            ops = program.desc.blocks[0].ops
+            wanted = set(updates or (op.uid for op in ops if role(op) & OPTIMIZE))
+            if not wanted.issubset(op.uid for op in ops):
+                raise FetchError("fetch_list holds an optimize op of another program than the one that is to run")
+            for old in [k for k in pruned if k[0] != program.version]:
+                del pruned[old]
+            pruned[key] = program.copy_with(run_only(program.desc, fetches, wanted, key[3]))
+        return pruned[key]
 
     def _prepare(self, program: Program, compiled: Compiled, scope: Scope, feed: Any) -> None:
         """Remember a run, if another one could be like it."""
@@ -289,10 +383,12 @@ class Executor(RunsDatasets):
         ours = ours and not (program.info.readers or program.info.schedules)
         if not (ours and Prepared.can_be(compiled, scope)):
             return
-        record, version = self._record(program), (program.version, program.info)
-        found = record.prepared.get(compiled.fetches)
+        record, version, key = self._record(program), (program.version, program.info), (compiled.fetches, id(scope))
+        found = record.prepared.get(key)
         if found is None or found.compiled is not compiled or found.version != version or not found.stands(scope, record.runs):
-            found = record.prepared[compiled.fetches] = Prepared(version, compiled, scope)
+            if len(record.prepared) >= PREPARED:
+                record.prepared.clear()
+            found = record.prepared[key] = Prepared(version, compiled, scope)
         found.remember(feed, record.runs)
 
     def _record(self, program: Program) -> _Record:
@@ -301,8 +397,9 @@ class Executor(RunsDatasets):
             record = self._records[program] = _Record()
         return record
 
-    def _runnable(self, program: Any) -> Runnable:
+    def _runnable(self, program: Any, joins: bool = True) -> Runnable:
         """What is to run: the program, and on what ranks."""
+        forked.refuse()
         if self._closed:
             raise FluidValueError("the executor was closed; make a new one")
         if program is None:
@@ -315,6 +412,10 @@ class Executor(RunsDatasets):
             this = program.runnable()
         else:
             raise FluidTypeError(f"Executor.run takes a Program, not {type(program).__name__}")
+        if joins and this is not program:  # a Runnable says itself which ranks run it
+            join_job_of(this.program)
+        if self._settled != starts():
+            self._settle()
         joined = self._several or (this.program.info.pserver_plan is not None and current_job() is not None)
         return self._in_job(this) if joined else this
 
@@ -334,9 +435,14 @@ class Executor(RunsDatasets):
             ranks = record.job[1]
         if ranks is not None:
             turn()
-        return Runnable(program, ranks, this.iterations, this.fits)
+        begins = None if program is this.program else program.info.pserver_plan
+        return Runnable(program, ranks, this.iterations, this.fits, begins)
 
-    def _compile(self, program: Program, fetches: tuple[str, ...], ranks: Ranks, given: frozenset[str]) -> Compiled:
+    def _compile(self, program: Program, fetches: tuple[str, ...], ranks: Ranks, given: _Before) -> Compiled:
+        with self._making:
+            return self._made(program, fetches, ranks, given)
+
+    def _made(self, program: Program, fetches: tuple[str, ...], ranks: Ranks, given: _Before) -> Compiled:
         record = self._record(program)
         steps = record.steps.get(ranks)
         if steps is None:
@@ -344,12 +450,11 @@ class Executor(RunsDatasets):
         found = steps.compiled.get((program.version, fetches, given))
         if found is None:
             CACHE.turn_on()
-            program.info.refuse_lost(fetches)
             for key in [k for k in steps.compiled if k[0] != program.version]:
                 del steps.compiled[key]
             small = program.info.memory_optimized or ranks.memory_optimized
-            found = Compiled(ranks.desc(program), fetches, ranks.where, steps.recompiles, small, ranks.sharded(program), given)
-            found = in_tiers(found, program.info.within_budget)
+            found = Compiled(ranks.desc(program), fetches, ranks.where, steps.recompiles, small, ranks.sharded(program), *given)
+            found.within_budget = program.info.within_budget
             steps.compiled[program.version, fetches, given] = found
         return found
 
@@ -369,20 +474,30 @@ class Executor(RunsDatasets):
         if found[1] is not None:
             self.run(found[1], scope=scope)
 
-    def _adapted(self, program: Program, compiled: Compiled, ranks: Ranks, values: Any, why: NotOneStep) -> bool:
-        """Have a step that cannot be traced run in another way. False if there is none."""
-        if not adapted(compiled, values, why):
-            return False
-        if compiled.cutting is not None:  # it has no tiers any more
-            compiled.tiers = None
-            self._record(program).steps[ranks].compiled[program.version, compiled.fetches, compiled.step.given] = compiled
-        return True
+    def _execute_adapting(
+        self, compiled: Compiled, program: Program, ranks: Ranks, scope: Scope, values: Any, given: _Before, numpy: bool
+    ) -> list[Any]:
+        """`_execute`, in whatever way the step can run such feeds. values: as `ranks` split and checked them."""
+        otherwise = False
+        while True:
+            try:
+                return self._execute(compiled, program, scope, compiled.packed(values), numpy=numpy)
+            except NotOneStep as why:
+                with compiled.lock:
+                    if not adapted(compiled, values, why):
+                        raise
+                otherwise = True
+            except Exception as error:
+                if otherwise:  # it was these feeds, and no other way is needed for right ones
+                    self._record(program).steps[ranks].compiled.pop((program.version, compiled.fetches, given), None)
+                raise explained(error, compiled.rules, values)  # noqa: B904 - mostly the exception itself goes on
 
     def _cut(self, cutting: CutStep, compiled: Compiled, scope: Scope, feed: Any, key: tuple[int, int], numpy: bool) -> list[Any]:
-        """One run of a program that is cut, or that a profile times."""
-        state, _ = compiled.collect(scope)
+        """One run of a program that is cut, or that a profile times; one thread's after another's."""
         random = jax.random.fold_in(jax.random.key(key[0]), key[1]) if compiled.random else None
-        changed, fetched = ended(cutting.run, (with_lod(compiled.step, scope, state), feed, random))
+        with compiled.lock:
+            state = compiled.apart(scope)
+            changed, fetched = ended(cutting.run, (with_lod(compiled.step, scope, state), feed, random))
         refuse_lod_of(compiled.with_lod(fetched) if numpy else None)
         store(scope, changed)
         return fetched
@@ -391,7 +506,7 @@ class Executor(RunsDatasets):
         self, compiled: Compiled, program: Program, scope: Scope, feed: Any, count: int = 0, numpy: bool = False
     ) -> list[Any]:
         """One call of the jitted step; its result becomes the scope's state. numpy: refuse fetches that have a LoD."""
-        seed, step, began = 0, 0, clock()
+        began = clock()
         record = self._record(program)
         if compiled.shared:
             from .dist.spmd.multiprocess import before_step
@@ -399,49 +514,27 @@ class Executor(RunsDatasets):
             signature = compiled.signature(count, feed)
             random = f"seed {program.random_seed or record.seed}, step {record.runs}"
             before_step(compiled, scope, feed, signature, random, _PROCESS_SEED)
-        if compiled.random:
-            seed, step = _seed(program, record), record.runs
-            if compiled.initialises and program.random_seed:
-                step = 0  # a seeded startup program starts afresh whenever it is run: the same parameters again
         device = compiled.where.device if self._elsewhere or compiled.where.device.platform != self._device.platform else None
-        kind = Kind.MANY if count else Kind.TURNS if isinstance(feed, tuple) else Kind.ONE
-        with tracing(device):
-            cutting = None if count else timed(compiled) or compiled.cutting
-            if cutting is None and compiled.alone is not None and not count and not flag("FLAGS_check_nan_inf"):
-                fetched = initialise(compiled, scope, seed, step)
-                record.runs = step + 1 if compiled.random else record.runs
-                return fetched
+        checked = bool(flag("FLAGS_check_nan_inf")) and not count
+        kind = Kind.MANY if count else Kind.of(turns=isinstance(feed, tuple), checked=checked)
+        cutting = None if count else timed(compiled) or compiled.cutting
+        alone = cutting is None and compiled.alone is not None and not count and not checked
+        # a seeded startup program starts afresh whenever it is run: the same parameters again
+        afresh = compiled.random and compiled.initialises and bool(program.random_seed)
+        with tracing(device), record.taking(0 if alone and not compiled.random else count or 1, afresh) as taken:
+            step, seed = (taken, _seed(program, record)) if compiled.random else (0, 0)
             if cutting is not None:
-                fetched = self._cut(cutting, compiled, scope, feed, (seed, step), numpy)
-                record.runs = step + 1 if compiled.random else record.runs + 1
-                return fetched
-            buffers = compiled.bind(scope)
-            args = (*buffers.arrays, feed, seed, step)
-            if flag("FLAGS_check_nan_inf") and not count:
-                kind = Kind.CHECKED_TURNS if kind is Kind.TURNS else Kind.CHECKED
-                result = ready(compiled, kind, args)(*args)
-                compiled.finite[kind].refuse(result[4])
-                refuse_lod_of(compiled.with_lod(result[2]) if numpy else None)
-                buffers.cell.append(result)
-                keep(buffers, scope, made(result), compiled)
-            elif compiled.may_raise:
-                result = ended(ready(compiled, kind, args), args)
-                refuse_lod_of(compiled.with_lod(result[2]) if numpy else None)
-                buffers.cell.append(result)
-                keep(buffers, scope, made(result), compiled)
-            else:
-                advance(compiled, kind, buffers, scope, args, numpy)
-        result = buffers.cell[-1]
-        del buffers.cell[:-1]
-        if result[3] is not None:
-            compiled.objections.refuse(result[3])
+                return self._cut(cutting, compiled, scope, feed, (seed, step), numpy)
+            if alone:
+                return initialise(compiled, scope, seed, step)
+            result = call(compiled, kind, scope, (feed, seed, step), numpy)
+            if result[3] is not None:
+                compiled.objections.refuse(result[3])
         compiled.where.launched(result[0])
         if RECORDER.on is not None:  # steps in one call, or on several ranks
             whole(RECORDER.on, began, count, compiled.where.count, result[2] or result[0])
-        record.runs = (step if compiled.random else record.runs) + (count or 1)
-        if compiled.tiers is not None:
-            compiled.tiers.took(kind, feed, record.runs, device)
-        return result[2]
+        fetched: list[Any] = result[2]
+        return fetched
 
 
 def _fetch_var(name: str, scope: Scope | None = None, return_numpy: bool = True) -> Any:
@@ -467,12 +560,21 @@ def _own(value: Any) -> Any:
 
 
 def _given(program: Program, feed: Any) -> frozenset[str]:
-    """The persistable variables that are fed, or come from the program's readers: as in Fluid, these values stay."""
-    parts = feed if isinstance(feed, list | tuple) else [feed or {}]
-    names = [name for part in parts for name in (part if isinstance(part, Mapping) else ())]
+    """The variables that are fed, or come from the program's readers, and have a value before: persistable ones, where as in Fluid
+    these values stay, and those that a block writes which may not run."""
+    names = _fed(feed)
     names += [name for reader in program.info.readers for name in reader.names]
-    vars = program.desc.blocks[0].vars
-    return frozenset(n for n in names if (var := vars.get(n)) is not None and var.persistable)
+    block = program.desc.blocks[0]
+    known = [(n, var) for n in names if (var := block.vars.get(n)) is not None and not (var.is_data or var.need_check_feed)]
+    by_blocks = {n for op in block.ops if op.blocks for n in op.writes} if known else set()
+    persistable = {n for n in names if n in block.vars and block.vars[n].persistable}
+    return frozenset(persistable | {n for n, _ in known if n in by_blocks})
+
+
+def _fed(feed: Any) -> list[str]:
+    """The names of a feed, or of several."""
+    parts = feed if isinstance(feed, list | tuple) else [feed or {}]
+    return [name for part in parts for name in (part if isinstance(part, Mapping) else ())]
 
 
 def _seed(program: Program, record: _Record) -> int:
@@ -484,8 +586,23 @@ def _shown(compiled: Compiled, fetched: list[Any], return_numpy: bool) -> list[A
     if not return_numpy and compiled.where.count == 1:
         for i in compiled.persistable_fetches:  # what the caller holds must not be donated by a later step
             fetched[i] = jax.tree.map(lambda a: a.copy(), fetched[i])
-    show = to_numpy if return_numpy else to_tensor
-    return [[show(one) for one in v] if isinstance(v, list) else show(v) for v in fetched]
+    return [shown(v, return_numpy) for v in fetched]
 
 
-__all__ = ["Executor"]
+def as_numpy(tensor: Any) -> Any:
+    """The array of a tensor that was fetched with return_numpy=False, or of each of a list of them.
+
+    Raises EnforceNotMet for one that holds sequences, FluidTypeError for what is no tensor.
+    """
+    if isinstance(tensor, list | tuple):
+        return [as_numpy(one) for one in tensor]
+    if isinstance(tensor, LoDTensor):
+        if has_lod(tensor):
+            raise refuse_lod("as_numpy's tensor")
+        return np.asarray(tensor)
+    if not isinstance(tensor, jax.Array | np.ndarray):
+        raise FluidTypeError(f"as_numpy takes a tensor, or a list of them, not {type(tensor).__name__}")
+    return to_numpy(tensor)
+
+
+__all__ = ["Executor", "as_numpy"]

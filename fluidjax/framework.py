@@ -1,5 +1,7 @@
 """fluid.framework: programs, blocks, ops and variables, under the module name of Fluid's scripts; graph/ has them."""
 
+from __future__ import annotations
+
 import re
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -7,6 +9,7 @@ from .base.absent import reporter
 from .base.dtypes import VarType, enum_of
 from .base.flags import get_flags, set_flags
 from .base.roles import OpRole
+from .core import kControlDepVarName, kTempVarName, kZeroVarSuffix
 from .errors import FluidTypeError, FluidValueError, UnsupportedError
 from .graph.block import Block
 from .graph.device_guard import device_guard
@@ -27,6 +30,7 @@ from .graph.variable import Parameter, Variable
 from .ir.desc import EMPTY as EMPTY_VAR_NAME
 from .ir.desc import BlockRef, VarDesc
 from .ir.gradients import GRAD as GRAD_VAR_SUFFIX
+from .ops.registry import REGISTRY, lookup
 from .runtime.place import (
     CPUPlace,
     CUDAPinnedPlace,
@@ -36,6 +40,10 @@ from .runtime.place import (
     cuda_places,
     is_compiled_with_cuda,
 )
+
+TEMP_VAR_NAME = kTempVarName()
+ZERO_VAR_SUFFIX = kZeroVarSuffix()
+CONTROL_DEP_VAR_PREFIX = kControlDepVarName()
 
 
 def in_dygraph_mode() -> bool:
@@ -75,6 +83,34 @@ def load_op_library(lib_filename: str) -> NoReturn:
         f"load_op_library({lib_filename!r}): ops in C++ do not run here; declare the op as a Python function over jax.numpy with "
         "fluidjax.ops.registry.op, and its gradient with fluidjax.ops.registry.grad_of"
     )
+
+
+class OpProtoHolder:
+    """What op types declare, as Paddle's OpProto messages: ``OpProtoHolder.instance().get_op_proto("mul").inputs``."""
+
+    _only: OpProtoHolder | None = None
+
+    @classmethod
+    def instance(cls) -> OpProtoHolder:
+        """The one that there is."""
+        cls._only = cls._only or cls()
+        return cls._only
+
+    def get_op_proto(self, type: str) -> Any:
+        """The OpProto of an op type. Raises UnknownOpError (a ValueError) for one that there is not."""
+        from .proto.declared import op_proto
+
+        return op_proto(lookup(type))
+
+    @staticmethod
+    def generated_op_attr_names() -> set[str]:
+        """The attributes that every op has."""
+        return {"op_role", "op_role_var", "op_namescope", "op_callstack", "op_device"}
+
+
+def get_all_op_protos() -> list[Any]:
+    """The OpProto of every op type."""
+    return [OpProtoHolder.instance().get_op_proto(kind) for kind in sorted(REGISTRY)]
 
 
 def grad_var_name(var_name: str) -> str:

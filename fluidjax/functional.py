@@ -12,6 +12,9 @@ The state is a dict from variable names to arrays. Both are plain functions: jax
 grad apply to them. Dtypes are what the program declares, 64-bit ones included; to keep int64 feeds from being narrowed
 to int32 at the border of a jit, call it under ``with jax.enable_x64(True)``.
 
+Under jax.shard_map the gradient of what all devices share is the sum of what they find, as jax.grad has it; that of a parameter that is
+read within the branches of a condition stays of a type that differs, so JAX refuses out_specs=P() for it.
+
 A feed that decides sizes (a fed shape, a fed number of ``range``) must be known when the step is compiled. Under a jit that
 is a NumPy array from outside, or ``fluid.Fixed(array)`` among the feeds: the jit then keeps a program for each of its values.
 
@@ -31,7 +34,7 @@ import jax
 import numpy as np
 
 from .errors import EnforceNotMet, FluidTypeError, LoadError, MixesRows, note
-from .graph.fetches import found_names
+from .graph.fetches import fetch_names, found_names
 from .graph.program import Program, default_main_program, default_startup_program
 from .graph.variable import Variable
 from .ir.desc import VarDesc
@@ -42,6 +45,7 @@ from .ops.fixed import Fixed
 from .ops.ragged import Ragged
 from .ops.selected import SelectedRows
 from .ops.threefry import known_key
+from .runtime import forked
 from .runtime.feeding import NARROWED, FeedRule, explained, narrowed, ranges, rule_for, unknown_feed
 from .runtime.placement import owned
 from .runtime.scope import Scope, global_scope
@@ -62,6 +66,7 @@ def init_fn(startup: Program | None = None) -> Callable[[jax.Array | None], Stat
     alone = uncompiled(step)
 
     def init(key: jax.Array | None = None) -> State:
+        forked.devices_asked_for()
         known = known_key(key)
         if alone is not None and (known or not step.random) and not tracing():
             made, _ = alone.run(known)
@@ -103,6 +108,7 @@ def step_fn(
     if isinstance(fetch_list, Variable | str):
         name = repr(fetch_list) if isinstance(fetch_list, str) else fetch_list.name
         raise FluidTypeError(f"fetch_list is a list of variables or names; write [{name}], as in step_fn(main, [{name}])")
+    program = program.holding(fetch_names(fetch_list))
     names = found_names(program, fetch_list)
     if budget is None:
         if batch_size is not None or feed_shapes is not None or lengths is not None:
@@ -122,6 +128,7 @@ def _stepping(program: Program, compiled: Step) -> Callable[..., tuple[State, li
     check = _FeedCheck(compiled)
 
     def step(state: Mapping[str, Any], feed: Mapping[str, Any], key: jax.Array | None = None) -> tuple[State, list[Any]]:
+        forked.devices_asked_for()
         absent = {n: zeros(compiled, n) for n in compiled.reads if n not in state}
         missing = [n for n, value in absent.items() if value is None]
         if missing:
@@ -210,7 +217,7 @@ def _persistables(program: Program) -> dict[str, VarDesc]:
 
 def _held(scope: Scope, name: str) -> bool:
     var = scope.find_var(name)
-    return var is not None and var.value is not None
+    return var is not None and not var.empty
 
 
 def _program(value: Any) -> Program:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from . import unique_name
 from .base.absent import reporter
+from .base.loc import located
+from .base.within import InForce
 from .errors import FluidTypeError, FluidValueError
 from .graph.block import Block
 from .graph.operator import Operator
@@ -88,6 +89,7 @@ class ConstantInitializer(Initializer):
 
     half_name = "constant_init"
 
+    @located
     def __init__(self, value: float = 0.0, force_cpu: bool = False) -> None:
         _require(value is not None, "Constant needs a value")
         self._value = value
@@ -95,7 +97,7 @@ class ConstantInitializer(Initializer):
 
     def op(self, var: Variable, seed: int) -> tuple[str, dict[str, Any]]:
         attrs = {"shape": var.shape, "dtype": int(var.dtype), "value": float(self._value)}
-        return "fill_constant", {**attrs, "force_cpu": self._force_cpu or _init_on_cpu}
+        return "fill_constant", {**attrs, "force_cpu": self._force_cpu or force_init_on_cpu()}
 
 
 class UniformInitializer(Initializer):
@@ -106,6 +108,7 @@ class UniformInitializer(Initializer):
     half_name = "uniform_random"
     floats_only = True
 
+    @located
     def __init__(
         self,
         low: float = -1.0,
@@ -135,6 +138,7 @@ class NormalInitializer(Initializer):
     floats_only = True
     kind = "gaussian_random"
 
+    @located
     def __init__(self, loc: float = 0.0, scale: float = 1.0, seed: int = 0) -> None:
         _require(
             None not in (loc, scale, seed), f"{type(self).__name__}'s loc, scale and seed are numbers, none is None"
@@ -155,6 +159,7 @@ class TruncatedNormalInitializer(NormalInitializer):
 class _FanScaled(Initializer):
     """Uniform on +-sqrt(6 / n) or normal of deviation sqrt(2 / n), n from the fans: see the subclasses."""
 
+    @located
     def __init__(self, uniform: bool, seed: int) -> None:
         _require(uniform is not None and seed is not None, f"{type(self).__name__}'s uniform and seed are not None")
         self._uniform, self._seed = uniform, seed
@@ -178,6 +183,7 @@ class XavierInitializer(_FanScaled):
     half_name = "xavier_init"
     floats_only = True
 
+    @located
     def __init__(
         self, uniform: bool = True, fan_in: float | None = None, fan_out: float | None = None, seed: int = 0
     ) -> None:
@@ -195,6 +201,7 @@ class MSRAInitializer(_FanScaled):
 
     half_name = "masra_init"  # so spelled in Fluid
 
+    @located
     def __init__(self, uniform: bool = True, fan_in: float | None = None, seed: int = 0) -> None:
         super().__init__(uniform, seed)
         self._fan_in = fan_in
@@ -252,6 +259,7 @@ class NumpyArrayInitializer(_ValueInitializer):
 
     half_name = "numpy_array_init"
 
+    @located
     def __init__(self, value: np.ndarray) -> None:
         if not isinstance(value, np.ndarray):
             raise FluidTypeError(f"NumpyArrayInitializer takes a numpy.ndarray, not {type(value).__name__}")
@@ -262,23 +270,17 @@ class NumpyArrayInitializer(_ValueInitializer):
         return self._value
 
 
-_init_on_cpu = False
+_on_cpu = InForce("initializers on the CPU", False)
 
 
 def force_init_on_cpu() -> bool:
     """Whether Constant initializers are marked force_cpu, see init_on_cpu."""
-    return _init_on_cpu
+    return _on_cpu.get()
 
 
-@contextlib.contextmanager
-def init_on_cpu() -> Iterator[None]:
+def init_on_cpu() -> contextlib.AbstractContextManager[None]:
     """Constant initializers within carry force_cpu=True."""
-    global _init_on_cpu
-    old, _init_on_cpu = _init_on_cpu, True
-    try:
-        yield
-    finally:
-        _init_on_cpu = old
+    return _on_cpu.within(True)
 
 
 Constant = ConstantInitializer

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .base.loc import located
 from .graph.variable import Variable
 from .layer_helper import LayerHelper
 from .layers._build import typed
 from .layers.nn_dense import lookup, one_hot_of
 
 
+@located
 def data(name: str, shape: Sequence[int | None], dtype: Any = "float32", lod_level: int = 0) -> Variable:
     """A variable of the main program that is fed, of exactly this shape (None or -1: any size).
 
@@ -26,6 +28,7 @@ def data(name: str, shape: Sequence[int | None], dtype: Any = "float32", lod_lev
     )
 
 
+@located
 def embedding(
     input: Variable,
     size: Sequence[int],
@@ -41,6 +44,7 @@ def embedding(
     )
 
 
+@located
 def one_hot(input: Variable, depth: Any, allow_out_of_range: bool = False) -> Variable:
     """Out[..., k] = 1 where input[...] == k, else 0: ids [...] give float32 [..., depth].
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from . import unique_name
 from .base.absent import lacking
 from .base.dtypes import VarType, name_of
-from .errors import FluidTypeError, FluidValueError
+from .errors import ArgumentError, FluidTypeError, FluidValueError
 from .graph.operator import Operator
 from .graph.program import Program, default_main_program, default_startup_program
 from .graph.variable import Parameter, Variable
@@ -28,6 +28,8 @@ class LayerHelper:
         self.kwargs = kwargs
         self.layer_type = layer_type
         name = kwargs.get("name")
+        if name is not None and not isinstance(name, str):
+            raise ArgumentError(f"{layer_type}'s name is text, not {name!r}")
         self.name: str = unique_name.generate(layer_type) if name is None else name
         self.kwargs["name"] = self.name
 

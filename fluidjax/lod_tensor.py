@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
+from .base.dtypes import VarType, enum_of
 from .errors import EnforceNotMet, FluidTypeError, FluidValueError
+from .runtime.place import CPUPlace, CUDAPlace, Place
 
 Lod = tuple[tuple[int, ...], ...]
+_ROW = list | tuple | np.ndarray | range
 
 
 class Measured(NamedTuple):
@@ -32,9 +37,17 @@ class LoDTensor:
     _fits: tuple[Lod, int] | None = None  # offsets that were found to fit so many rows
     _measured: tuple[Lod, Measured] | None = None  # offsets, and what `measured` says of them
 
+    offsets: Lod = ()
+
     def __init__(self, value: Any = None) -> None:
         self._array: Any = None if value is None else np.asarray(value)
-        self.offsets: Lod = ()
+
+    @classmethod
+    def of(cls, array: Any) -> LoDTensor:
+        """A tensor without a LoD that holds this very array, on whatever device it is."""
+        tensor = cls.__new__(cls)
+        tensor._array = array
+        return tensor
 
     def set(self, array: Any, place: Any = None) -> None:
         """Hold a copy of `array`; the LoD stays. `place` says nothing here: the executor moves data where it is needed."""
@@ -64,8 +77,57 @@ class LoDTensor:
     def _is_initialized(self) -> bool:
         return self._read() is not None
 
-    def _dtype(self) -> str:
-        return self.array().dtype.name
+    def _dtype(self) -> VarType:
+        """The dtype as VarType.FP32 and the like. Raises FluidTypeError without a value, as all that looks at one."""
+        return enum_of(self.array().dtype.name)
+
+    def _place(self) -> Place:
+        """Where the array is."""
+        device = next(iter(value.devices())) if isinstance(value := self.array(), jax.Array) else None
+        return CPUPlace() if device is None or device.platform == "cpu" else CUDAPlace(device.id)
+
+    def _clear(self) -> None:
+        """Hold no value any more."""
+        self._write(None)
+
+    def _get_float_element(self, index: int) -> float:
+        """One element of a float32 tensor, counted through all dimensions."""
+        return float(self._elements("float32", index)[index])
+
+    def _get_double_element(self, index: int) -> float:
+        """One element of a float64 tensor, counted through all dimensions."""
+        return float(self._elements("float64", index)[index])
+
+    def _set_float_element(self, index: int, value: float) -> None:
+        """Change one element of a float32 tensor."""
+        self._set_element("float32", index, value)
+
+    def _set_double_element(self, index: int, value: float) -> None:
+        """Change one element of a float64 tensor."""
+        self._set_element("float64", index, value)
+
+    def _elements(self, dtype: str, index: int) -> np.ndarray:
+        """All elements in a row. Raises EnforceNotMet for a tensor of another dtype, and an index that it does not have."""
+        array = np.asarray(self.array())
+        if array.dtype != dtype:
+            raise EnforceNotMet(f"the tensor holds {array.dtype.name}, and this is for {dtype}; use np.array(tensor) and set()")
+        if not 0 <= index < array.size:
+            raise EnforceNotMet(f"the tensor has {array.size} elements, and there is none of number {index}")
+        return array.reshape(-1)
+
+    def _set_element(self, dtype: str, index: int, value: float) -> None:
+        elements = self._elements(dtype, index).copy()
+        elements[index] = value
+        self._write(elements.reshape(np.shape(self.array())))
+
+    def __getitem__(self, index: Any) -> LoDTensor:
+        """A part of the rows, without a LoD."""
+        return LoDTensor.of(self.array()[index])
+
+    def block_until_ready(self) -> LoDTensor:
+        """Wait for the device that computes it, as jax.block_until_ready does."""
+        jax.block_until_ready(self.array())
+        return self
 
     def lod(self) -> list[list[int]]:
         """The offsets of each level; [] without sequences."""
@@ -110,7 +172,9 @@ class LoDTensor:
         return self.misfit() is None
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.array(self.array(), dtype=dtype)
+        """A copy; without a value an empty array, as in Fluid."""
+        value = self._read()
+        return np.zeros(0, "float64" if dtype is None else dtype) if value is None else np.array(value, dtype=dtype)
 
     def __repr__(self) -> str:
         value = self._read()
@@ -137,6 +201,92 @@ class ScopeTensor(LoDTensor):
     @offsets.setter
     def offsets(self, lod: Lod) -> None:
         self._var.lod = lod
+
+
+class Shape(tuple[int, ...]):
+    """An array's shape, which answers as a tensor's too when it is called."""
+
+    def __call__(self) -> list[int]:
+        return list(self)
+
+
+class ArrayTensor(np.lib.mixins.NDArrayOperatorsMixin, LoDTensor):
+    """A LoDTensor without sequences that is read as the array it holds, too: what loaders and DataFeeder give, and py_func gets.
+
+    ``x.shape`` is the array's, ``x.shape()`` the tensor's. Arithmetic and what it has no name for are the array's; JAX takes it for
+    the array.
+    """
+
+    @property
+    def shape(self) -> Shape:
+        return Shape(np.shape(self.array()))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self.array(), name)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """NumPy's function of the arrays; JAX's, where another operand is JAX's, which may be traced."""
+        others = any(isinstance(v, jax.Array) for v in inputs)
+        values = [v.array() if isinstance(v, ArrayTensor) else v for v in inputs]
+        if others and method == "__call__":
+            return getattr(jnp, ufunc.__name__)(*values, **kwargs)
+        if "out" in kwargs:
+            kwargs["out"] = tuple(v.array() if isinstance(v, ArrayTensor) else v for v in kwargs["out"])
+        return getattr(ufunc, method)(*(np.asarray(v) if isinstance(v, jax.Array) else v for v in values), **kwargs)
+
+    def __jax_array__(self) -> Any:
+        return jnp.asarray(self.array())
+
+    def __getitem__(self, index: Any) -> Any:
+        part = self.array()[index]
+        return ArrayTensor.of(part) if np.ndim(part) else part
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.array()[index] = value
+
+    def __len__(self) -> int:
+        return len(self.array())
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.array())
+
+    def __bool__(self) -> bool:
+        return bool(self.array())
+
+    def __int__(self) -> int:
+        return int(self.array())
+
+    def __float__(self) -> float:
+        return float(self.array())
+
+    def __index__(self) -> int:
+        return self.array().__index__()
+
+    def __format__(self, spec: str) -> str:
+        return format(self.array(), spec)
+
+
+# A function that JAX traces gets the array itself.
+jax.tree_util.register_pytree_node(ArrayTensor, lambda tensor: ((tensor.array(),), None), lambda _, arrays: arrays[0])
+
+
+def bare(value: Any) -> Any:
+    """The array of a tensor without sequences; anything else as it is."""
+    return value.array() if isinstance(value, LoDTensor) and not has_lod(value) else value
+
+
+def bare_feed(feed: Any) -> Any:
+    """A feed with the arrays of those tensors that are read as arrays; anything else as it is."""
+    if type(feed) is not dict or not any(type(v) is ArrayTensor for v in feed.values()):
+        return feed
+    return {n: bare(v) if type(v) is ArrayTensor else v for n, v in feed.items()}
+
+
+def as_tensor(value: Any) -> LoDTensor:
+    """An array as a tensor that is read as an array too; a tensor as it is."""
+    return value if isinstance(value, LoDTensor) else ArrayTensor.of(value)
 
 
 class FittingTensor(LoDTensor):
@@ -192,7 +342,7 @@ def _shown(levels: Any) -> str:
 
 def lod_of(levels: Any, what: str) -> Lod:
     """Levels of non-negative integers, as tuples. Raises FluidTypeError for anything else."""
-    ok = isinstance(levels, list | tuple) and all(isinstance(level, list | tuple | np.ndarray) for level in levels)
+    ok = isinstance(levels, _ROW) and all(isinstance(level, _ROW) for level in levels)
     if not ok or not all(map(_counts, levels)):
         raise FluidTypeError(f"{what} is a list of lists of integers from 0, a list for each level, not {_shown(levels)}")
     return tuple(tuple(map(int, level)) for level in levels)

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from . import layers
 from .base.absent import reporter
+from .base.loc import located
 from .errors import FluidTypeError
 from .graph.variable import Variable
 from .layers._build import require, typed, variable
 
 
+@located
 def simple_img_conv_pool(
     input: Variable,
     num_filters: int,
@@ -47,6 +49,7 @@ def simple_img_conv_pool(
     return layers.pool2d(image, pool_size, pool_type, pool_stride, pool_padding, global_pooling, use_cudnn)
 
 
+@located
 def img_conv_group(
     input: Variable,
     conv_num_filter: Any,
@@ -89,6 +92,7 @@ def img_conv_group(
     return layers.pool2d(out, pool_size=pool_size, pool_type=pool_type, pool_stride=pool_stride, use_cudnn=use_cudnn)
 
 
+@located
 def sequence_conv_pool(
     input: Variable,
     num_filters: int,
@@ -104,6 +108,7 @@ def sequence_conv_pool(
     return layers.sequence_pool(rows, pool_type)
 
 
+@located
 def glu(input: Variable, dim: int = -1) -> Variable:
     """Gated linear unit: a * sigmoid(b), a and b the halves of `input` along `dim`."""
     variable(input, "input", "glu", ("float16", "float32", "float64"))
@@ -111,6 +116,7 @@ def glu(input: Variable, dim: int = -1) -> Variable:
     return layers.elementwise_mul(a, layers.sigmoid(b))
 
 
+@located
 def scaled_dot_product_attention(
     queries: Variable, keys: Variable, values: Variable, num_heads: int = 1, dropout_rate: float = 0.0
 ) -> Variable:

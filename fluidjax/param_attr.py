@@ -124,11 +124,7 @@ class WeightNormParamAttr(ParamAttr):
 
 def initialise(block: Block, attr: ParamAttr, shape: Sequence[int], dtype: Any) -> Parameter:
     """The parameter in startup block `block`, with the op that fills it unless one already does."""
-    known = block.has_var(str(attr.name))
-    param = block.create_parameter(shape=shape, dtype=dtype, **attr._to_kwargs(with_initializer=True))
-    if not known or not any(param.name in op.output_arg_names for op in block.ops):
-        attr.initializer(param, block)
-    return param
+    return block.create_parameter(shape=shape, dtype=dtype, **attr._to_kwargs(with_initializer=True))
 
 
 __all__ = ["ParamAttr", "WeightNormParamAttr"]

@@ -18,6 +18,11 @@ from .loaders.decorators import (
 )
 from .loaders.loader import DataLoader, PyReader
 
+
+def keep_data_loader_order(value: bool) -> None:
+    """Does nothing: batches come in the order of their samples, however many workers make them."""
+
+
 __all__ = [
     "ComposeNotAligned",
     "DataLoader",
@@ -28,6 +33,7 @@ __all__ = [
     "chain",
     "compose",
     "firstn",
+    "keep_data_loader_order",
     "map_readers",
     "multiprocess_reader",
     "shuffle",

@@ -3,53 +3,63 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import Any
+
+from .base.within import InForce
 
 
 class UniqueNameGenerator:
-    """Counts how often each prefix was asked for."""
+    """Counts how often each prefix was asked for, by whatever thread."""
 
     def __init__(self, prefix: str = "") -> None:
         self.ids: defaultdict[str, int] = defaultdict(int)
         self.prefix = prefix
+        self._counting = threading.Lock()
 
     def __call__(self, key: str) -> str:
-        number = self.ids[key]
-        self.ids[key] += 1
+        with self._counting:
+            number = self.ids[key]
+            self.ids[key] += 1
         return f"{self.prefix}{key}_{number}"
 
 
-generator = UniqueNameGenerator()
+generator: UniqueNameGenerator  # the one in force here; `__getattr__` looks it up
+_current = InForce("names", UniqueNameGenerator())
+
+
+def __getattr__(name: str) -> Any:
+    if name == "generator":
+        return _current.get()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def generate(key: str) -> str:
     """``key_0``, then ``key_1``, ... of the generator in force."""
-    return generator(key)
+    return _current.get()(key)
 
 
 def generate_with_ignorable_key(key: str) -> str:
     """A name whose key Fluid does not promise to keep."""
-    return generator(key)
+    return _current.get()(key)
 
 
 def switch(new_generator: UniqueNameGenerator | None = None) -> UniqueNameGenerator:
-    """Put another generator in force (a fresh one by default); return the one that was."""
-    global generator
-    old = generator
-    generator = UniqueNameGenerator() if new_generator is None else new_generator
-    return old
+    """Put another generator in force (a fresh one by default); return the one that was.
+
+    Within a `guard` of this thread it is in force until the end of the block, otherwise for the whole process.
+    """
+    return _current.switch(UniqueNameGenerator() if new_generator is None else new_generator)
 
 
 @contextlib.contextmanager
 def guard(new_generator: str | UniqueNameGenerator | None = None) -> Iterator[None]:
-    """Number names afresh within the block; a string becomes the prefix of every name."""
+    """Number names afresh within the block, in this thread; a string becomes the prefix of every name."""
     if isinstance(new_generator, bytes):
         new_generator = new_generator.decode()
     if isinstance(new_generator, str):
         new_generator = UniqueNameGenerator(new_generator)
-    old = switch(new_generator)
-    try:
+    with _current.within(UniqueNameGenerator() if new_generator is None else new_generator):
         yield
-    finally:
-        switch(old)

@@ -53,7 +53,6 @@ def ordinary_jit(fun: Callable[..., Any], *, compiler_options: dict[str, Any] | 
     return _jit(fun, compiler_options={**ORDINARY, **(compiler_options or {})}, **options)
 
 
-os.environ.setdefault("FLAGS_quick_steps", "0")  # a step is compiled once, except where that is the subject
 os.environ.setdefault("FLAGS_compilation_cache", "0")  # sub-processes leave the user's folder alone
 _cache = None
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:

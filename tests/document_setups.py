@@ -22,6 +22,7 @@ feed = {"x": array, "y": array[:, :1]}
 """
 
 BEFORE = {
+    "jax-functions": "",
     "checkpoints": NET + """
 train = lambda: iter([(array[0], array[0, :1])] * 64)
 feeder = fluid.DataFeeder([x, y], fluid.CPUPlace(), main)
@@ -97,7 +98,6 @@ ids, model = fluid.data("ids", [None], "int64"), layers.mean
 height, width, mesh = 10, 2, Mesh(np.array(jax.devices()[:4]), ("x",))
 initial_rows = lambda rows: np.ones((len(rows), 2), "float32")
 """,
-    "tiers": NET,
     "transpiler": NET + """
 guard = fluid.program_guard(main, startup)
 guard.__enter__()

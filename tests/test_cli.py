@@ -206,6 +206,7 @@ def test_mistakes_on_the_command_line(capsys, tmp_path):
     cases = [
         (["optimize", model, model], "name another one"),
         (["optimize", model, str(tmp_path), "--passes", "fuse_batchnorm"], "did you mean 'fuse_batch_norm'"),
+        (["optimize", model, str(tmp_path / "out"), "--check", "--shape", "y=1"], "has no such input; it has x"),
         (["infer", model, "--shape", "y=1"], "has no such input; it has x"),
         (["infer", model, "--shape", "x=a"], "should look like"),
         (["infer", model, "--batch", "0"], "is a positive number"),

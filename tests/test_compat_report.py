@@ -92,3 +92,28 @@ def test_the_command(script, capsys):
     assert cli.main(["compat", str(script), "--all"]) == 1
     assert "paddle.fluid.Executor.run is there" in capsys.readouterr().out
     assert cli.main(["compat", str(SCRIPTS / "fit_a_line.py")]) == 0
+
+
+def test_a_folder_goes_on_behind_files_that_are_no_python_3(tmp_path, script, capsys):
+    """And lists them at the end; a file that is named alone is an error, as before."""
+    (tmp_path / "sub.py").mkdir()
+    bad = {
+        "old.py": b"print 'python 2'\n",
+        "null.py": b"import paddle\n\0",
+        "deep.py": b"(" * 5000 + b")" * 5000,
+        "tabs.py": b"if 1:\n\tx = 1\n        y = 2\n",
+        "sub.py/gone.py": None,
+    }
+    for name, text in bad.items():
+        (tmp_path / name).symlink_to(tmp_path / "nowhere") if text is None else (tmp_path / name).write_bytes(text)
+    (tmp_path / "zlast.py").write_bytes("# -*- coding: latin-1 -*-\nimport paddle.fluid.core as c  # \xe9\nc.kNoSuch\n".encode("latin-1"))
+    report = fluid.compat_report(tmp_path)
+    assert len(report.unread) == len(bad) and all(any(str(tmp_path / n) in line for line in report.unread) for n in bad)
+    assert {use.file for use in report} == {str(script), str(tmp_path / "zlast.py")}
+    *_, count, last = str(report).splitlines()[: -len(bad) + 1]
+    assert count == "5 files were not read:" and "deep.py" in last
+    assert "5 files were not read" in report._repr_html_()
+    assert cli.main(["compat", str(tmp_path)]) == 1 and "5 files were not read" in capsys.readouterr().out
+    for name in bad:
+        with pytest.raises(FluidValueError):
+            fluid.compat_report(tmp_path / name)

@@ -129,7 +129,7 @@ def test_parallel_executor(network, monkeypatch):
     train = fluid.ParallelExecutor(use_cuda=False, loss_name=loss.name, main_program=main)
     check = fluid.ParallelExecutor(use_cuda=False, main_program=test, share_vars_from=train)
     first = train.run(feed={"x": X}, fetch_list=[loss.name])[0]
-    second = check.run([loss.name], [{"x": X}], return_numpy=False)[0]
+    second = np.asarray(check.run([loss.name], [{"x": X}], return_numpy=False)[0])
     train.drop_local_exe_scopes()
     assert first.shape == second.shape == (1,) and second < first and train.device_count == 1
     with pytest.raises(FluidTypeError, match="share_vars_from should be ParallelExecutor, not int"):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import jax
@@ -17,6 +19,8 @@ from fluidjax.ir import text, verify
 from fluidjax.lower.eager import OpByOp
 from fluidjax.lower.step import Step
 from fluidjax.ops.registry import lookup
+
+from .nets import fresh
 
 X = np.array([[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]], "float32")
 W = np.array([0.3, -0.7, 1.1], "float32")
@@ -168,6 +172,20 @@ def test_sixteen_cases_are_traced_once_each() -> None:
     assert ran.count("scale") == 17
 
 
+def test_long_chains_of_cases_need_no_higher_limit_of_calls() -> None:
+    """Some forty calls for each of them: 1.8.5 runs 80 and more, and Python's usual limit ends at 40."""
+    usual = sys.getrecursionlimit()
+    try:
+        sys.setrecursionlimit(500)  # so that 27 are as much as 50 in a script
+        with fluid.program_guard(fluid.Program(), fluid.Program()):
+            x = fluid.data("x", [1], "float32")
+            out = layers.case([(x > float(27 - i), lambda i=i: layers.scale(x, float(i))) for i in range(27)])
+            found = fluid.Executor().run(feed={"x": np.array([1.5], "float32")}, fetch_list=[out])[0]
+    finally:
+        sys.setrecursionlimit(usual)
+    assert found.tolist() == [1.5 * 26]
+
+
 @pytest.mark.parametrize("value, kept", [(1.0, 5.0), (-1.0, 0.25)])
 def test_a_block_that_writes_anew_what_it_reads(value: float, kept: float) -> None:
     """Its gradient passes it by where the block does not run: d(x)/d(x) = 1, d(5 x)/d(x) = 5."""
@@ -233,3 +251,145 @@ def test_branches_of_different_shapes() -> None:
         step = fluid.step_fn(fluid.default_main_program(), [out])
         with pytest.raises(UnsupportedError, match=r"shape \[3\] and '.*' of shape \[2, 3\].* give both branches results of one shape"):
             jax.jit(step)({}, {"x": X})
+
+
+def handed_out(x: Any, out: Any, default: bool) -> Any:
+    """Cases that give `out` a value: -1 below 0, 2x below 1, 9 from there on if there is a default."""
+    def number(value: float) -> Any:
+        return layers.fill_constant([1], "float32", value)
+
+    with layers.Switch() as cases:
+        with cases.case(layers.less_than(x, number(0.0))):
+            layers.assign(number(-1.0), out)
+        with cases.case(layers.less_than(x, number(1.0))):
+            layers.assign(layers.scale(x, 2.0), out)
+        if default:
+            with cases.default():
+                layers.assign(number(9.0), out)
+    return out
+
+
+NEW = {
+    "a tensor": lambda: layers.create_tensor("float32", name="out"),
+    "not persistable": lambda: layers.create_global_var([1], 5.0, "float32", name="out"),
+}
+
+
+@pytest.mark.parametrize("kind", NEW)
+@pytest.mark.parametrize("default", [True, False])
+def test_only_cases_give_a_value(kind: str, default: bool) -> None:
+    """As in 1.8.5: one case is enough; where none runs there is no value; what is fed is the value before."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        x = fluid.data("x", [1], "float32")
+        out = handed_out(x, NEW[kind](), default)
+        exe, more = fluid.Executor(), layers.scale(out, 1.0)
+
+    def run(at: float, fetched: Any = out, **fed: Any) -> float:
+        feed = {"x": np.array([at], "float32"), **fed}
+        return exe.run(out.block.program, feed=feed, fetch_list=[fetched])[0].item()
+
+    assert [run(-1.0), run(0.5), run(0.5, more)] == [-1.0, 1.0, 1.0]
+    if default:
+        assert [run(3.0), run(3.0, more)] == [9.0, 9.0]
+        return
+    for fetched in (out, more):
+        with pytest.raises(EnforceNotMet, match=r"'out'.*give it one before"):
+            run(3.0, fetched)
+    assert [run(3.0, out=np.array([7.0], "float32")), run(-3.0, out=np.array([7.0], "float32"))] == [7.0, -1.0]
+
+
+def test_both_branches_give_a_tensor_its_value() -> None:
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        x, out = fluid.data("x", [1], "float32"), layers.create_tensor("float32")
+        below = layers.less_than(x, layers.fill_constant([1], "float32", 0.0))
+        layers.cond(below, lambda: layers.assign(x, out) and None, lambda: layers.assign(layers.scale(x, 3.0), out) and None)
+        exe = fluid.Executor()
+        got = [exe.run(feed={"x": np.array([v], "float32")}, fetch_list=[out])[0].item() for v in (-1.0, 0.5)]
+    assert got == [-1.0, 1.5]
+
+
+def test_conditional_block_by_its_own_name():
+    """layers.control_flow.ConditionalBlock: the ops of 1.8.5, values and gradients; a scalar condition; what it refuses."""
+    layers = fluid.layers
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):
+        x, yes = layers.data("x", [1]), fluid.data("yes", [1], "bool")
+        out, chosen = layers.create_tensor("float32"), layers.fill_constant([1], "float32", 0.0)
+        with layers.control_flow.ConditionalBlock(inputs=[x]).block():
+            layers.assign(layers.fc(x, 3, param_attr=fluid.initializer.Constant(0.5)), out)
+        with layers.control_flow.ConditionalBlock([yes], is_scalar_condition=True).block():
+            layers.assign(layers.fill_constant([1], "float32", 7.0), chosen)
+        loss = layers.mean(out)
+        ((_, grad), _) = fluid.append_backward(loss)
+        op = next(op for op in main.global_block().ops if op.type == "conditional_block")
+        assert (op.input("Cond"), op.input("Input"), op.output("Out")) == (["x"], ["x", "fc_0.w_0", "fc_0.b_0"], [out.name])
+        exe = fluid.Executor()
+        exe.run(startup)
+        for condition, want in ((True, 7.0), (False, 0.0)):
+            feed = {"x": np.ones((4, 1), "float32"), "yes": np.array([condition])}
+            found = exe.run(main, feed=feed, fetch_list=[loss, grad, chosen])
+            assert found[0] == 0.5 and np.allclose(found[1], 1 / 3) and found[2] == want
+        with pytest.raises(TypeError, match="ConditionalBlock"):
+            layers.control_flow.ConditionalBlock([3])
+
+
+def test_select_by_a_number():
+    """select_output and select_input: the value that the mask chooses, and its gradient."""
+    select_input, select_output = fluid.layers.control_flow.select_input, fluid.layers.control_flow.select_output
+    main = fluid.Program()
+    with fluid.program_guard(main, fluid.Program()):
+        a, mask = fluid.data("a", [2]), fluid.data("mask", [1], "int32")
+        a.stop_gradient = False
+        one, two = (main.global_block().create_var(name=n, dtype="float32") for n in ("one", "two"))
+        assert select_output(a, [one, two], mask) == [one, two]
+        chosen = select_input([one, two], mask)
+        (grad,) = fluid.gradients(fluid.layers.reduce_sum(chosen * chosen), [a])
+        other = select_input([a, fluid.layers.scale(a, 10.0)], mask)
+        for wrong in (lambda: select_input([a], a), lambda: select_input(a, mask), lambda: select_output(a, one, mask)):
+            with pytest.raises(TypeError):
+                wrong()
+    for number, factor in ((0, 1), (1, 10)):
+        feed = {"a": np.float32([1, 2]), "mask": np.int32([number])}
+        found = fluid.Executor().run(main, feed=feed, fetch_list=[chosen, grad, other])
+        assert [f.tolist() for f in found] == [[1, 2], [2, 4], [factor, 2 * factor]]
+
+
+@pytest.mark.parametrize("make", ["tensor", "global"])
+def test_a_persistable_variable_that_only_cases_write_needs_no_value_before(make: str) -> None:
+    """Schedules of old scripts: a rate that a Switch assigns in every step (1.8.5: 0.5, 0.25, 0.25)."""
+    with fresh(1) as (main, startup), fluid.scope_guard(fluid.Scope()):
+        loss = layers.mean(layers.fc(fluid.data("x", [None, 3]), 1, param_attr="w", bias_attr=False))
+        step = layers.cast(layers.autoincreased_step_counter("steps"), "float32")
+        if make == "tensor":
+            rate = layers.create_tensor("float32", name="rate", persistable=True)
+        else:
+            rate = main.global_block().create_var(name="rate", shape=[1], dtype="float32", persistable=True)
+        with layers.Switch() as switch:
+            with switch.case(layers.less_than(step, layers.fill_constant([1], "float32", 2.0))):
+                layers.assign(layers.fill_constant([1], "float32", 0.5), rate)
+            with switch.default():
+                layers.assign(layers.fill_constant([1], "float32", 0.25), rate)
+        fluid.optimizer.SGD(rate).minimize(loss)
+        exe, feed = fluid.Executor(), {"x": np.ones((2, 3), "float32")}
+        exe.run(startup)
+        weights = [fluid.global_scope().get("w")]
+        for want in (0.5, 0.25, 0.25):
+            assert exe.run(main, feed=feed, fetch_list=[rate])[0].tolist() == [want]
+            weights.append(fluid.global_scope().get("w"))
+        np.testing.assert_allclose([float((a - b)[0, 0]) for a, b in pairwise(weights)], [0.5, 0.25, 0.25], rtol=1e-5)
+        assert fluid.global_scope().get("rate").tolist() == [0.25]
+
+
+def test_one_that_no_case_has_written_is_told() -> None:
+    with fresh() as (main, _), fluid.scope_guard(fluid.Scope()):
+        x = fluid.data("x", [1])
+        kept = layers.create_tensor("float32", name="kept", persistable=True)
+        with layers.Switch() as switch, switch.case(layers.less_than(x, layers.fill_constant([1], "float32", 2.0))):
+            layers.assign(x * 2.0, kept)
+        exe = fluid.Executor()
+        with pytest.raises(EnforceNotMet, match="gives 'kept' a value"):
+            exe.run(main, feed={"x": np.float32([3])})
+        assert fluid.global_scope().find_var("kept") is None
+        exe.run(main, feed={"x": np.float32([1])})
+        exe.run(main, feed={"x": np.float32([3])})  # it has a value now
+        assert fluid.global_scope().get("kept").tolist() == [2]

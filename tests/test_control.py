@@ -21,7 +21,9 @@ RECORDS = json.loads(gzip.decompress((Path(__file__).parent / "data" / "control_
 NETS = {net.__name__: net for net in control_nets.NETS}
 # Loops that write anew, by assign, what they multiply: 1.8.5 differentiates by what it is after the loop, which differences
 # of the loss contradict. tests/test_while.py compares ours with jax.grad.
-WRONG_IN_PADDLE = {"while_loop", "while_in_cond", "cond_in_while", "while_in_while"}
+WRONG_IN_PADDLE = {"while_loop", "while_in_cond", "cond_in_while", "while_in_while", "slope_in_a_case"}
+# 1.8.5 takes what the first gradients() computed for what flows back in the second, and has ops for that.
+OTHER_OPS = {"slope_in_a_case", "slope_in_a_step"}
 
 
 def trained(name: str) -> tuple[fluid.Program, fluid.Program, Any, list[Any]]:
@@ -70,7 +72,8 @@ def test_programs_equal_paddles(name: str) -> None:
     with fresh() as (main, _):
         NETS[name](fluid)
     compare(main, RECORDS[name]["forward"], "forward")
-    compare(trained(name)[0], RECORDS[name]["main"], "main")
+    if name not in OTHER_OPS:
+        compare(trained(name)[0], RECORDS[name]["main"], "main")
 
 
 @pytest.mark.first(6)

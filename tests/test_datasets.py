@@ -306,6 +306,40 @@ def test_voc2012(home):
         list(dataset.voc2012.train()())
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_matlab_tables_are_those_that_scipy_writes(packed):
+    from scipy.io import savemat
+
+    from fluidjax.dataset.matlab import table
+
+    for kind in "u1 i1 u2 i2 u4 i4 u8 i8 f4 f8".split():
+        for values in (np.arange(6).reshape(2, 3), np.arange(2000).reshape(1, -1) % 120, np.zeros((0, 3)), np.array([[7]])):
+            values, file = values.astype(kind), io.BytesIO()
+            savemat(file, {"other": np.ones(3), "b": values, "a_longer_name": values}, do_compression=packed)
+            for name in ("b", "a_longer_name"):
+                found = table(file.getvalue(), name)
+                assert found.dtype == values.dtype
+                np.testing.assert_array_equal(found, values)
+    for told, held in (("none of this name", {"a": np.ones(3)}), ("no real numbers", {"b": np.ones(3) * 1j}), ("no real", {"b": "text"})):
+        file = io.BytesIO()
+        savemat(file, held, do_compression=packed)
+        with pytest.raises(ValueError, match=told):
+            table(file.getvalue(), "b")
+
+
+def test_a_member_that_says_that_it_is_encrypted(home, written):
+    """A damaged flag; zipfile raises a RuntimeError."""
+    name = "corpora/movie_reviews.zip"
+    whole = bytearray((written / name).read_bytes())
+    at = whole.index(b"PK\1\2")
+    whole[at + 8] |= 1
+    whole[6] |= 1
+    put(home, name, [])
+    (home / name).write_bytes(whole)
+    with pytest.raises(FluidValueError, match=r"movie_reviews\.zip cannot be read: .*encrypted"):
+        dataset.sentiment.get_word_dict()
+
+
 def test_flowers(home):
     from scipy.io import savemat
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import struct
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -59,6 +60,8 @@ def test_idx_round_trip(dtype, shape):
         (idx(np.zeros((2, 3), "i2"))[:-1], r"should hold 12 bytes for shape \[2, 3\], but holds 11"),
         (idx(np.zeros(4, "u1")) + b"x", "should hold 4 bytes"),
         (b"\0\0\x08\x03" + b"\xff" * 12, "should hold 7922"),
+        (b"\0\0\x08\x41" + b"\0\0\0\1" * 65 + b"x", "holds an array of 65 dimensions; at most 64 are read"),
+        (b"\0\0\x0e\x05" + b"\0" * 4 + b"\xff" * 16, r"has the shape \[0, 4294967295, "),
     ],
 )
 def test_malformed_idx(data, told, tmp_path):
@@ -66,6 +69,20 @@ def test_malformed_idx(data, told, tmp_path):
     with pytest.raises(FluidValueError, match=told) as error:
         read_idx(tmp_path / "file")
     assert str(tmp_path / "file") in str(error.value)
+
+
+def test_no_more_is_unpacked_than_the_header_names(tmp_path):
+    """Zeros pack a thousand times smaller: 64 MB in a file of 64 kB, with a header of 10 numbers, with none, and with a huge one."""
+    few, huge = (b"\0\0\x08\1" + n.to_bytes(4, "big") for n in (10, 2**32 - 1))
+    for head, told in ((few, "should hold 10 bytes .*, but holds more"), (b"", "is no IDX file"), (huge, "but holds [0-9]+ at most")):
+        (tmp_path / "bomb.gz").write_bytes(gzip.compress(head + bytes(64 << 20), 9))
+        tracemalloc.start()
+        try:
+            with pytest.raises(FluidValueError, match=told):
+                read_idx(tmp_path / "bomb.gz")
+            assert tracemalloc.get_traced_memory()[1] < 1 << 20
+        finally:
+            tracemalloc.stop()
 
 
 def test_mutations_of_idx_raise_our_error_only():
@@ -82,7 +99,7 @@ def test_mutations_of_idx_raise_our_error_only():
 def test_missing_and_damaged_files(tmp_path):
     with pytest.raises(FluidValueError, match=r"cannot read .*nothing"):
         read_idx(tmp_path / "nothing")
-    (tmp_path / "a.gz").write_bytes(gzip.compress(b"x" * 1000)[:-9])
+    (tmp_path / "a.gz").write_bytes(gzip.compress(idx(np.arange(1000, dtype="i2")))[:-9])
     with pytest.raises(FluidValueError, match=r"a\.gz is a damaged gzip file"):
         read_idx(tmp_path / "a.gz")
 

@@ -10,7 +10,7 @@ import pytest
 pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
 ROOMS = ("fluidjax", "tests", "benchmarks", "website")
 FILES = {path.relative_to(ROOT).as_posix() for room in ROOMS for path in (ROOT / room).rglob("*.py")}
 EXAMPLES = {"train.py", "ops/curved.py", "tests/ops/samples/curved.py", "ops/control/when_positive.py", "passes/drop_casts.py",

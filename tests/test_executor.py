@@ -71,7 +71,7 @@ def test_fetch_by_name_and_variable_and_batch_sizes(scope):
     a, b = exe.run(main, feed=batch(4), fetch_list=[loss.name, prediction])
     assert a.shape == (1,) and b.shape == (4, 1) and a.flags.writeable
     (c,) = exe.run(main, feed=batch(6), fetch_list=prediction, return_numpy=False)
-    assert isinstance(c, jax.Array) and c.shape == (6, 1)
+    assert isinstance(c, fluid.LoDTensor) and c.shape() == [6, 1] and isinstance(c.array(), jax.Array)
     assert exe.run(main, feed=batch(6)) == []
 
 
@@ -82,7 +82,7 @@ def test_a_fetched_loss_converts_to_a_number(scope):
     (got,) = exe.run(main, feed=batch(), fetch_list=[loss])
     assert isinstance(got, np.ndarray) and got.shape == (1,) and float(got) == got[0]
     assert "%.2f" % got == f"{got[0]:.2f}"  # noqa: UP031 - as old scripts do
-    assert repr(got).startswith("array(") and type(got + 1) is np.ndarray
+    assert repr(got).startswith("array(") and type(got + np.ones(2)) is np.ndarray
 
 
 def test_a_seeded_startup_program_repeats(scope):
@@ -269,7 +269,7 @@ class Tensor:
 
 BAD_FEEDS = {
     "missing": (lambda f: {"x": f["x"]}, r"'y' must be fed: op 'elementwise_sub' \(.*test_executor.py:\d+\) reads it"),
-    "extra": (lambda f: {**f, "z": f["x"]}, r"feed 'z': var z not in this block"),
+    "extra, and one missing": (lambda f: {"x": f["x"], "z": f["x"]}, r"feed 'z': var z not in this block"),
     "misnamed": (lambda f: {"x": f["x"], "Y": f["y"]}, r"feed 'Y'.*'y'"),
     "dtype": (lambda f: {**f, "x": f["x"].astype("float64")}, r"feed 'x' is float64.*float32.*astype"),
     "rank": (lambda f: {**f, "y": f["y"][:, 0]}, r"feed 'y' has shape \[8\].*\[-1, 1\]"),
@@ -285,6 +285,39 @@ BAD_FEEDS = {
     "bfloat16": (lambda f: {**f, "x": Tensor()}, "is a tests.Tensor of torch.bfloat16, which NumPy cannot read .*BFloat16"),
     "samples": (lambda f: {"x": f["x"][:3], "y": f["y"][:2]}, "different numbers of samples.*: 'x' has 3, 'y' has 2 .*"),
 }
+
+
+def test_no_room_is_an_error_of_ours(scope, monkeypatch):
+    """XLA's words for it: a run under a limit of memory raises them (tests.fuzz json 5533)."""
+    main, startup, loss, _ = line()
+    exe = fluid.Executor()
+    exe.run(startup)
+
+    def full(*_, **__):
+        raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 8589934592 bytes.")
+
+    monkeypatch.setattr("fluidjax.executor.call", full)
+    with pytest.raises(EnforceNotMet, match=r"the step needs more memory than there is \(Out of memory allocating 8589934592 bytes.\)"):
+        exe.run(main, feed=batch(), fetch_list=[loss])
+
+
+def test_a_feed_that_nobody_knows_is_passed_over_with_a_warning(scope):
+    """As 1.8.5 does, for a program that was pruned, and by run_steps; on several devices 1.8.5 refuses it."""
+    main, startup, loss, _ = line()
+    exe = fluid.Executor()
+    exe.run(startup)
+    extra = {**batch(), "z": np.zeros(3)}
+    pair = fluid.CompiledProgram(main).with_data_parallel(loss.name, places=fluid.cpu_places(2))
+    for run in (lambda: exe.run(main, extra, [loss]), lambda: exe.run_steps(main, [extra], [loss])):
+        with pytest.warns(RuntimeWarning, match=r"feed 'z': var z not in this block: .*; it is passed over"):
+            assert np.isfinite(run()).all()
+    with pytest.raises(FeedError, match=r"feed 'z': var z not in this block"):
+        exe.run(pair, extra, [loss])
+    for wrong in ("x", 3, [batch(), 3]):
+        with pytest.raises((FluidTypeError, FeedError), match=r"feed requires dict|a list of one such dict"):
+            exe.run(main, wrong, [loss])
+    with pytest.raises(FeedError, match=r"keys of a feed are the names of variables, not int"):
+        exe.run(main, {**batch(), 3: np.zeros(3)}, [loss])
 
 
 @pytest.mark.parametrize("kind", BAD_FEEDS)
@@ -424,8 +457,8 @@ def test_no_gradient_path():
         x = fluid.data("x", [None, 3])
         h = layers.fc(x, 4)
         h.stop_gradient = True
-        with pytest.raises(ValueError, match=r"no gradient reaches any parameter from the loss"):
-            fluid.optimizer.SGD(0.1).minimize(layers.mean(h))
+        with pytest.warns(UserWarning, match=r"no gradient reaches any parameter .*test_executor.py:\d+.*'fc_0.tmp_1' has stop_"):
+            assert fluid.optimizer.Adam(0.1).minimize(layers.mean(h)) == ([], [])  # as in 1.8.5
 
 
 def test_nan_check_names_op_and_variable(scope):
@@ -692,3 +725,20 @@ def test_a_persistable_variable_that_is_fed_keeps_the_value():
         steps = exe.run_steps(feeds=[{"x": ones, "rate": np.array([r], "float32")} for r in (0.0, 1.0)], fetch_list=[loss, rate])
         assert [v.ravel().tolist() for v in steps] == [[-4.5, -4.5], [0.0, 1.0]]
         assert np.array(fluid.global_scope().find_var("rate").get_tensor()).item() == 1.0
+
+
+def test_what_a_program_keeps_is_made_in_the_outermost_scope():
+    """As in 1.8.5: a startup program run in a kid scope gives the root its parameters; a value that a kid has itself stays there."""
+    main, startup, loss, _ = line()
+    exe, root = fluid.Executor(), fluid.Scope()
+    kid = root.new_scope()
+    exe.run(startup, scope=kid.new_scope())
+    assert "w" in root.local_var_names() and not kid.local_var_names()
+    before = root.get("w")
+    exe.run(main, feed=batch(), fetch_list=[loss], scope=kid)
+    assert (root.get("w") != before).all() and not kid.local_var_names()
+    other = root.new_scope()
+    other.var("w").set(np.full(before.shape, 9, "float32"))
+    after = root.get("w")
+    exe.run(main, feed=batch(), fetch_list=[loss], scope=other)
+    assert (other.get("w") != 9).all() and np.array_equal(root.get("w"), after)

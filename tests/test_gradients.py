@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -25,8 +26,17 @@ from .test_golden_programs import compare_ops
 RECORD: dict[str, Any] = json.loads(gzip.decompress((Path(__file__).parent / "data" / "gradients_1.8.5.json.gz").read_bytes()))
 
 
+# Seeds of nets in which 1.8.5 is wrong, and what it does there. What is right is compared with jax.grad (test_gradients_again.py).
+WRONG_IN_PADDLE = {
+    "5 67 75 85 137": "the gradient that a target begins with is overwritten by what flows into it from another target",
+    "59": "an op reads what flows back in place of the gradient that an earlier call computed, which has the same name",
+}
+# 1.8.5 takes the second gradient of concat and split for zero, without a word.
+LOST_IN_PADDLE = {"dense_penalty"}
+
+
 @pytest.mark.first(1)
-@pytest.mark.parametrize("name", nets.TRAINED)
+@pytest.mark.parametrize("name", [n for n in nets.TRAINED if n not in LOST_IN_PADDLE])
 def test_a_penalty_on_gradients_trains_as_in_paddle(name: str) -> None:
     record = RECORD["trained"][name]
     with fresh() as (main, startup):
@@ -45,9 +55,11 @@ def test_a_penalty_on_gradients_trains_as_in_paddle(name: str) -> None:
 
 
 def test_random_programs_are_paddles() -> None:
-    for seed, record in RECORD["random"].items():
+    wrong = {seed for seeds in WRONG_IN_PADDLE for seed in seeds.split()}
+    assert wrong <= RECORD["random"].keys()
+    for seed, record in ((s, r) for s, r in RECORD["random"].items() if s not in wrong):
         with fresh() as (main, _), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "the second gradient of op")
+            warnings.filterwarnings("ignore", "no gradient reaches any parameter")
             net = nets.RandomNet(fluid, int(seed))
         assert [[None] if found == [] else found for found in record["log"]] == [[None] if f == [] else f for f in net.log], seed
         for i, (got, want) in enumerate(zip(nets.plain(main), record["ops"], strict=False)):
@@ -55,15 +67,37 @@ def test_random_programs_are_paddles() -> None:
         assert len(main.global_block().ops) == len(record["ops"]), seed
 
 
-def test_the_filters_second_gradient_alone_is_warned_of() -> None:
-    """1.8.5 leaves out what flows back to conv2d's Output@GRAD then."""
-    with fresh():
-        x = fluid.layers.data("x", [1, 4, 4])
-        h = fluid.layers.conv2d(x, 2, 3, bias_attr=False, param_attr="w")
+@pytest.mark.parametrize("name", LOST_IN_PADDLE)
+def test_a_penalty_trains_by_its_derivative(name: str) -> None:
+    """The gradient of the whole loss, which holds gradients, is that of jax.grad through the step that computes it."""
+    with fresh() as (main, _):
+        loss = nets.TRAINED[name](fluid)[0]
+    state = {n: np.zeros([max(d, 1) for d in v.shape], "float32") for n, v in main.global_block().vars.items() if v.persistable}
+    values = {p.name: nets.values(p.name, p.shape) for p in main.all_parameters()}
+    slopes = {op.input("Param")[0]: op.input("Grad")[0] for op in main.global_block().ops if op.type == "momentum"}
+    feed, step = nets.feeds(main, 0), fluid.step_fn(main, [loss, *slopes.values()])
+    found, want = jax.jit(jax.value_and_grad(lambda given: _loss_and_rest(step, {**state, **given}, feed), has_aux=True))(values)
+    for param, mine in zip(slopes, found[1], strict=True):
+        np.testing.assert_allclose(mine, want[param], rtol=1e-4, atol=1e-6, err_msg=param)
+
+
+def _loss_and_rest(step: Any, state: dict[str, Any], feed: dict[str, Any]) -> tuple[Any, Any]:
+    loss, *rest = step(state, feed)[1]
+    return loss.sum(), rest
+
+
+def test_the_filters_second_gradient_alone() -> None:
+    """What flows back to conv2d's Output@GRAD, which 1.8.5 leaves out then; of h = conv(x, w), g = sum of 2 h x, dg/dh = 2 x summed."""
+    with fresh() as (main, startup):
+        x = fluid.layers.data("x", [1, 2, 2])
+        h = fluid.layers.conv2d(x, 1, 1, bias_attr=False, param_attr="w")
         y = fluid.layers.reduce_sum(fluid.layers.square(h))
-        (g,) = fluid.gradients(y, fluid.default_main_program().global_block().var("w"))
-        with pytest.warns(UserWarning, match=r"'conv2d_grad' .* does not reach its Output@GRAD"):
-            fluid.gradients(fluid.layers.reduce_sum(fluid.layers.square(g)), h)
+        (g,) = fluid.gradients(y, main.global_block().var("w"))
+        (second,) = fluid.gradients(fluid.layers.reduce_sum(g), h)
+    value = np.arange(4, dtype="float32").reshape(1, 1, 2, 2)
+    exe, scope = fluid.Executor(), fluid.Scope()
+    exe.run(startup, scope=scope)
+    np.testing.assert_allclose(exe.run(main, feed={"x": value}, fetch_list=[second], scope=scope)[0], 2 * value)
 
 
 def test_an_op_may_write_its_gradient_itself(monkeypatch: pytest.MonkeyPatch) -> None:

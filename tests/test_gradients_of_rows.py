@@ -89,6 +89,22 @@ def test_as_paddle(net: Net, expected: list[Any]) -> None:
         np.testing.assert_allclose(np.asarray(value), right, rtol=1e-6)
 
 
+def test_the_gradient_of_moved_rows_has_their_lod() -> None:
+    """Whatever becomes of the rows; ops that want sequences read such gradients."""
+    layers, main = fluid.layers, fluid.Program()
+    with fluid.program_guard(main, fluid.Program()):
+        x = given("x", 4, 1)
+        padded, lengths = layers.sequence_pad(x, layers.fill_constant([1], "float32", 0.0))
+        moved = [
+            layers.transpose(x, [1, 0]), layers.reshape(x, [2, -1]), layers.unsqueeze(x, [0]), layers.flatten(x, 0),
+            layers.transpose(layers.transpose(x, [1, 0]), [1, 0]),
+            layers.transpose(layers.sequence_unpad(padded, lengths), [1, 0]),
+        ]  # fmt: skip
+        fetched = [g for out in moved for g in fluid.gradients(out, x)]
+    for grad in fluid.Executor().run(main, feed={"x": tensor(ROWS, [3, 2])}, fetch_list=fetched, return_numpy=False):
+        assert grad.recursive_sequence_lengths() == [[3, 2]] and np.array_equal(np.asarray(grad), np.ones((5, 4)))
+
+
 def test_a_wrong_gradient_is_told_in_the_sizes_that_were_fed() -> None:
     """Rows are padded to 8 at first; the sentence is about the 5 that there are. Other feeds are padded as ever."""
     main = fluid.Program()

@@ -283,3 +283,18 @@ def test_a_flag_of_another_value_is_refused() -> None:
             layout_of(step_of("NCHW"), "cpu")
     finally:
         fluid.set_flags({"FLAGS_channels_last": "auto"})
+
+
+def test_a_filter_that_is_held_otherwise_keeps_its_dtype() -> None:
+    """float64 stays float64 where a step holds it in another order of axes."""
+    with fresh(), fluid.scope_guard(fluid.Scope()):
+        x = fluid.data("x", [2, 4, 4, 3], "float64")
+        out = layers.conv2d(x, 2, 3, param_attr="w", data_format="NHWC")
+        exe, exact = fluid.Executor(), np.linspace(0, 1, 54).reshape(2, 3, 3, 3)
+        exe.run(fluid.default_startup_program())
+        held = fluid.global_scope().find_var("w").get_tensor()
+        held.set(exact, fluid.CPUPlace())
+        exe.run(feed={"x": np.ones((2, 4, 4, 3))}, fetch_list=[out])
+        found = np.array(fluid.global_scope().find_var("w").get_tensor())
+    assert found.dtype == np.float64
+    np.testing.assert_array_equal(found, exact)

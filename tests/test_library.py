@@ -17,8 +17,8 @@ from fluidjax import layers
 from fluidjax.lower.library import kept_apart
 from fluidjax.ops.enclosed import loops_in_library
 from fluidjax.ops.registry import lookup
-from fluidjax.runtime import tiers
-from fluidjax.runtime.effort import OPTIMISED_IN_LIBRARY, QUICK_IN_LIBRARY, Effort
+from fluidjax.runtime import compiled
+from fluidjax.runtime.compiler_options import IN_LIBRARY, ORDINARY, known
 
 from .nets import fresh
 
@@ -52,20 +52,16 @@ def inputs(dtype: str) -> tuple[Any, Any]:
     return np.tile(np.repeat(values, len(ODD)), MANY), np.tile(values, len(ODD) * MANY)
 
 
-def within(effort: Effort, function: Callable[..., Any], *args: Any) -> Any:
-    return jax.jit(kept_apart(function)).lower(*args).compile(compiler_options=effort.options())(*args)
-
-
-EFFORTS = pytest.mark.parametrize("effort", [QUICK_IN_LIBRARY, OPTIMISED_IN_LIBRARY], ids=lambda effort: effort.name)
+def within(function: Callable[..., Any], *args: Any) -> Any:
+    return jax.jit(kept_apart(function)).lower(*args).compile(compiler_options=known(IN_LIBRARY))(*args)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
 @pytest.mark.parametrize("name", EXACT)
-@EFFORTS
-def test_values_are_those_of_xla(effort: Effort, name: str, dtype: str) -> None:
+def test_values_are_those_of_xla(name: str, dtype: str) -> None:
     with jax.enable_x64(True):
         args = inputs(dtype)
-        wanted, found = jax.tree.leaves(jax.jit(EXACT[name])(*args)), jax.tree.leaves(within(effort, EXACT[name], *args))
+        wanted, found = jax.tree.leaves(jax.jit(EXACT[name])(*args)), jax.tree.leaves(within(EXACT[name], *args))
         for one, other in zip(wanted, found, strict=True):
             assert one.dtype == other.dtype
             np.testing.assert_array_equal(np.asarray(other).astype(np.float64), np.asarray(one).astype(np.float64))
@@ -80,20 +76,18 @@ NEAR: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", NEAR)
-@EFFORTS
-def test_functions_of_a_number_are_near_and_nan_where_they_are(effort: Effort, name: str, dtype: str) -> None:
+def test_functions_of_a_number_are_near_and_nan_where_they_are(name: str, dtype: str) -> None:
     with jax.enable_x64(True):
         x = inputs(dtype)[1]
 
         def doubled(x: Any) -> Any:
             return NEAR[name](x) * 2
 
-        np.testing.assert_allclose(within(effort, doubled, x), jax.jit(doubled)(x), rtol=1e-6 if dtype == "float32" else 1e-14)
+        np.testing.assert_allclose(within(doubled, x), jax.jit(doubled)(x), rtol=1e-6 if dtype == "float32" else 1e-14)
 
 
-def test_a_quick_step_hands_nan_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With loops in the library, as the optimised step does."""
-    monkeypatch.setattr(tiers, "LONG_LOOPS", 0)
+def test_a_step_with_loops_in_the_library_hands_nan_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one with XLA's own does."""
     with fresh() as (main, startup):
         x = layers.scale(fluid.data("x", [None, 400]), 2.0)
         ones = layers.fill_constant([400], "float32", 1.0)
@@ -102,21 +96,17 @@ def test_a_quick_step_hands_nan_on(monkeypatch: pytest.MonkeyPatch) -> None:
         fluid.optimizer.SGD(0.1).minimize(loss)
     feed = {"x": inputs("float32")[0].reshape(-1, 400)}
 
-    def values(steps: int) -> list[Any]:
-        fluid.set_flags({"FLAGS_quick_steps": steps})
+    def values(library: bool) -> list[Any]:
+        monkeypatch.setattr(compiled, "loops_are_long", lambda step, batch: library)
         exe, scope = fluid.Executor(), fluid.Scope()
         exe.run(startup, scope=scope)
         found = exe.run(main, feed=feed, fetch_list=[*outs, loss], scope=scope)
-        assert [c.effort is QUICK_IN_LIBRARY for c in exe.compiled_steps(main)] == [steps > 0]
+        assert [c.wanted for c in exe.compiled_steps(main)] == [IN_LIBRARY if library else ORDINARY]
         return found
 
-    before = fluid.get_flags("FLAGS_quick_steps")
-    try:
-        quick, optimised = values(2), values(0)
-    finally:
-        fluid.set_flags(before)
-    assert np.isnan(quick[0]).any() and np.isnan(quick[-1])
-    for one, other in zip(quick, optimised, strict=True):
+    found, wanted = values(True), values(False)
+    assert np.isnan(found[0]).any() and np.isnan(found[-1])
+    for one, other in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(one, other)
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import fluidjax as fluid
 from fluidjax.errors import EnforceNotMet, FluidTypeError, FluidValueError
+
+from .nets import fresh
 
 ROWS = np.arange(5, dtype="float32")[:, None]
 
@@ -118,7 +122,12 @@ def test_create_from_lists(data, lengths, shape, dtype):
 @pytest.mark.parametrize(
     ("data", "lengths", "error", "told"),
     [
-        ([[1, 2], [3, 4, 5]], [[2, 2]], FluidValueError, r"do not match: the lists of data are \[\[2, 3\]\] long, not \[\[2, 2\]\]"),
+        (
+            [[1, 2], [3, 4, 5]],
+            [[2, 2]],
+            FluidValueError,
+            r"do not match: the lists of data are \[\[2, 3\]\] long, not \[\[2, 2\]\]",
+        ),
         ([[[1, 2], [3]], [[5, 6]]], [[2, 1], [2, 1, 2]], FluidValueError, "do not match"),
         ([[[1, 2], [3]]], [[2]], FluidValueError, "rows of different shapes or kinds"),
         (5, [[1]], FluidTypeError, "either a LoDTensor, a Numpy array or a list, not int"),
@@ -151,3 +160,96 @@ def test_scope_variables_hold_lods():
     assert scope.find_var("w").get_tensor().lod() == [[0, 4, 5]]
     with pytest.raises(EnforceNotMet, match="level 0 ends at 3, but there are 5 rows"):
         scope.find_var("w").get_tensor().set_lod([[0, 3]])
+
+
+def test_what_a_run_hands_over_is_a_tensor() -> None:
+    """Its accessors as 1.8.5 has them; it holds the device's array, and goes in again as a feed."""
+    with fresh() as (main, _):
+        x = fluid.layers.data("x", [3])
+        out = fluid.layers.scale(x, 2.0)
+        kinds = [fluid.layers.cast(x, kind) for kind in ("float64", "int64", "bool")]
+    feed, exe = {"x": np.arange(6, dtype="float32").reshape(2, 3)}, fluid.Executor(fluid.CPUPlace())
+    for _ in range(3):  # the long way, and the short one
+        tensor, *others = exe.run(main, feed=feed, fetch_list=[out, *kinds], return_numpy=False)
+    assert isinstance(tensor, fluid.LoDTensor) and isinstance(tensor.array(), jax.Array)
+    assert tensor.shape() == [2, 3] and tensor.lod() == tensor.recursive_sequence_lengths() == []
+    types = fluid.core.VarDesc.VarType
+    assert [t._dtype() for t in (tensor, *others)] == [types.FP32, types.FP64, types.INT64, types.BOOL]
+    assert (
+        isinstance(tensor._place(), fluid.CPUPlace)
+        and np.array(tensor[1]).tolist() == [6, 8, 10] == np.array(tensor[1:]).tolist()[0]
+    )
+    assert exe.run(main, feed={"x": tensor}, fetch_list=[out])[0].tolist() == [[0, 4, 8], [12, 16, 20]]
+    assert float(jax.numpy.sum(jax.block_until_ready(tensor).array())) == 30
+    assert tensor._get_float_element(4) == 8 and others[0]._get_double_element(5) == 5
+    tensor._set_float_element(4, 1.5)
+    others[0]._set_double_element(0, 2.5)
+    assert np.asarray(tensor).tolist() == [[0, 2, 4], [6, 1.5, 10]] and np.asarray(others[0])[0, 0] == 2.5
+    with pytest.raises(EnforceNotMet, match="the tensor holds float32, and this is for float64"):
+        tensor._get_double_element(0)
+    for index in (6, -1):
+        with pytest.raises(EnforceNotMet, match=f"the tensor has 6 elements, and there is none of number {index}"):
+            tensor._get_float_element(index)
+
+
+def test_a_tensor_without_a_value_is_an_empty_array() -> None:
+    """As in 1.8.5; scripts copy every variable of one scope to another so."""
+    tensor, other = fluid.LoDTensor(), fluid.LoDTensor()
+    assert np.array(tensor).dtype == "float64" and np.array(tensor).shape == (0,)
+    other.set(np.array(tensor), fluid.CPUPlace())
+    assert other.shape() == [0] and other._is_initialized() and not tensor._is_initialized()
+    other._clear()
+    assert not other._is_initialized()
+
+
+def test_lengths_may_be_ranges() -> None:
+    tensor = fluid.LoDTensor(np.ones((3, 2)))
+    tensor.set_recursive_sequence_lengths([range(1, 3)])
+    assert tensor.lod() == [[0, 1, 3]]
+    tensor.set_lod(np.array([[0, 2, 3]]))
+    assert tensor.recursive_sequence_lengths() == [[2, 1]]
+
+
+def handed_over(how):
+    """What a DataFeeder or a loader gives for x = [[0, 1], [2, 3]], and how to feed it to a program that fetches x + 1."""
+    rows = np.arange(4, dtype="float32").reshape(2, 2)
+    with fluid.program_guard(fluid.Program()):
+        x = fluid.data("x", [None, 2], "float32")
+        plus, program = x + 1.0, fluid.default_main_program()
+        if how == "feeder":
+            feed = fluid.DataFeeder([x], fluid.CPUPlace()).feed([(row,) for row in rows])
+            return feed["x"], feed, program, plus
+        kind, as_list = how
+        if kind == "reader":
+            made = fluid.io.PyReader([x], capacity=2, return_list=as_list)
+            made.decorate_batch_generator(lambda: iter([(rows,)]), fluid.CPUPlace())
+        else:
+            made = fluid.io.DataLoader.from_generator([x], capacity=2, return_list=as_list)
+            made.set_sample_list_generator(lambda: iter([[(row,) for row in rows]]), fluid.CPUPlace())
+        (batch,) = list(made())
+    return (batch[0][0], {"x": batch[0][0]}, program, plus) if as_list else (batch[0]["x"], batch, program, plus)
+
+
+@pytest.mark.parametrize("how", ["feeder", *((kind, as_list) for kind in ("reader", "loader") for as_list in (False, True))])
+def test_what_feeders_and_loaders_give_is_a_tensor_and_an_array(how):
+    """A LoDTensor's methods answer as 1.8.5's do; what NumPy and JAX do with arrays goes on."""
+    got, feed, program, plus = handed_over(how)
+    want = np.arange(4, dtype="float32").reshape(2, 2)
+    assert isinstance(got, fluid.LoDTensor) and got.shape() == [2, 2] and got.lod() == got.recursive_sequence_lengths() == []
+    assert got._dtype() == fluid.core.VarDesc.VarType.FP32 and type(got._place()) is fluid.CPUPlace
+    assert (got.shape, got.ndim, got.dtype, len(got), got[1, 0]) == ((2, 2), 2, np.float32, 2, 2)
+    for found in (np.array(got), got + 0, 0 + got, got[:], list(got), jnp.asarray(got), jax.jit(lambda v: v)(got)):
+        np.testing.assert_array_equal(found, want)
+    np.testing.assert_array_equal(jax.jit(lambda v: got * v)(want), want * want)
+    assert np.sum(got) == got.sum() == 6 and bool((got > -1).all()) and f"{float(got[0, 1]):.1f}" == "1.0"
+    for _ in range(3):
+        np.testing.assert_array_equal(fluid.Executor().run(program, feed=feed, fetch_list=[plus])[0], want + 1)
+    with pytest.raises(AttributeError, match="no attribute"):
+        got.no_such_name  # noqa: B018
+
+
+def test_tensors_without_sequences_are_split_over_devices():
+    """By a program that reads, too, where feeds are split before they are checked."""
+    got, feed, program, plus = handed_over("feeder")
+    both = fluid.CompiledProgram(program).with_data_parallel(places=fluid.cpu_places(2))
+    np.testing.assert_array_equal(fluid.Executor().run(both, feed=feed, fetch_list=[plus])[0], np.array(got) + 1)

@@ -76,6 +76,39 @@ def test_a_clip_goes_where_the_gradients_are() -> None:
     assert not np.allclose(net(False), 0.5)
 
 
+@pytest.mark.parametrize("form", ["cond", "case", "switch"])
+def test_what_a_case_reads_is_differentiated_outside_of_it(form: str) -> None:
+    """The loss is made in the case, of a layer around it, whose parameter trains; the numbers are 1.8.5's."""
+    with fresh() as (main, startup):
+        x, t = fluid.data("x", [2, 3]), fluid.data("t", [1])
+        half = fluid.initializer.Constant(0.5)
+        h = layers.fc(x, 1, param_attr=fluid.ParamAttr(name="w", initializer=half), bias_attr=False)
+        first = layers.less_than(t, layers.fill_constant([1], "float32", 2.0))
+
+        def trained(rate: float, act: Any) -> fluid.Variable:
+            loss = layers.mean(act(h))
+            fluid.optimizer.SGD(rate).minimize(loss)
+            return loss
+
+        one, other = (lambda: trained(0.1, layers.assign)), (lambda: trained(0.2, layers.square))
+        if form == "cond":
+            layers.cond(first, one, other)
+        elif form == "case":
+            layers.case([(first, one)], default=other)
+        else:
+            with layers.Switch() as switch:
+                with switch.case(first):
+                    one()
+                with switch.default():
+                    other()
+    exe, scope = fluid.Executor(), fluid.Scope()
+    exe.run(startup, scope=scope)
+    want = [[0.45, 0.4167, 0.3833], [0.1211, -0.0481, -0.2174], [0.0711, -0.1315, -0.3341]]
+    for value, after in zip([1, 3, 1], want, strict=True):
+        exe.run(main, feed={"x": np.arange(6, dtype="float32").reshape(2, 3) / 3, "t": np.float32([value])}, scope=scope)
+        np.testing.assert_allclose(np.ravel(scope.get("w")), after, atol=1e-4)
+
+
 def test_refusals() -> None:
     with fresh():
         v = fluid.data("v", [3], "float32")

@@ -12,6 +12,7 @@ import pytest
 
 import fluidjax
 import fluidjax.paddle
+from fluidjax import dygraph
 from fluidjax.base.absent import MODULES, subject
 from fluidjax.errors import FluidError
 from fluidjax.layers import utils
@@ -40,12 +41,15 @@ incubate.fleet.utils incubate.fleet.utils.hdfs incubate.fleet.utils.utils
 contrib.quantize contrib.quantize.quantize_transpiler contrib.slim contrib.slim.graph contrib.slim.quantization
 contrib.slim.quantization.quantization_pass
 contrib.slim.quantization.post_training_quantization contrib.utils contrib.utils.hdfs_utils layers.collective
+op transpiler.details transpiler.details.program_utils
 """.split()
+# dynamic mode's: they import, and what is called says that it is not there (amp and io are of later Paddles)
+FLUID += [f"dygraph.{m}".rstrip(".") for m in dygraph.NAMES if m not in ("amp", "io")]
 ROOT = (
     "paddle paddle.batch paddle.dataset paddle.dataset.common paddle.dataset.mnist paddle.dataset.uci_housing paddle.compat "
     "paddle.version paddle.utils paddle.dataset.cifar paddle.dataset.conll05 paddle.dataset.flowers paddle.dataset.image "
     "paddle.dataset.imdb paddle.dataset.imikolov paddle.dataset.movielens paddle.dataset.mq2007 paddle.dataset.sentiment "
-    "paddle.dataset.voc2012 paddle.dataset.wmt14 paddle.dataset.wmt16"
+    "paddle.dataset.voc2012 paddle.dataset.wmt14 paddle.dataset.wmt16 paddle.device"
 ).split()
 OTHER = ["paddle.fluid", "paddle.fluid.dataset", "paddle.reader", "paddle.reader.decorator", "paddle.regularizer", "paddle.fluid.core_avx",
          "paddle.fluid.dataloader.batch_sampler", "paddle.fluid.dataloader.dataset", "paddle.distributed",

@@ -23,10 +23,12 @@ FLUIDS = frozenset(
     "_optimized_guard _backward_role_guard _lr_schedule_guard _clone_variable _find_var_recursive _var_recursive _set_attr "
     "_remove_attr _rename_input _rename_output _rename_var _remove_op _remove_var _prepend_op _insert_op _create_block _rollback "
     "_prune _prune_with_input _block_attr _block_attr_id _blocks_attr_ids _to_attr _to_kwargs _global_learning_rate "
-    "_learning_rate_map _set_error_clip _repr_html_ _backward _get_dims _is_initialized "
+    "_learning_rate_map _set_error_clip _repr_html_ _backward _get_dims _is_initialized _dtype _place _clear "
+    "_get_float_element _get_double_element _set_float_element _set_double_element "
     "_set_checkpoints _set_role_maker _worker_num _worker_index _is_first_worker _is_non_distributed "
     "_decay_step_counter _learning_rate _get_var _fetch_var _current_expected_place _clone_var_in_block_ _cuda_synchronize "
-    "_allreduce _broadcast _c_allreduce _c_broadcast _c_allgather _c_reducescatter _c_sync_calc_stream _c_sync_comm_stream".split()
+    "_allreduce _broadcast _c_allreduce _c_broadcast _c_allgather _c_reducescatter _c_sync_calc_stream _c_sync_comm_stream "
+    "_append_grad_suffix_ _strip_grad_suffix_ _as_list _set_eager_deletion_mode _build_strategy _reset".split()
 )
 UNDERSCORED = re.compile(r"(?<!\w)_[^\W_]")  # most files have no such name, and need not be parsed
 FILES = sorted([*PACKAGE.rglob("*.py"), *(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")])

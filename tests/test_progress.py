@@ -155,7 +155,8 @@ def test_files_and_checkpoints_are_told(stderr, monkeypatch, tmp_path):
         exe.run(startup)
         at_once(monkeypatch, stderr, "fluidjax.saved.files", "os.fsync", f"writing file 1 of 1 into {str(tmp_path / 'files')!r} ... ")
         fluid.io.save_persistables(exe, str(tmp_path / "files"), main)
-        at_once(monkeypatch, stderr, "fluidjax.saved.vars", "read_array", f"reading variable 0 of 1 from {str(tmp_path / 'files')!r} ... ")
+        told = f"reading variable 0 of 1 from {str(tmp_path / 'files')!r} ... "
+        at_once(monkeypatch, stderr, "fluidjax.saved.arrays", "read_array", told)
         fluid.io.load_persistables(exe, str(tmp_path / "files"), main)
         folder = tmp_path / "saves"
         told = f"saving checkpoint 0 in {str(folder)!r}, 24 bytes ... "

@@ -181,3 +181,68 @@ def test_gradients_through_the_steps_of_a_loop() -> None:
     np.testing.assert_allclose(got, plain(np.full(2, 0.5)), rtol=1e-5)
     steps = [(plain(0.5 + d) - plain(0.5 - d)) / 2e-6 for d in 1e-6 * np.eye(2)]
     np.testing.assert_allclose(slope, steps, rtol=1e-4, atol=1e-6)
+
+
+def test_sizes_that_only_the_function_knows():
+    """An output of [-1, -1] is what the function returns; what reads it, and gradients, follow."""
+    main = fluid.Program()
+    with fluid.program_guard(main, fluid.Program()):
+        x = fluid.data("x", [None, 3])
+        x.stop_gradient = False
+        block = main.current_block()
+        twice, wrong = (block.create_var(name=n, dtype="float32", shape=s) for n, s in (("twice", [-1, -1]), ("wrong", [-1, 5])))
+        fluid.layers.py_func(
+            lambda v: np.concatenate([np.array(v)] * 2, 1), x, twice, lambda x, out, g: np.array(g)[:, :3] + 3 * np.array(g)[:, 3:]
+        )
+        total = fluid.layers.reduce_sum(fluid.layers.relu(twice), dim=[0])
+        (grad,) = fluid.gradients(total, [x])
+    exe = fluid.Executor()
+    for rows in (2, 4):
+        feed = {"x": np.ones((rows, 3), "float32")}
+        found = exe.run(main, feed=feed, fetch_list=[twice, total, grad])
+        assert found[0].shape == (rows, 6) and found[1].tolist() == [rows] * 6 and (found[2] == 4).all()
+    with fluid.program_guard(main):
+        fluid.layers.py_func(lambda v: np.array(v), x, wrong)
+    with pytest.raises(EnforceNotMet, match=r"returns float32 of shape \[2, 3\] for 'wrong', which is declared as"):
+        exe.run(main, feed={"x": np.ones((2, 3), "float32")}, fetch_list=[wrong])
+
+
+def test_functions_get_tensors_as_in_paddle() -> None:
+    """As 1.8.5 hands them over: LoDTensors, the input's with its LoD, others without; forward and backward, padded rows cut off."""
+    seen: list[Any] = []
+
+    def told(x: Any) -> None:
+        assert isinstance(x, fluid.LoDTensor) and x._dtype() == fluid.core.VarDesc.VarType.FP32
+        seen.append((x.shape(), x.lod(), x.recursive_sequence_lengths()))
+
+    def twice(x: Any) -> Any:
+        told(x)
+        return np.array(x) * 2
+
+    def back(*values: Any) -> Any:
+        for value in values:
+            told(value)
+        return values[-1] * 2  # as an array too
+
+    with fluid.program_guard(fluid.Program()):
+        x = fluid.data("x", [-1, 2], "float32", lod_level=1)
+        x.stop_gradient = False
+        out = layers.py_func(twice, x, made("out", [-1, 2]), back)
+        (grad,) = fluid.gradients(layers.mean(out), [x])
+        fed = fluid.create_lod_tensor(X, [[2, 1]], fluid.CPUPlace())
+        got = fluid.Executor().run(feed={"x": fed}, fetch_list=[out, grad])
+    np.testing.assert_array_equal(got[0], 2 * X)
+    np.testing.assert_allclose(got[1], np.full((3, 2), 1 / 3), rtol=1e-6)
+    with_lod, without = ([3, 2], [[0, 2, 3]], [[2, 1]]), ([3, 2], [], [])
+    assert seen == [with_lod, with_lod, without, without]
+
+
+def test_a_result_with_a_lod_is_refused() -> None:
+    with fluid.program_guard(fluid.Program()):
+        x = fluid.data("x", [-1, 2], "float32", lod_level=1)
+        out = layers.py_func(lambda x: x, x, made("out", [-1, 2]))
+        fed = fluid.create_lod_tensor(X, [[2, 1]], fluid.CPUPlace())
+        with pytest.raises(fluid.errors.UnsupportedError, match="a tensor with a LoD"):
+            fluid.Executor().run(feed={"x": fed}, fetch_list=[out])
+        (got,) = fluid.Executor().run(feed={"x": X}, fetch_list=[out])
+        np.testing.assert_array_equal(got, X)

@@ -147,6 +147,7 @@ def test_what_surrounds_an_old_script(tmp_path, capsys):
         ("try: pass\nexcept E, e: pass", r"old.py:2: this line is Python 2"),
         ("a = 1\nfor i in xrange(3): pass", "xrange is Python 2's; Python 3 has range"),
         ("import cPickle", "cPickle is a module of Python 2; Python 3 has it as pickle"),
+        ("raise TypeError('only 0-dimensional arrays can be converted to Python scalars')", "pip install 'numpy<2.4'"),
         ("{}.iteritems()", ".iteritems is Python 2's; Python 3 has items"),
         ("if 1:\n\ta = 1\n        b = 2", r"old.py:3: this line is Python 2"),
         ("a = ur'b'", r"old.py:1: this line is Python 2"),

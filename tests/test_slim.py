@@ -186,3 +186,45 @@ def transformed(net):
 def test_what_does_not_fit_is_said(net, sentence):
     with pytest.raises(FluidError, match=sentence):
         WRONG[sentence](net)
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("how", ["channel_wise_abs_max", "abs_max"])
+def test_a_model_of_quantised_weights_is_loaded_again(how, bits, tmp_path):
+    """Its weights times their scales: those of the test model, and as near to the ones before as the bits let them be."""
+    main, startup = fluid.Program(), fluid.Program()
+    exe = fluid.Executor(fluid.CPUPlace())
+    with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):
+        image = fluid.data("image", [None, 2, 4, 4])
+        out = fluid.layers.fc(fluid.layers.conv2d(image, 3, 3), 5)
+        exe.run(startup)
+        fluid.io.save_inference_model(str(tmp_path / "m"), ["image"], [out], exe)
+        names = [v.name for v in main.list_vars() if v.persistable and fluid.global_scope().find_var(v.name) is not None]
+        before = {name: np.asarray(fluid.global_scope().get(name)) for name in names}
+    quantised = slim.WeightQuantization(str(tmp_path / "m"))
+    quantised.quantize_weight_to_int(str(tmp_path), weight_bits=bits, weight_quantize_type=how, generate_test_model=True)
+    found = []
+    for folder in ("quantized_model", "test_model"):
+        with fluid.scope_guard(fluid.Scope()):
+            fluid.io.load_inference_model(str(tmp_path / folder), exe)
+            found.append({name: np.asarray(fluid.global_scope().get(name)) for name in before})
+    for name, value in before.items():
+        assert found[0][name].dtype == np.float32
+        np.testing.assert_allclose(found[0][name], found[1][name], rtol=1e-6)
+        np.testing.assert_allclose(found[0][name], value, atol=np.abs(value).max() / 2 ** (bits - 1) if value.any() else 0)
+
+
+def test_matmul_v2_is_quantised_as_matmul():
+    """Paddle 2's product: its weight and its data are quantised by the same ops."""
+    kinds = {}
+    for kind in ("matmul", "matmul_v2"):
+        main = fluid.Program()
+        with fluid.unique_name.guard(), fluid.program_guard(main, fluid.Program()):
+            x = fluid.data("x", [2, 3])
+            w = fluid.layers.create_parameter([3, 4], "float32", name="w")
+            out = main.global_block().create_var(name="out", dtype="float32")
+            main.global_block().append_op(type=kind, inputs={"X": x, "Y": w}, outputs={"Out": out})
+        graph = fluid.framework.IrGraph(fluid.core.Graph(main.desc), for_test=True)
+        slim.QuantizationTransformPass(fluid.Scope(), fluid.CPUPlace(), quantizable_op_type=[kind]).apply(graph)
+        kinds[kind] = [op.type for op in graph.to_program().global_block().ops]
+    assert kinds["matmul_v2"] == [k.replace("matmul", "matmul_v2") for k in kinds["matmul"]] and len(kinds["matmul"]) > 3

@@ -446,8 +446,7 @@ def test_bad_datasets(folder):
     with pytest.raises(FluidValueError, match="set_use_var"):
         list(made.feeds())
     made.set_use_var(cases.variables(fluid))
-    with pytest.raises(FluidValueError, match="set_filelist"):
-        list(made.feeds())
+    assert list(made.feeds()) == []
     for wrong, told in (
         (lambda: made.set_filelist("a.txt"), "list of names of files"),
         (lambda: made.set_batch_size(0), "positive whole number"),
@@ -476,3 +475,54 @@ def test_bad_datasets(folder):
         made.set_filelist([name])
         with pytest.raises(FluidValueError, match=told):
             list(made.feeds())
+
+
+def test_names_and_texts_before_the_slots_are_passed_over(tmp_path):
+    """What set_parse_ins_id and set_parse_content say that a line begins with; the slots are as without."""
+    (tmp_path / "a").write_text("1 line_7 1 some:text 2 5 6 1 1\n1 x 1 y 1 7 1 0\n")
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        ids, label = fluid.data("ids", [None, 1], "int64", lod_level=1), fluid.data("label", [None, 1], "int64")
+    dataset = fluid.DatasetFactory().create_dataset("InMemoryDataset")
+    dataset.set_use_var([ids, label])
+    dataset.set_filelist([str(tmp_path / "a")])
+    with pytest.raises(FluidValueError):
+        dataset.load_into_memory()
+    dataset.set_parse_ins_id(True)
+    dataset.set_parse_content(True)
+    dataset.load_into_memory()
+    (feed,) = dataset.feeds()
+    assert np.asarray(feed["ids"]).ravel().tolist() == [5, 6, 7] and np.asarray(feed["label"]).ravel().tolist() == [1, 0]
+    dataset.set_generate_unique_feasigns(True, 2)
+    dataset.generate_local_tables_unlock(0, 11, 1, 1, 2)
+    dataset.global_shuffle()
+    dataset.set_merge_by_lineid(2)
+    with pytest.raises(NotImplementedError, match="set_merge_by_lineid"):
+        dataset.global_shuffle()
+
+
+def test_datasets_without_files(capsys):
+    """A pass over nothing is told, and changes nothing; no dataset is a RuntimeError as in 1.8.5, and a TypeError."""
+    main = fluid.Program()
+    with fluid.program_guard(main, fluid.Program()):
+        x = fluid.data("x", [None, 1], "int64")
+    exe = fluid.Executor()
+    for kind in ("QueueDataset", "FileInstantDataset", "InMemoryDataset"):
+        dataset = fluid.DatasetFactory().create_dataset(kind)
+        dataset.set_use_var([x])
+        dataset.set_download_cmd("cat")
+        dataset.set_rank_offset("rank_offset")
+        dataset.set_pv_batch_size(16)
+        assert 'rank_offset: "rank_offset"' in dataset.desc() and "pv_batch_size: 16" in dataset.desc()
+        if kind == "InMemoryDataset":
+            dataset.load_into_memory()
+            assert dataset.get_memory_data_size() == 0
+        else:
+            with pytest.raises(NotImplementedError, match=kind):
+                dataset.local_shuffle()
+        with pytest.warns(RuntimeWarning, match="no batch"):
+            exe.train_from_dataset(main, dataset)
+        with pytest.raises(FluidTypeError, match="FetchHandler takes a dict"):
+            exe.train_from_dataset(main, dataset, fetch_handler=fluid.executor.FetchHandler("loss"))
+    for wrong in (RuntimeError, TypeError):
+        with pytest.raises(wrong, match="DatasetFactory"):
+            exe.train_from_dataset(main, None)

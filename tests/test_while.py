@@ -207,6 +207,20 @@ def test_each_iteration_draws_anew() -> None:
     assert len(np.unique(rows[0])) == 12 and rows[0].shape == (4, 3) and int(rows[1]) == 4
 
 
+@pytest.mark.parametrize("stack", [True, False])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_what_was_joined_says_the_entries_sizes(stack: bool, axis: int) -> None:
+    """OutIndex, as 1.8.5 has it: the sizes along the axis, of entries that are stacked too; Out has no LoD."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        x = fluid.data("x", [-1, 2], lod_level=1)
+        array = layers.array_write(x, number(0))
+        layers.array_write(layers.scale(x, 2.0), number(1), array)
+        out, sizes = layers.tensor_array_to_tensor(array, axis=axis, use_stack=stack)
+        fed = fluid.create_lod_tensor(np.ones((3, 2), "float32"), [[1, 2]], fluid.CPUPlace())
+        assert out.lod_level == 0
+        assert fluid.Executor().run(feed={"x": fed}, fetch_list=[sizes])[0].tolist() == [[3, 3], [2, 2]][axis]
+
+
 def test_sparse_gradients_of_a_loop() -> None:
     """A table that every iteration looks up: its gradient has the rows of all iterations, and no others."""
     def trained(sparse: bool) -> Any:
@@ -388,3 +402,27 @@ def test_a_feed_that_a_loop_declares_anew_is_told_so() -> None:
 
     told = r"declares int64; .*; the program writes 'x' too, last by op 'assign' \(tests/test_while.py:\d+\)"
     refused(FeedError, told, turned)
+
+
+def test_a_loop_over_what_is_fed_is_named():
+    """Where its stop_gradient is why nothing is differentiated; without it the gradient is the loop's: 3 w^2 x of w^3 x."""
+    for change in (None, "assign", "stop_gradient"):
+        main, startup = fluid.Program(), fluid.Program()
+        with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):
+            x = fluid.data("x", [1])
+            w = fluid.layers.create_parameter([1], "float32", name="w", default_initializer=fluid.initializer.Constant(2.0))
+            i, n = (fluid.layers.fill_constant([1], "int64", k) for k in (0, 3))
+            carried = fluid.layers.assign(x) if change == "assign" else x
+            carried.stop_gradient = change is None
+            _, s = fluid.layers.while_loop(
+                lambda i, s, n=n: fluid.layers.less_than(i, n), lambda i, s, w=w: (fluid.layers.increment(i), s * w), [i, carried]
+            )
+            loss = fluid.layers.mean(s)
+            if change is None:
+                with pytest.warns(UserWarning, match=r"'x' is written on the way, and has stop_gradient"):
+                    fluid.append_backward(loss)
+                continue
+            ((_, grad),) = fluid.append_backward(loss)
+            exe = fluid.Executor()
+            exe.run(startup)
+            assert exe.run(main, feed={"x": np.float32([5])}, fetch_list=[grad])[0].tolist() == [60.0]

@@ -17,7 +17,7 @@ import pytest
 
 import fluidjax as fluid
 from fluidjax.contrib.reader import distributed_batch_reader
-from fluidjax.errors import FeedError, FluidError, FluidTypeError, FluidValueError
+from fluidjax.errors import EnforceNotMet, FeedError, FluidError, FluidTypeError, FluidValueError
 from fluidjax.loaders.loader import DataLoader
 from fluidjax.loaders.processes import Worker, WorkerDied, WorkerTraceback
 from fluidjax.paddle.io import BatchSampler, Dataset, IterableDataset, get_worker_info
@@ -124,16 +124,18 @@ def test_errors_of_workers(xy):
             seen.append(np.asarray(group[0]["y"]).item())
 
     seen = []
-    with pytest.raises(KeyError, match="boo") as error:
+    with pytest.raises(EnforceNotMet, match="KeyError: 'boo'") as error:
         read(Samples(9, 4, boo), seen)
-    assert seen == [0, 1, 2, 3] and isinstance(error.value.__cause__, WorkerTraceback) and "in boo" in str(error.value.__cause__)
+    cause = error.value.__cause__
+    assert seen == [0, 1, 2, 3] and isinstance(cause, KeyError)
+    assert isinstance(cause.__cause__, WorkerTraceback) and "in boo" in str(cause.__cause__)
     with pytest.raises(WorkerDied, match=r"worker 0 of the DataLoader \(process \d+\) was ended by SIGKILL"):
         read(Samples(9, 4, die), [])
     with pytest.raises(WorkerDied, match="ended with status 3"):
         read(Samples(9, 4, lambda: os._exit(3)), [])
-    with pytest.raises(TimeoutError, match=r"gave nothing for 0\.1 seconds"):
+    with pytest.raises(EnforceNotMet, match=r"TimeoutError: .*gave nothing for 0\.1 seconds"):
         read(Samples(9, 1, lambda: time.sleep(60)), [], timeout=0.1)
-    with pytest.raises(KeyError, match="1"):
+    with pytest.raises(EnforceNotMet, match="KeyError: 1"):
         read(Samples(), [], worker_init_fn=lambda n: {0: 0}[n])
     with pytest.raises(RuntimeError, match="Odd: it"):
         class Odd(Exception):  # cannot be sent: nobody finds a class within a function
@@ -224,8 +226,9 @@ def test_multiprocess_reader():
     assert list(make([counting(2), counting(4)])()) == [[2, 0], [4, 0], [2, 1], [4, 1], [4, 2], [4, 3]]  # 1.8.5's
     assert sorted(make([counting(2), counting(4)], False)()) == [(2, 0), (2, 1), (4, 0), (4, 1), (4, 2), (4, 3)]
     for fair in (True, False):
-        with pytest.raises(KeyError, match="boo"):
+        with pytest.raises(ValueError, match="reader 1 of multiprocess_reader raised KeyError: 'boo'") as error:
             list(make([counting(2), counting(1, boo)], fair)())
+        assert isinstance(error.value.__cause__, KeyError)
         with pytest.raises(WorkerDied, match="reader 0 of multiprocess_reader"):
             list(make([counting(1, die)], fair)())
     with pytest.raises(FluidValueError, match="gave None"):
@@ -256,8 +259,8 @@ def test_ctrl_c_leaves_no_process(tmp_path):
     env = {**os.environ, "PYTHONPATH": str(Path(fluid.__file__).parents[1])}
     process = Popen([sys.executable, "-c", script], cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True)
     limit = time.monotonic() + 60
-    while not (tmp_path / "begun").exists() and time.monotonic() < limit:
-        time.sleep(0.02)
+    while not ((tmp_path / "begun").exists() and len(list(tmp_path.glob("pid-*"))) == 2) and time.monotonic() < limit:
+        time.sleep(0.02)  # the first batch is there before the second worker has begun
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=60)[0] == "interrupted\n"
     pids = [int(p.name[4:]) for p in tmp_path.glob("pid-*")]
@@ -265,6 +268,38 @@ def test_ctrl_c_leaves_no_process(tmp_path):
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+def test_ctrl_c_while_workers_are_started_or_ended(monkeypatch):
+    """In the moment after a fork, and in the middle of ending them: no process stays, and the interrupt is heard."""
+    before, process = children(), multiprocessing.get_context("fork").Process
+    real_start, real_kill, seen = process.start, process.kill, []
+
+    def then_interrupt(real):
+        def run(self):
+            real(self)
+            seen.append(self.pid)
+            if len(seen) == 1:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        return run
+
+    old = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        for make in (
+            lambda: iter(DataLoader(Stream(), return_list=True, num_workers=2)),
+            lambda: fluid.io.multiprocess_reader([counting(2), counting(2)])(),
+        ):
+            for name, real in (("start", real_start), ("kill", real_kill)):
+                seen.clear()
+                monkeypatch.setattr(process, name, then_interrupt(real))
+                with pytest.raises(KeyboardInterrupt):
+                    for _ in make():
+                        pass
+                monkeypatch.undo()
+                assert seen and children() == before
+    finally:
+        signal.signal(signal.SIGINT, old)
 
 
 def test_a_trainers_share(monkeypatch, capsys):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 # pages from outside of docs/ under the names that they have in the site
-RENAMED = {"README.md": "project.md", "CHANGELOG.md": "changes.md"}
+RENAMED = {"README.md": "project.md", "CHANGELOG.md": "changes.md", "CONTRIBUTING.md": "contributing.md"}
 CODE = re.compile(r"^(```|~~~).*?^\1$|`[^`\n]+`", re.M | re.S)
 LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?:|#)([^)\s#]+)(#[^)\s]*)?\)")
 

@@ -35,6 +35,13 @@ def two_layers(fluid, feed):
     return _squares(fluid, fluid.layers.fc(fluid.layers.fc(x, 32, act="relu"), 1), y)
 
 
+def mlp(fluid, feed):
+    h, label = _data(fluid, feed)
+    for _ in range(2):
+        h = fluid.layers.fc(h, 512, act="relu")
+    return _classes(fluid, h, label)
+
+
 def _norm(fluid, h, filters, size, stride=1, act="relu"):
     h = fluid.layers.conv2d(h, filters, size, stride=stride, padding=size // 2, bias_attr=False)
     return fluid.layers.batch_norm(h, act=act)
@@ -73,6 +80,10 @@ def resnet32(fluid, feed):
     return _resnet(fluid, feed, 16, (16, 32, 64), 5)
 
 
+def small_resnet(fluid, feed):
+    return _resnet(fluid, feed, 16, (16, 32, 64), 1)
+
+
 def _attention(fluid, x, width, heads, length):
     layers = fluid.layers
 
@@ -99,7 +110,9 @@ def transformer(fluid, feed, width=256, length=128, heads=4, depth=2):
 CASES = {
     "fit-a-line": (fit_a_line, "sgd", lambda: batch_of({"x": (20, 13), "y": (20, 1)})),
     "2 layers": (two_layers, "sgd", lambda: batch_of({"x": (20, 13), "y": (20, 1)})),
+    "MLP": (mlp, "adam", lambda: batch_of({"x": (64, 784)}, label=(64, 1))),
     "LeNet": (lenet, "adam", lambda: batch_of({"img": (64, 1, 28, 28)}, label=(64, 1))),
+    "small ResNet": (small_resnet, "momentum", lambda: batch_of({"img": (32, 3, 32, 32)}, label=(32, 1))),
     "ResNet-32": (resnet32, "adam", lambda: batch_of({"img": (128, 3, 32, 32)}, label=(128, 1))),
     "ResNet-18": (resnet18, "momentum", lambda: batch_of({"img": (32, 3, 32, 32)}, label=(32, 1))),
     "transformer": (transformer, "adam", lambda: batch_of({"x": (8, 128, 256)}, label=(8, 128, 1))),

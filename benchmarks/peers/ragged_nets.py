@@ -51,6 +51,23 @@ def sentiment(fluid, width=512, depth=3):
     return layers.mean(layers.cross_entropy(classes, label))
 
 
+def text_cnn(fluid):
+    """The book's convolutions over three and four words, and a class for each sentence."""
+    word, label = fluid.data("word", [None, 1], "int64", lod_level=1), fluid.data("label", [None, 1], "int64")
+    x = fluid.layers.embedding(word, [WORDS, 64])
+    found = [fluid.nets.sequence_conv_pool(x, 64, size, act="tanh", pool_type="sqrt") for size in (3, 4)]
+    return fluid.layers.mean(fluid.layers.cross_entropy(fluid.layers.fc(found, 2, act="softmax"), label))
+
+
+def text_lstm(fluid, width=64):
+    """One LSTM, and a class for each sentence."""
+    word, label = fluid.data("word", [None, 1], "int64", lod_level=1), fluid.data("label", [None, 1], "int64")
+    x = fluid.layers.fc(fluid.layers.embedding(word, [WORDS, 64]), 4 * width)
+    hidden, _ = fluid.layers.dynamic_lstm(x, 4 * width, use_peepholes=False)
+    classes = fluid.layers.fc(fluid.layers.sequence_pool(hidden, "last"), 2, act="softmax")
+    return fluid.layers.mean(fluid.layers.cross_entropy(classes, label))
+
+
 def translation(fluid, width=128):
     """An encoder of both directions, and a decoder that attends to it, in a DynamicRNN."""
     layers, fc = fluid.layers, _fc(fluid)
@@ -107,6 +124,7 @@ def translation_batches(count):
 RAGGED = {
     "roles": (roles, role_batches, 0.01), "sentiment": (sentiment, sentiment_batches, 0.002),
     "translation": (translation, translation_batches, 0.01),
+    "text-CNN": (text_cnn, sentiment_batches, 0.01), "text-LSTM": (text_lstm, sentiment_batches, 0.01),
 }  # fmt: skip
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import islice
 
 from .. import unique_name
-from ..base.roles import OP_ROLE, OP_ROLE_VAR, OpRole
+from ..base.roles import OP_ROLE, OpRole
 from ..errors import UnsupportedError
 from ..graph.block import Block
 from ..graph.operator import Operator
@@ -22,19 +23,19 @@ from ..ir.recomputed import original
 from ..ops.kinds import kind_of_output
 from ..ops.registry import GRAD, lookup, traits
 from . import recompute
-from .draft import Draft, forward_name, grad_name
+from .draft import Draft, forward_name, is_own, own_grad, prefixed, unmarked
 from .path import path_inside
 from .pruning import drop_unconnected, drop_unwanted
 from .rules import Ends, gradient_ops
 from .summing import add_up
 
-_ADDED = {"sum", "fill_zeros_like", "shape", "fill_constant"}  # ops of a differentiation that are no op's gradient
 Found = dict[str, Variable]  # a variable's name -> its gradient
 
 
 def gradients_of(block: Block) -> Block | None:
     """The gradient block of a case in which minimize or append_backward was called."""
-    return next((b for b in block.program.blocks if b.forward_block_idx == block.idx), None)
+    later = islice(block.program.blocks, block.idx + 1, None)  # it was made after the block
+    return next((b for b in later if b.forward_block_idx == block.idx), None)
 
 
 @dataclass(frozen=True)
@@ -100,35 +101,39 @@ class Differentiation:
         return block
 
     def drafts(
-        self, block: Block, path: Sequence[OpDesc], no_grad: set[str], seeds: Set[str] | None, checkpoints: Sequence[str] = ()
+        self, block: Block, path: Sequence[OpDesc], no_grad: set[str], seeds: Set[str] | None, checkpoints: Sequence[str] = (),
+        start: Sequence[Draft] = (), there: Set[str] = frozenset(),
     ) -> list[Draft]:
-        """The gradient ops of a path, backwards. Adds to `no_grad`, the gradients that are not wanted.
+        """The gradient ops of a path, backwards, behind `start`. Adds to `no_grad`, the gradients that are not wanted.
 
         seeds: the gradients to begin from; None takes all, as within a block, where one may come from another iteration.
-        checkpoints: names of values between which all others are computed again (recompute.py).
+        start: ops that make such gradients. there: gradients that ops before these make. checkpoints: names of values between which all
+        others are computed again (recompute.py).
         """
         if checkpoints:
             return self._recomputing(block, path, no_grad, checkpoints)
         reached = set(seeds) if seeds is not None and self.order > 1 else None
-        renamed: dict[str, str] = {}
         found: list[Draft] = []
         for op in reversed(path):
-            made, grad_to_var = gradient_ops(op, no_grad, self._inside)
+            made, grad_to_var = gradient_ops(block, op, no_grad, self._inside)
             any_kept = True
-            if self.order > 1:
-                self._name_again(block, op, made, grad_to_var, renamed)
             if reached is not None:
                 made, any_kept = _reached(made, reached)
             found += made
+            if self.order > 1:
+                _refuse_captured(block, op, made)
             if any_kept:
                 self.grad_to_var.update(grad_to_var)
-        found = drop_unwanted(add_up(found, block.idx), no_grad)
-        known = {n for op in path for n in (*op.reads, *op.writes)}
-        return drop_unconnected(found, known | (reached or set()))
+        if self.order > 1:
+            self._name_again(block, start, found)
+        summed = add_up([*start, *found], block.idx)
+        found = drop_unwanted(summed[len(start) :], no_grad)
+        known = {n for op in path for n in (*op.reads, *op.writes)} | there | {n for d in start for n in d.writes}
+        return [*summed[: len(start)], *drop_unconnected(found, known | (reached or set()))]
 
     def _recomputing(self, block: Block, path: Sequence[OpDesc], no_grad: set[str], checkpoints: Sequence[str]) -> list[Draft]:
         def gradients(op: OpDesc) -> list[Draft]:
-            made, grad_to_var = gradient_ops(op, no_grad, self._inside)
+            made, grad_to_var = gradient_ops(block, op, no_grad, self._inside)
             self.grad_to_var.update(grad_to_var)
             return made
 
@@ -143,27 +148,24 @@ class Differentiation:
         block.forward_block_idx = forward.idx
         ops = [o.desc for o in forward.ops]
         path = ops if ends is None else path_inside(forward, ends(ops))
-        stopped = {grad_name(v.name) for v in forward.vars.values() if v.stop_gradient}
-        found = self.inside[block.idx] = Inside(block, self.drafts(forward, path, stopped, None))
+        stopped = {own_grad(v.name) for v in forward.vars.values() if v.stop_gradient}
+        seeds = None if ends is None else {own_grad(n) for op in ends(ops) for n in op.writes}
+        found = self.inside[block.idx] = Inside(block, self.drafts(forward, path, stopped, seeds))
         self.program._rollback()
         return found
 
-    def _name_again(
-        self, block: Block, op: OpDesc, drafts: list[Draft], grad_to_var: dict[str, str], renamed: dict[str, str]
-    ) -> None:
-        """Rename gradients that an earlier call made, ``grad/grad/x@GRAD``; an op's gradient reads the new ones."""
+    def _name_again(self, block: Block, start: Sequence[Draft], drafts: Sequence[Draft]) -> None:
+        """Gradients whose names an earlier call has taken are ``grad/grad/x@GRAD``; those that the call begins with get others."""
+        begun = {n for d in start for n in d.writes}
+        written = {n for d in drafts for n in d.writes if is_own(n)} - begun
+        again = {n: prefixed(n, "grad/" * self.order) for n in written if unmarked(n) in block.vars}
         for d in drafts:
-            if not _is_gradient(op):
-                for name in d.reads:
-                    if name in renamed:
-                        d.rename_input(name, renamed[name])
-            for name in d.writes:
-                if GRAD in name and name in block.vars:
-                    _refuse_captured(block, op, name)
-                    renamed[name] = "grad/" * self.order + name
-                    d.rename_output(name, renamed[name])
-                    if name in grad_to_var:
-                        grad_to_var[renamed[name]] = grad_to_var.pop(name)
+            for slots in (d.inputs, d.outputs):
+                for names in slots.values():
+                    names[:] = [again.get(n, n) for n in names]
+        for old, new in again.items():
+            if old in self.grad_to_var:
+                self.grad_to_var[new] = self.grad_to_var.pop(old)
 
     def append(self, block: Block, drafts: list[Draft], given: dict[str, str]) -> Found:
         """Append the ops and create their variables; by the names of forward variables their gradients.
@@ -172,25 +174,58 @@ class Differentiation:
         """
         self._free_names(block, drafts, given)
         found: Found = {}
-        self._append(block, drafts, frozenset(), found)
+        self._append(block, drafts, {*given.values()}, frozenset(), found)
+        self.grad_to_var = {unmarked(grad): var for grad, var in self.grad_to_var.items()}
         self.program.touch()
         return found
 
-    def _append(self, block: Block, drafts: Sequence[Draft], recurring: Set[str], found: Found) -> None:
-        """recurring: gradients that one iteration of the block hands to the next, so that they are there from the start."""
+    def _append(self, block: Block, drafts: Sequence[Draft], there: set[str], recurring: Set[str], found: Found) -> None:
+        """there: gradients that have been computed so far. recurring: those that one iteration of the block hands to the next."""
+        straight = block.idx not in self.inside
         for d in drafts:
             below = d.attrs.get("sub_block")
             if isinstance(below, BlockRef) and below.idx in self.inside:
-                self._append(self.program.block(below.idx), self.inside[below.idx].drafts, {*d.reads} & {*d.writes}, found)
-            if self._has_use(block, d, recurring):
-                for name in self._missing(block, d):
-                    block.vars[name] = Variable.of(block, VarDesc(name, (), "bool"))  # as Paddle leaves them
-                for name in d.writes:
-                    if name != EMPTY and block._find_var_recursive(name) is None:
-                        self._create(block, name, d)
-                        if name in self.grad_to_var:
-                            found[self.grad_to_var[name]] = block.vars[name]
-                self._append_op(block, d)
+                again = {*d.reads} & {*d.writes}
+                self._append(self.program.block(below.idx), self.inside[below.idx].drafts, {*there}, again, found)
+            if self._has_use(block, d, there, recurring):
+                for zeros in self._settled(block, d, there) if straight else ():
+                    self._append_draft(block, zeros, there, found)
+                self._append_draft(block, d, there, found)
+
+    def _append_draft(self, block: Block, d: Draft, there: set[str], found: Found) -> None:
+        there.update(n for n in d.writes if is_own(n))
+        variables = {unmarked(n): self.grad_to_var.get(n) for n in d.writes}
+        d.unmark()
+        for name in self._missing(block, d):
+            block.vars[name] = Variable.of(block, VarDesc(name, (), "bool"))  # as Paddle leaves them
+        for name, of in variables.items():
+            if name != EMPTY and block._find_var_recursive(name) is None:
+                self._create(block, name, of, d)
+                if of is not None:
+                    found[of] = block.vars[name]
+        self._append_op(block, d)
+
+    def _settled(self, block: Block, d: Draft, there: Set[str]) -> list[Draft]:
+        """Ops that make zeros of the gradients that a draft reads and nothing computes, where the draft cannot do without them.
+
+        A slot for one gradient may name one that is not there, as Paddle leaves it, unless the name means something else.
+        """
+        made: list[Draft] = []
+        definition = lookup(d.type)
+        if definition.fn is None:  # ops that steer know what is not there
+            return []
+        slots = {s.name: s for s in definition.inputs}
+        for name, names in d.inputs.items():
+            if slots[name].gaps:
+                continue
+            for i, missing in enumerate(names):
+                of = self.grad_to_var.get(missing)
+                lacking = is_own(missing) and missing not in there
+                free = slots[name].gradient and not slots[name].many and block._find_var_recursive(unmarked(missing)) is None
+                if lacking and of is not None and not free:
+                    names[i] = prefixed(unique_name.generate(unmarked(missing)), "")
+                    made.append(Draft("fill_zeros_like", {"X": [of]}, {"Out": [names[i]]}, {}, d.loc))
+        return made
 
     @staticmethod
     def _missing(block: Block, d: Draft) -> list[str]:
@@ -199,12 +234,12 @@ class Differentiation:
         return [n for slot in slots for n in d.inputs.get(slot, ()) if GRAD in n and block._find_var_recursive(n) is None]
 
     @staticmethod
-    def _has_use(block: Block, d: Draft, recurring: Set[str]) -> bool:
+    def _has_use(block: Block, d: Draft, there: Set[str], recurring: Set[str]) -> bool:
         """Whether a gradient op writes something, and some gradient that it reads is there if it reads any."""
         if all(n == EMPTY for n in d.writes):
             return False
         grads = d.gradients_read
-        known = (n in recurring or block._find_var_recursive(n) is not None for n in grads)
+        known = (n in there or n in recurring or block._find_var_recursive(n) is not None for n in grads)
         return not grads or traits(d.type).fed_by_steps or any(known)
 
     def _free_names(self, block: Block, drafts: list[Draft], given: Mapping[str, str]) -> None:
@@ -215,22 +250,23 @@ class Differentiation:
                 if name in names:
                     d.rename_input(name, names[name])
             for name in d.writes:
-                taken = name in block.vars or (block.idx and block._find_var_recursive(name) is not None)
-                if GRAD in name and taken:
-                    names[name] = unique_name.generate(name)
+                free = unmarked(name)
+                taken = free in block.vars or (block.idx and block._find_var_recursive(free) is not None)
+                if is_own(name) and taken:
+                    names[name] = prefixed(unique_name.generate(free), "")
                     d.rename_output(name, names[name])
         for old, new in names.items():
             if old in self.grad_to_var:
                 self.grad_to_var[new] = self.grad_to_var.pop(old)
 
-    def _create(self, block: Block, name: str, draft: Draft) -> None:
+    def _create(self, block: Block, name: str, of: str | None, draft: Draft) -> None:
         if original(name) != name:
             kept = block._var_recursive(original(name)).desc
             block.vars[name] = Variable.of(block, VarDesc(name, kept.shape, kept.dtype, kept.kind, kept.lod_level))
             return
-        like = block._find_var_recursive(self.grad_to_var.get(name) or forward_name(name))
+        like = block._find_var_recursive(of or forward_name(name))
         if like is None:
-            like = block._var_recursive(draft.reads[0])
+            like = next(v for n in draft.reads if (v := block._find_var_recursive(n)) is not None)
         added = [block._find_var_recursive(n) for n in draft.inputs.get("X", ())]
         kinds = [v.desc.kind for v in added if v is not None]
         slot = next(s for s, names in draft.outputs.items() if name in names)
@@ -244,21 +280,17 @@ class Differentiation:
         block.ops.append(Operator(block, OpDesc(self.program.next_uid(), d.type, ins, outs, attrs, d.loc)))
 
 
-def _refuse_captured(block: Block, op: OpDesc, name: str) -> None:
+def _refuse_captured(block: Block, op: OpDesc, drafts: Sequence[Draft]) -> None:
     """Raises UnsupportedError where the gradient of a variable from around a block has been computed in it, and is wanted again."""
-    source = forward_name(name)
-    if block.idx and source not in block.vars and block._find_var_recursive(source) is not None:
-        where = f" ({op.loc})" if op.loc else ""
-        raise UnsupportedError(
-            f"gradients() within a block has computed the gradient of {source!r}, which stands around it, and to differentiate op "
-            f"'{op.type}'{where} of that block once more is not supported, nor does Paddle 1.8.5 do so; compute the gradients outside the "
-            "case or the loop, or those of variables of the block alone"
-        )
-
-
-def _is_gradient(op: OpDesc) -> bool:
-    """Whether an op is an earlier differentiation's gradient of an op; Paddle tells it from the roles, and so do we."""
-    return op.attrs.get(OP_ROLE) == OpRole.Backward and (op.type not in _ADDED or OP_ROLE_VAR in op.attrs)
+    for name in {n for d in drafts for n in d.writes if is_own(n) and unmarked(n) in block.vars} if block.idx else ():
+        source = forward_name(name)
+        if source not in block.vars and block._find_var_recursive(source) is not None:
+            where = f" ({op.loc})" if op.loc else ""
+            raise UnsupportedError(
+                f"gradients() within a block has computed the gradient of {source!r}, which stands around it, and to differentiate op "
+                f"'{op.type}'{where} of that block once more is not supported, nor does Paddle 1.8.5 do so; compute the gradients outside "
+                "the case or the loop, or those of variables of the block alone"
+            )
 
 
 def _reached(drafts: list[Draft], reached: set[str]) -> tuple[list[Draft], bool]:

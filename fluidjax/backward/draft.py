@@ -1,4 +1,8 @@
-"""A gradient op while its names may still change, and the names that gradients have."""
+"""A gradient op while its names may still change, and the names that gradients have.
+
+While ops are drafts, a gradient that the differentiation under way makes carries a mark. Without it, ``x@GRAD`` would mean two
+things where gradients are differentiated again: what an earlier differentiation computed, a value as any other, and what flows to x.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,37 @@ from typing import Any
 
 from ..ops.registry import GRAD
 
+_OWN = "\0"  # no variable's name begins so
+
 
 def grad_name(name: str) -> str:
     """``x@GRAD``."""
     return name + GRAD
 
 
+def own_grad(name: str) -> str:
+    """The gradient of a variable that this differentiation makes: ``x@GRAD`` with the mark."""
+    return _OWN + name + GRAD
+
+
+def is_own(name: str) -> bool:
+    """Whether a name has the mark."""
+    return name.startswith(_OWN)
+
+
+def unmarked(name: str) -> str:
+    """The name as variables have it."""
+    return name.removeprefix(_OWN)
+
+
+def prefixed(name: str, prefix: str) -> str:
+    """A marked name with something before what variables have."""
+    return _OWN + prefix + unmarked(name)
+
+
 def forward_name(name: str) -> str:
     """The variable that a gradient's name speaks of: x of ``x@GRAD``, ``x@GRAD@GRAD`` and ``grad/grad/x@GRAD``."""
-    return name[: name.find(GRAD)].rsplit("grad/", 1)[-1] if GRAD in name else name
+    return unmarked(name[: name.find(GRAD)]).rsplit("grad/", 1)[-1] if GRAD in name else name
 
 
 @dataclass(slots=True)
@@ -39,6 +65,7 @@ class Draft:
 
     @property
     def gradients_read(self) -> list[str]:
+        """Gradients of this differentiation, and values that an earlier one computed."""
         return [n for n in self.reads if GRAD in n]
 
     def output_places(self) -> Iterator[tuple[list[str], int]]:
@@ -58,3 +85,12 @@ class Draft:
     def rename(self, old: str, new: str) -> None:
         self.rename_input(old, new)
         self.rename_output(old, new)
+
+    def unmark(self) -> None:
+        """Have the names that variables have, in slots and in attributes that tell names."""
+        for slots in (self.inputs, self.outputs):
+            for names in slots.values():
+                names[:] = map(unmarked, names)
+        for key, value in self.attrs.items():
+            if isinstance(value, tuple) and any(isinstance(v, str) and is_own(v) for v in value):
+                self.attrs[key] = tuple(map(unmarked, value))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from ..base.loc import user_line
 from ..base.roles import OP_ROLE, OP_ROLE_VAR, OpRole
 from ..errors import FluidTypeError, FluidValueError, UnsupportedError
 from ..graph.block import Block
@@ -12,9 +14,10 @@ from ..graph.operator import Operator
 from ..graph.program import Program
 from ..graph.variable import Parameter, Variable
 from .differentiate import Differentiation
-from .draft import Draft, grad_name
+from .draft import Draft, own_grad
 from .path import around, op_path, refuse_shared, stopped, unused
 from .recompute import names_of
+from .summing import add_up
 
 
 def append_backward(
@@ -32,12 +35,12 @@ def append_backward(
     instead of being kept (recompute.py). callbacks: called as ``callback(block, context)`` for each gradient op.
     Ops that hold blocks are differentiated by blocks of their own. Within a case (of cond, switch_case, Switch) the ops go to a
     gradient block, which runs where the case does, after it; gradients flow through the ops of the case, or of a block around it
-    that computes the loss. Returns (parameter, gradient) pairs in parameter order. distop_context: None; others are of Paddle 2's
+    that computes the loss. Returns (parameter, gradient) pairs in parameter order: none where no gradient reaches a parameter, of which a
+    warning tells. distop_context: None; others are of Paddle 2's
     planner of distributed programs.
 
-    Raises FluidTypeError for arguments of the wrong type; FluidValueError if there are parameters but no gradient
-    reaches any of them; UnsupportedError for a distop_context, for checkpoints with ops that have blocks, and for an op on the path
-    whose gradient is not there yet.
+    Raises FluidTypeError for arguments of the wrong type; UnsupportedError for a distop_context, for checkpoints with ops that have
+    blocks, and for an op on the path whose gradient is not there yet.
     """
     if distop_context is not None:
         raise UnsupportedError("append_backward's distop_context is of a planner that is not there; leave it out")
@@ -47,19 +50,21 @@ def append_backward(
     op._set_attr(OP_ROLE, int(OpRole.Forward | OpRole.Loss))
     current = program.current_block()
     call = Differentiation(program, within=current.idx != 0)
-    seeds = None if current.idx else {grad_name(loss.name)}
+    seeds = None if current.idx else {own_grad(loss.name)}
     found: list[Draft] = []
     unwanted: set[str] = set()
-    reached: set[str] = set()
+    needed = {loss.name}
     with call.undone_on_error():
         block = call.gradient_block(current)
-        for forward in around(current):
+        for forward in around(current):  # what a case reads of the blocks around it follows from their ops
             no_grad = stopped(program, no_grad_set, forward)
-            path = op_path(forward, {loss.name}, set(), no_grad)
-            no_grad |= unused(forward, path, {loss.name}, no_grad)
-            found += call.drafts(forward, path, {grad_name(n) for n in no_grad}, seeds, names_of(checkpoints or ()))
+            path = op_path(forward, needed, set(), no_grad)
+            no_grad |= unused(forward, path, needed, no_grad)
+            there = {n for d in found for n in d.writes}
+            found += call.drafts(forward, path, {own_grad(n) for n in no_grad}, seeds, names_of(checkpoints or ()), there=there)
             unwanted |= no_grad
-            reached.update(n for o in path for n in o.reads)
+            needed = needed | {n for o in path for n in o.reads}
+        found = add_up(found, block.idx) if current.idx else found
     start = len(block.ops)
     grads = call.append(block, [_loss_gradient(loss, op.desc.loc), *found], {})
     program.current_block_idx = current.idx
@@ -68,7 +73,7 @@ def append_backward(
     params = program.global_block().vars
     pairs = [(params[p], grads[p]) for p in names if p in grads and grads[p].block is block]
     if names and not pairs and not no_grad_set:
-        raise FluidValueError(_no_path(program.global_block(), loss, names, unwanted, reached))
+        warnings.warn(_no_path(program.global_block(), loss, names, unwanted, needed), stacklevel=2)
     _mark_pairs(block, pairs, start)
     return pairs  # type: ignore[return-value]
 
@@ -108,10 +113,27 @@ def _loss_op(loss: Variable) -> Operator:
 def _no_path(block: Block, loss: Variable, names: list[str], no_grad: set[str], reached: set[str]) -> str:
     found = [n for n in reached if n in no_grad and n in block.vars and not block.vars[n].is_data]
     hint = f"; {found[0]!r} has stop_gradient" if found else ""
+    if fed := _fed_and_written(block, loss):
+        hint = (
+            f"; {fed!r} is written on the way, and has stop_gradient since it is fed: set its stop_gradient to False, or let the loop "
+            f"carry a copy (layers.assign)"
+        )
     return (
-        f"no gradient reaches any parameter from the loss {loss.name!r}: none of {', '.join(names[:3])}"
+        f"no gradient reaches any parameter from the loss {loss.name!r} ({user_line()}): none of {', '.join(names[:3])}"
         f"{', ...' if len(names) > 3 else ''} is connected to it by differentiable ops{hint}"
     )
+
+
+def _fed_and_written(block: Block, loss: Variable) -> str | None:
+    """A fed variable without a gradient that ops write, as a loop does with what it carries, and that the loss follows from."""
+    needed = {loss.name}
+    for op in reversed(block.ops):
+        if written := needed.intersection(op.desc.writes):
+            fed = (n for n in written if n in block.vars and block.vars[n].is_data and block.vars[n].stop_gradient)
+            if name := next(fed, None):
+                return name
+            needed.update(op.desc.reads)
+    return None
 
 
 def _parameter_names(program: Program, parameter_list: Any) -> list[str]:
@@ -130,9 +152,11 @@ def _parameter_names(program: Program, parameter_list: Any) -> list[str]:
 
 
 def _loss_gradient(loss: Variable, loc: str | None) -> Draft:
-    """``loss@GRAD`` = 1."""
-    attrs = {"shape": (1,), "value": 1.0, "dtype": int(loss.dtype), "force_cpu": False, OP_ROLE: int(OpRole.Backward | OpRole.Loss)}
-    return Draft("fill_constant", {}, {"Out": [grad_name(loss.name)]}, attrs, loc)
+    """``loss@GRAD`` = 1; a traced function's loss has the shape []."""
+    role = int(OpRole.Backward | OpRole.Loss)
+    shape = tuple(loss.shape) and (1,)
+    attrs = {"shape": shape, "value": 1.0, "dtype": int(loss.dtype), "force_cpu": False, OP_ROLE: role}
+    return Draft("fill_constant", {}, {"Out": [own_grad(loss.name)]}, attrs, loc)
 
 
 def _mark_pairs(block: Block, pairs: list[tuple[Variable, Variable]], start: int) -> None:

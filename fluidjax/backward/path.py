@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from ..graph.block import Block
 from ..graph.program import Program
 from ..graph.variable import Variable
 from ..ir.desc import OpDesc
-from .draft import forward_name, grad_name
+from ..ops.registry import lookup
 from .rules import has_grad
 
 
@@ -25,12 +26,15 @@ def around(block: Block) -> list[Block]:
 def stopped(program: Program, no_grad_set: Iterable[Any] | None, block: Block | None = None) -> set[str]:
     """Names that get no gradient: stop_gradient variables of a block (default: the first) and the caller's."""
     names = {v.name for v in (block or program.global_block()).vars.values() if v.stop_gradient}
+    if not isinstance(no_grad_set, set | frozenset | list | tuple | None):
+        raise FluidTypeError(
+            f"no_grad_set is a set, a list or a tuple of variables or their names, not {no_grad_set!r}"
+        )
     for v in no_grad_set or ():
         if not isinstance(v, Variable | str):
             raise FluidTypeError(f"no_grad_set takes variables or their names, not {type(v).__name__}")
         names.add(v if isinstance(v, str) else v.name)
-    # A gradient that stops also stops what it is the gradient of, as in Paddle.
-    return names | {forward_name(grad_name(n)) for n in names}
+    return names
 
 
 def op_path(block: Block, targets: set[str], inputs: set[str], no_grad: set[str]) -> list[OpDesc]:
@@ -45,15 +49,29 @@ def op_path(block: Block, targets: set[str], inputs: set[str], no_grad: set[str]
                 reached.update(n for n in op.writes if n not in no_grad)
     needed = set(targets)
     for i in range(len(ops) - 1, -1, -1):
-        if has_grad(ops[i].type) and any(n in needed for n in ops[i].writes):
+        if not any(n in needed for n in ops[i].writes):
+            relevant[i] = False
+        elif has_grad(ops[i].type):
             needed.update(n for n in ops[i].reads if n not in no_grad)
         else:
+            _warn_of_lost(ops[i], reached if inputs else None)
             relevant[i] = False
     path = [op for op, keep in zip(ops, relevant, strict=True) if keep]
     if inputs:
         for op in path:
-            no_grad.update(n for n in op.reads if n not in reached and block._var_recursive(n).stop_gradient)
+            there = {n: block._find_var_recursive(n) for n in op.reads if n not in reached}
+            no_grad.update(n for n, var in there.items() if var is not None and var.stop_gradient)
     return path
+
+
+def _warn_of_lost(op: OpDesc, reached: set[str] | None) -> None:
+    """A gradient op that cannot be differentiated ends the path, though what it computes depends on what it reads."""
+    if lookup(op.type).forward is not None and (reached is None or not reached.isdisjoint(op.reads)):
+        warnings.warn(
+            f"the gradient of op '{op.type}' ({op.loc}) is taken for zero, as in Paddle 1.8.5: it cannot be differentiated, because what "
+            "it drew would be drawn anew; set stop_gradient = True on its output where that is meant",
+            stacklevel=2,
+        )
 
 
 def path_inside(block: Block, ends: Sequence[OpDesc]) -> list[OpDesc]:

@@ -6,17 +6,19 @@ What an op's gradient is stands where the op is declared: a :class:`GradDef` (an
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
+from dataclasses import replace
 from typing import Any
 
 from ..base.roles import OP_ROLE, OP_ROLE_VAR
 from ..errors import UnsupportedError
+from ..graph.block import Block
 from ..ir.desc import EMPTY, FrozenMap, OpDesc
+from ..ir.gradients import forward_op
 from ..ops.definition import GradBlock, GradOp, Unwritten
 from ..ops.later import SLOTS
-from ..ops.registry import GRAD, GradDef, OpDef, Reuse, lookup
-from .draft import Draft, grad_name
+from ..ops.registry import GRAD, GradDef, OpDef, Reuse, further_grad, inputs_of, lookup
+from .draft import Draft, own_grad
 
 _BOOKKEEPING = (OP_ROLE, OP_ROLE_VAR, "op_callstack")
 
@@ -26,14 +28,14 @@ Inside = Callable[[OpDesc, Ends | None], GradBlock]
 
 def has_grad(kind: str) -> bool:
     """Whether gradients flow through ops of this type."""
-    definition = lookup(kind)
-    return definition.grad is not None or bool(definition.reuse) or definition.write_grad is not None
+    return lookup(kind).has_grad or further_grad(kind) is not None
 
 
 class Names:
     """The names of one op's gradients; `grad_to_var` collects the variable that each is of."""
 
-    def __init__(self, op: OpDesc, no_grad: Set[str], differentiate: Inside) -> None:
+    def __init__(self, block: Block, op: OpDesc, no_grad: Set[str], differentiate: Inside) -> None:
+        self.block = block
         self.op = op
         self.no_grad = no_grad  # names of gradients that nobody wants
         self.differentiate = differentiate  # an op's block
@@ -49,7 +51,7 @@ class Names:
 
     def given(self, slot: str) -> list[str]:
         """The gradients of an input slot: ``@EMPTY@`` for unwanted ones of a repeatable slot, nothing in a plain one."""
-        wanted = [n != EMPTY and grad_name(n) not in self.no_grad for n in self.op.input(slot)]
+        wanted = [n != EMPTY and own_grad(n) not in self.no_grad for n in self.op.input(slot)]
         grads = self._noted(n for n, w in zip(self.op.input(slot), wanted, strict=True) if w)
         if slot not in self.repeatable:
             return grads
@@ -60,18 +62,30 @@ class Names:
         """The gradient ops of the op's block, in a block made for them; see GradNames."""
         return self.differentiate(self.op, ends)
 
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The declared shape of a variable."""
+        return tuple(self.block._var_recursive(name).shape)
+
+    def declared(self, name: str) -> bool:
+        """Whether the block sees a variable of that name."""
+        return self.block._find_var_recursive(name) is not None
+
+    def forward(self) -> OpDesc | None:
+        """The op that this one, a gradient op, differentiates."""
+        return forward_op(self.block.program.desc, self.op, lookup(lookup(self.op.type).forward or ""))
+
     def _noted(self, names: Iterable[str]) -> list[str]:
-        pairs = [(grad_name(n), n) for n in names]
+        pairs = [(own_grad(n), n) for n in names]
         self.grad_to_var.update(pairs)
         return [grad for grad, _ in pairs]
 
 
-def gradient_ops(op: OpDesc, no_grad: Set[str], differentiate: Inside) -> tuple[list[Draft], dict[str, str]]:
+def gradient_ops(block: Block, op: OpDesc, no_grad: Set[str], differentiate: Inside) -> tuple[list[Draft], dict[str, str]]:
     """The gradient ops of one op, and for every gradient that they name the variable it is of.
 
     differentiate: makes the gradient block of an op that holds one. Raises UnsupportedError where a gradient is not there.
     """
-    definition, names = lookup(op.type), Names(op, no_grad, differentiate)
+    definition, names = lookup(op.type), Names(block, op, no_grad, differentiate)
     attrs = {k: v for k, v in op.attrs.items() if k not in _BOOKKEEPING}
     drafts = _drafts(definition, names, attrs)
     for d in drafts:
@@ -89,7 +103,9 @@ def _drafts(definition: OpDef, names: Names, attrs: dict[str, Any]) -> list[Draf
         return [_written(made) for made in definition.write_grad(names.op, names)]
     if definition.reuse:
         return [d for reuse in definition.reuse for d in _reused(reuse, names, attrs)]
-    return [] if definition.grad is None else [_own(definition.grad, names, attrs)]
+    if definition.grad is not None and (definition.forward is None or not _short(definition.grad, names)):
+        return [_own(definition.grad, names, attrs)]
+    return _further(definition, names, attrs)
 
 
 def _written(made: GradOp) -> Draft:
@@ -101,19 +117,42 @@ def _own(graddef: GradDef, names: Names, attrs: dict[str, Any]) -> Draft:
     later = SLOTS.get(names.op.type, ())
     ins = {slot: found for slot, origin in graddef.taken(attrs).items() if (found := names.taken(origin)) or slot not in later}
     there = graddef.given(slot for slot, found in ins.items() if found)
-    _warn_of_lost(graddef, there, names.op)
     return Draft(graddef.type, ins, {slot: names.given(origin) for slot, origin in there.items()}, attrs)
 
 
-def _warn_of_lost(graddef: GradDef, there: Mapping[str, str], op: OpDesc) -> None:
-    """Paddle's conv2d_grad_grad does not differentiate by Output@GRAD unless Input@GRAD is wanted."""
-    lost = [origin for slot, origin in graddef.gives.items() if slot not in there and origin.endswith(GRAD)]
-    if lost and there:
-        warnings.warn(
-            f"the second gradient of op '{op.type}' ({op.loc}) does not reach its {lost[0]}, as in Paddle 1.8.5, because "
-            "only the filter's gradient was asked for; set stop_gradient = False on the op's input before the first gradients()",
-            stacklevel=2,
-        )
+def _short(graddef: GradDef, names: Names) -> bool:
+    """Whether Paddle's gradient of a gradient op would be wrong here: it lacks a value, leaves out what flows, or cannot broadcast.
+
+    conv2d_grad_grad leaves out what flows back to Output@GRAD unless Input@GRAD is wanted; elementwise_div_grad_grad takes the gradient
+    of X in place of Out's.
+    """
+    op, held = names.op, {*names.op.inputs, *names.op.outputs}
+    takes = {slot: origin for slot, origin in graddef.takes.items() if not _flows(origin, op)}
+    there = graddef.given(slot for slot, origin in graddef.takes.items() if names.taken(origin))
+    lost = any(origin.endswith(GRAD) for slot, origin in graddef.gives.items() if slot not in there)
+    shapes = {names.shape(n) for origin in graddef.alike if origin in held for n in names.taken(origin)}
+    return not all(map(names.taken, takes.values())) or lost or len(shapes) > 1
+
+
+def _flows(origin: str, op: OpDesc) -> bool:
+    return any(s.name + GRAD == origin for s in lookup(op.type).outputs)
+
+
+def _further(definition: OpDef, names: Names, attrs: dict[str, Any]) -> list[Draft]:
+    """By jax.vjp of the gradient op, or of what it means; then it takes inputs of its forward op, whose names that has."""
+    graddef = further_grad(definition.type)
+    if graddef is None:
+        return []
+    lacking = [slot for slot in inputs_of(definition.type) if not names.op.input(slot)]
+    if lacking:
+        forward = names.forward()
+        if forward is None:
+            return []
+        held = {slot: forward.inputs[slot] for slot in lacking if forward.inputs.get(slot)}
+        names.op = replace(names.op, inputs=names.op.inputs.set(**held))
+    uncomputed = [s for s, held in names.op.inputs.items() if not any(map(names.declared, held))]  # a gradient that was zero
+    names.op = replace(names.op, inputs=names.op.inputs.without(*uncomputed))
+    return [_own(graddef, names, attrs)]
 
 
 def _reused(reuse: Reuse, names: Names, attrs: dict[str, Any]) -> list[Draft]:

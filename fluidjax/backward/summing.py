@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from ..ir.desc import EMPTY
-from ..ops.registry import GRAD
-from .draft import Draft
+from .draft import Draft, is_own
 
 
 def add_up(drafts: list[Draft], block_idx: int) -> list[Draft]:
@@ -44,7 +42,7 @@ class _Contributions:
         reads = set(draft.reads)
         for names, i in draft.output_places():
             name = names[i]
-            if GRAD not in name or name == EMPTY or name in reads:  # written in place: no contribution
+            if not is_own(name) or name in reads:  # written in place: no contribution
                 continue
             if not self.names[name]:
                 self.names[name], self.first[name] = [name], at

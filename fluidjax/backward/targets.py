@@ -12,7 +12,7 @@ from ..graph.block import Block
 from ..graph.variable import Variable
 from ..ir.desc import VarDesc
 from .differentiate import Differentiation
-from .draft import Draft, grad_name
+from .draft import Draft, own_grad
 from .path import op_path, refuse_shared, stopped
 
 
@@ -21,8 +21,8 @@ def gradients(
 ) -> list[Variable | None]:
     """Variables holding d(targets)/d(inputs), contracted with `target_gradients` (ones by default).
 
-    Returns one variable per input, None for an input that the targets do not depend on. May be called again on its
-    own results, for second derivatives.
+    Returns one variable per input, None for an input that no target is computed from (a target alone is none itself, as in Paddle).
+    May be called again on its own results, for derivatives of any order; where targets lead to one another, each counts by itself.
 
     Raises FluidTypeError for arguments of the wrong type, FluidValueError where targets and target_gradients differ in
     number or shape, UnsupportedError for targets of another block than the one that ops go to.
@@ -35,12 +35,13 @@ def gradients(
     no_grad = stopped(program, no_grad_set)
     path = op_path(block, {t.name for t in outs}, {i.name for i in ins}, no_grad)
     call = Differentiation(program)
-    replaced = {grad_name(t.name): g.name for t, g in zip(outs, given, strict=True) if g is not None}
-    start = [d for t, g in zip(outs, given, strict=True) if g is None for d in _ones(block, t)]
-    seeds = {grad_name(t.name) for t in outs} | {n for d in start for n in d.writes} | set(replaced.values())
+    flows = {n for op in path for n in op.reads}  # what has a gradient from the path; a target among it has one of its own besides
+    replaced = {own_grad(t.name): g.name for t, g in zip(outs, given, strict=True) if g is not None and t.name not in flows}
+    start = [d for t, g in zip(outs, given, strict=True) for d in _seed(block, t, g) if own_grad(t.name) not in replaced]
+    seeds = {own_grad(t.name) for t in outs}
     with call.undone_on_error():
-        drafts = call.drafts(block, path, {grad_name(n) for n in no_grad}, seeds)
-    grads = call.append(block, [*start, *drafts], replaced)
+        drafts = call.drafts(block, path, {own_grad(n) for n in no_grad}, seeds, start=start)
+    grads = call.append(block, drafts, replaced)
     return [grads.get(i.name) for i in ins]
 
 
@@ -52,18 +53,24 @@ def calc_gradient(
     return found[0] if len(found) == 1 else found
 
 
-def _as_list(value: Any) -> list[Any]:
+def as_list(value: Any) -> list[Any]:
+    """A list of a list or tuple, of nothing (None) or of one thing."""
     return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
 
 
 def _checked(targets: Any, inputs: Any, target_gradients: Any) -> tuple[list[Variable], list[Variable], list[Variable | None]]:
     """The arguments as lists of equal meaning. Raises what gradients says."""
-    for what, value in (("targets", targets), ("inputs", inputs)):
-        if not all(isinstance(v, Variable) for v in _as_list(value)) or not isinstance(value, Variable | list | tuple):
-            raise FluidTypeError(
-                f"The type of '{what}' in fluid.backward.gradients must be Variable or list of Variables, but received {type(value)}."
-            )
-    outs, ins, given = _as_list(targets), _as_list(inputs), _as_list(target_gradients)
+    for what, value, missing in (
+        ("targets", targets, ""),
+        ("inputs", inputs, ""),
+        ("target_gradients", target_gradients, " or None"),
+    ):
+        many = value if isinstance(value, list | tuple) else [value]
+        if not all(isinstance(v, Variable) or (missing and v is None) for v in many):
+            raise FluidTypeError(f"gradients' {what} are a variable, or a list of variables{missing}, not {value!r}")
+    outs, ins, given = as_list(targets), as_list(inputs), as_list(target_gradients)
+    if not outs:
+        raise FluidValueError("gradients needs at least one target; its targets are an empty list")
     given = given or [None] * len(outs)
     if len(given) != len(outs):
         raise FluidValueError(f"{len(outs)} targets need as many target_gradients, not {len(given)}")
@@ -85,13 +92,16 @@ def _checked(targets: Any, inputs: Any, target_gradients: Any) -> tuple[list[Var
     return outs, ins, given
 
 
-def _ones(block: Block, target: Variable) -> list[Draft]:
-    """Ones of the target's shape, as its gradient."""
-    shape, loc = target.name + "_shape", user_line()
+def _seed(block: Block, target: Variable, given: Variable | None) -> list[Draft]:
+    """What makes a target's gradient: ones of its shape, or what is given."""
+    loc, grad = user_line(), own_grad(target.name)
+    if given is not None:
+        return [Draft("assign", {"X": [given.name]}, {"Out": [grad]}, {}, loc)]
+    shape = target.name + "_shape"
     if shape not in block.vars:
         block.vars[shape] = Variable.of(block, VarDesc(shape, (len(target.shape),), "int32"))
     attrs = {"shape": tuple(target.shape), "value": 1.0, "dtype": int(enum_of(target.dtype))}
     return [
         Draft("shape", {"Input": [target.name]}, {"Out": [shape]}, {}, loc),
-        Draft("fill_constant", {"ShapeTensor": [shape]}, {"Out": [grad_name(target.name)]}, attrs, loc),
+        Draft("fill_constant", {"ShapeTensor": [shape]}, {"Out": [grad]}, attrs, loc),
     ]

@@ -15,7 +15,6 @@ _CLOSE = 0.8  # how similar two names are that one may be taken for the other
 
 # Modules of Paddle below "paddle." whose subject is not there, and those within them.
 MODULES: dict[str, str] = {
-    "fluid.dygraph": "dynamic mode is not there; build static programs",
     "fluid.dygraph_utils": "dynamic mode is not there; build static programs",
     **{f"fluid.contrib.{n}": "this part of contrib is not there" for n in (
         "slim.core", "slim.distillation", "slim.nas", "slim.prune", "slim.searcher")},
@@ -34,11 +33,10 @@ MODULES: dict[str, str] = {
     "fluid.trainer_factory": "it is a part of Paddle's own trainers; fluid.executor has FetchHandler",
     "fluid.communicator": "there is no Communicator to start: asynchronous jobs run without one",
     "fluid.distribute_lookup_table": "it is a part of Paddle's own transpiler",
-    "fluid.transpiler.details": "it is a part of Paddle's own transpiler; print(program) shows a program",
+    **{f"fluid.transpiler.details.{n}": "it is a part of Paddle's own transpiler" for n in ("checkport", "ufind", "vars_distributed")},
     "fluid.graphviz": "it is a part of Paddle's own drawing; use fluid.debugger.draw_block_graphviz",
     "fluid.net_drawer": "that of 1.8.5 raises a TypeError; use fluid.debugger.draw_block_graphviz",
     "fluid.default_scope_funcs": "a stack of scopes is not there; use fluid.scope_guard",
-    "fluid.op": "operators outside of programs are not there; use fluid.layers",
     **{f"fluid.proto.{n}": "of Paddle's protobuf modules framework_pb2 alone is there" for n in ("data_feed_pb2", "profiler")},
     "fluid.annotations": "it is a tool of Paddle's own sources",
     "fluid.log_helper": "it is a tool of Paddle's own sources",
@@ -49,7 +47,6 @@ MODULES: dict[str, str] = {
     "check_import_scipy": "it is a tool of Paddle's own sources",
     "common_ops_import": "it is a tool of Paddle's own sources",
     "complex": "complex numbers are not there",
-    "device": "devices are places: paddle.CPUPlace, paddle.CUDAPlace",
     **{f"distributed.{n}": "start the processes by python -m fluidjax launch, which takes the options of Paddle's launchers" for n in (
         "cloud_utils", "launch", "launch_ps", "utils")},
     "distribution": "probability distributions are not there",
@@ -65,6 +62,8 @@ NAMES: dict[str, str] = {
     **dict.fromkeys(("MPIRoleMaker", "GeneralRoleMaker"), "is not there; use PaddleCloudRoleMaker or UserDefinedRoleMaker"),
     "CollectiveOpBasedOptimizer": "is not there; use fleet.distributed_optimizer",
     "geo_parameter_server": "is not there; use StrategyFactory.create_geo_strategy of parameter_server.distribute_transpiler",
+    "kNewGradSuffix": "is not there; gradients that are summed up are called NAME@RENAME@block0@K",
+    "has_infer_inplace": "is not there: XLA decides what is computed in place",
     "create_param": "never was there; use fluid.layers.create_parameter",
     "expand_dims": "never was there; use fluid.layers.unsqueeze",
     "Constant": "never was there; use fluid.initializer.Constant",
@@ -77,7 +76,7 @@ NAMES: dict[str, str] = {
         "is a layer of dynamic mode, which is not there; use the functions of fluid.layers",
     ),
     **dict.fromkeys(
-        "DataLoaderBase DatasetLoader TEMP_VAR_NAME ZERO_VAR_SUFFIX feature_range is_compiled_with_brpc is_compiled_with_dist "
+        "DataLoaderBase DatasetLoader feature_range is_compiled_with_brpc is_compiled_with_dist "
         "loaded_var_suffix".split(),
         "is not there",
     ),

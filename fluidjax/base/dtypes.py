@@ -13,7 +13,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ..errors import FluidTypeError
+from ..errors import ArgumentError
 
 
 class VarType(enum.IntEnum):
@@ -68,41 +68,51 @@ _ENUM = {
     "complex128": VarType.COMPLEX128,
 }
 _NAME = {v: k for k, v in _ENUM.items()}
-NAMES = frozenset(_ENUM)
+KEYS = {"key<fry>": "threefry2x32", "key<rbg>": "rbg", "key<urbg>": "unsafe_rbg"}  # random keys of JAX's
+# What only programs that JAX's functions were traced into hold. Paddle has no number for them, so its files have none.
+JAX_ONLY = frozenset(
+    """uint16 uint32 uint64 int2 uint2 int4 uint4 float4_e2m1fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn
+    float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu""".split()
+).union(KEYS)
+NAMES = frozenset(_ENUM) | JAX_ONLY
 FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
 INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 REAL_OF = {"complex64": "float32", "complex128": "float64"}  # the dtype of real and imaginary parts
 COMPLEX_OF = {real: name for name, real in REAL_OF.items()}
-KINDS = {
-    v.name: v
-    for v in VarType
-    if v not in _NAME and v is not VarType.SIZE_T
-}
+KINDS = {v.name: v for v in VarType if v not in _NAME and v is not VarType.SIZE_T}
 
 
 @cache
 def numpy_dtype(name: str) -> np.dtype:
-    """The NumPy dtype of a Fluid dtype name."""
-    return np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
+    """The NumPy dtype of a dtype name; of random keys JAX's own."""
+    if name in KEYS:
+        return _key_dtype(KEYS[name])
+    return np.dtype(getattr(ml_dtypes, name)) if hasattr(ml_dtypes, name) else np.dtype(name)
+
+
+def _key_dtype(impl: str) -> Any:
+    import jax
+
+    return jax.eval_shape(lambda: jax.random.key(0, impl=impl)).dtype
 
 
 def name_of(dtype: Any) -> str:
     """Fluid's dtype name of a name, a VarType (or its number), a NumPy or JAX dtype.
 
-    Raises FluidTypeError for anything that is not an element type.
+    Raises ArgumentError for anything that is not an element type, None among them (NumPy takes it for float64).
     """
     if isinstance(dtype, str) and dtype in _ENUM:
         return dtype
     if isinstance(dtype, int) and not isinstance(dtype, bool):
         if dtype in _NAME:
             return _NAME[VarType(dtype)]
-        raise FluidTypeError(f"{dtype} is not the number of an element dtype; float32 is {int(VarType.FP32)}")
+        raise ArgumentError(f"{dtype} is not the number of an element dtype; float32 is {int(VarType.FP32)}")
     try:
-        name = np.dtype(dtype).name
-    except TypeError:
+        name = None if dtype is None else np.dtype(dtype).name
+    except (TypeError, ValueError):
         name = None
     if name not in _ENUM:
-        raise FluidTypeError(f"{dtype!r} is not a dtype that Fluid has; it has {', '.join(sorted(_ENUM))}")
+        raise ArgumentError(f"{dtype!r} is not a dtype that Fluid has; it has {', '.join(sorted(_ENUM))}")
     return name
 
 

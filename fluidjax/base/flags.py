@@ -19,7 +19,6 @@ DEFAULTS: dict[str, bool | int | float | str] = {
     "FLAGS_seed_doc_split": False,
     "FLAGS_channels_last": "auto",
     "FLAGS_recompile_warning": 16,
-    "FLAGS_quick_steps": -1,
     "FLAGS_rpc_deadline": 180000,
     "FLAGS_compilation_cache": True,
     "FLAGS_compilation_cache_dir": "",

@@ -9,7 +9,7 @@ from functools import cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..errors import FluidError
+from ..errors import ArgumentError, FluidError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -43,6 +43,14 @@ def name_line(exc: FluidError, loc: str | None) -> None:
         exc.args = (f"{exc.args[0]} (at {loc})", *exc.args[1:])
 
 
+def _ours(exc: BaseException) -> bool:
+    """Whether an exception was raised in this package, not in a function of the user's that a layer calls."""
+    last = exc.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    return last is not None and _shown(last.tb_frame.f_code.co_filename) is None
+
+
 def located(fn: Function) -> Function:
     """Have the errors of a function that users call name their line."""
 
@@ -53,5 +61,11 @@ def located(fn: Function) -> Function:
         except FluidError as exc:
             name_line(exc, user_line())
             raise
+        except (TypeError, ValueError) as exc:  # Python's own word on an argument that nothing had looked at
+            if not _ours(exc):
+                raise
+            error = ArgumentError(f"{fn.__qualname__.removesuffix('.__init__')} does not take these arguments: {exc}")
+            name_line(error, user_line())
+            raise error from exc
 
     return call  # type: ignore[return-value]

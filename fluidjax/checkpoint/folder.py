@@ -33,6 +33,12 @@ from .snapshot import Snapshot, nbytes, put, take
 
 _logger = logging.getLogger(__name__)
 
+
+def _raised_too(entry: logging.LogRecord) -> bool:
+    """Whether an entry of orbax's log is to be seen: not a traceback of what it raises besides, and what we then say in a sentence."""
+    return not (entry.exc_info and "orbax" in entry.pathname)
+
+
 # Where old checkpoints go before they are deleted: a deletion that is cut off must not leave a part that looks whole.
 REMOVED = "removed"
 
@@ -147,6 +153,7 @@ class Checkpoint:
                     max_to_keep=self.keep, todelete_subdir=REMOVED, cleanup_tmp_directories=True, async_options=last
                 )
                 self._writer = ocp.CheckpointManager(self.path, options=options)
+                logging.getLogger("absl").addFilter(_raised_too)  # once, however often it is asked for
             pending.add(self)
             self._record = record
             self._writer.save(step, args=ocp.args.Composite(**{STATE: ocp.args.PyTreeSave(state)}), force=True)
@@ -271,7 +278,8 @@ class Checkpoint:
             raise
         except Exception as error:
             text = " ".join(str(error).split())
-            raise kind(f"{what}: {type(error).__name__}: {text if len(text) < 500 else text[:500] + '...'}") from error
+            shown = text if len(text) < 500 else f"{text[:200]} ... {text[-250:]}"  # the cause stands at the end
+            raise kind(f"{what}: {type(error).__name__}: {shown}") from error
 
     def clean(self, after: int | None = None) -> None:
         """Remove all checkpoints, or those of later steps than `after`."""

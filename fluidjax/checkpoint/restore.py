@@ -117,7 +117,7 @@ def shardings_of(names: list[str], stored: Mapping[str, Any], scope: Scope, aske
 
 def _present(name: str, stored: Any, scope: Scope) -> Sharding | None:
     var = scope.find_var(name)
-    value = None if var is None or var.storage.shards() is not None else var.value
+    value = None if var is None or var.storage.shards() is not None else var.storage.read()
     if not isinstance(value, jax.Array) or value.is_fully_replicated or tuple(value.shape) != tuple(stored.shape):
         return None
     return value.sharding if isinstance(value.sharding, NamedSharding) else None

@@ -40,7 +40,7 @@ def nbytes(snapshot: Snapshot) -> int:
 
 
 def take(names: list[str], scope: Scope) -> Snapshot:
-    """The values of these variables. Raises EnforceNotMet naming all that have none.
+    """The values of these variables between two steps. Raises EnforceNotMet naming all that have none.
 
     A step donates its arrays to the next one, so they are copied: on the device where that is the host's own memory,
     else by orbax, which has the bytes on the host before its save returns.
@@ -53,9 +53,13 @@ def take(names: list[str], scope: Scope) -> Snapshot:
     own: dict[str, Any] = {}
     pieces: dict[str, Any] = {}
     placed: dict[str, ShardLayout] = {}
-    with jax.enable_x64(True):
-        for var in vars.values():
-            _add(var, alike, own, pieces, placed)
+
+    def add() -> None:
+        with jax.enable_x64(True):
+            for var in vars.values():
+                _add(var, alike, own, pieces, placed)
+
+    scope.between_steps(names, add)
     return Snapshot(alike, own, pieces, placed, {n: v.lod for n, v in vars.items() if v.lod})
 
 
@@ -72,7 +76,7 @@ def _add(var: ScopeVar, alike: Any, own: Any, pieces: Any, placed: Any) -> None:
             f"each trainer has its own value of {name!r}, and the scope was written to since the last step, so this process no longer "
             "reaches the others'; run a step before you save"
         )
-    value = var.value
+    value = var.storage.read()
     if isinstance(value, SelectedRows):
         raise UnsupportedError(f"{name!r} holds sparse rows (SELECTED_ROWS), which a checkpoint does not keep; save its table instead")
     alike[name] = _kept(value)
@@ -92,8 +96,13 @@ def _kept(value: Any) -> Any:
 def put(snapshot: Snapshot, scope: Scope, ranks: int) -> None:
     """Store all values. ranks: on how many the program runs; where as many had their own values, they get them again."""
     whole = {n: placed.joined(snapshot.pieces.__getitem__) for n, placed in snapshot.placed.items()}
-    for name, value in {**snapshot.alike, **whole}.items():
-        var = scope.find_var(name) or scope.var(name)
-        every = snapshot.own.get(name)
-        var.value = per_rank(every) if every is not None and len(every) == ranks else value
-        var.lod = snapshot.lods.get(name, ())
+    values = {**snapshot.alike, **whole}
+
+    def store() -> None:
+        for name, value in values.items():
+            var = scope.persistable(name)
+            every = snapshot.own.get(name)
+            var.value = per_rank(every) if every is not None and len(every) == ranks else value
+            var.lod = snapshot.lods.get(name, ())
+
+    scope.between_steps(values, store, changing=True)

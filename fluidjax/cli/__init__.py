@@ -34,6 +34,7 @@ COMMANDS: dict[str, Command] = {
     "memory": Command("memory", "show what a saved model holds in memory, op by op"),
     "plan": Command("plan", "tell what a saved model needs on many devices: bytes, work, what travels, time"),
     "infer": Command("infer", "run a saved model on arrays, and time it"),
+    "trace": Command("trace", "show a function of JAX's as a program"),
     "passes": Command("passes", "list the passes and their options"),
     "demo": Command("demo", "train a LeNet on handwritten digits and draw how it went"),
 }
@@ -91,7 +92,7 @@ def _parser(chosen: str | None) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for name, command in COMMANDS.items():
         sub = commands.add_parser(
-            name, help=command.help, description=command.help[:1].upper() + command.help[1:] + "."
+            name, help=command.help, description=command.help[:1].upper() + command.help[1:] + ".", allow_abbrev=False
         )
         if name == chosen:
             if name in COMPILING:

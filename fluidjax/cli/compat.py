@@ -13,10 +13,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print a report; exit code 1 where a name is absent. Raises FluidValueError for what cannot be read."""
+    """Print a report; exit code 1 where a name is absent. Raises FluidValueError for a file that cannot be read."""
     from ..compat import CompatReport, compat_report
 
-    report = CompatReport(tuple(use for script in args.scripts for use in compat_report(script)))
+    reports = [compat_report(script) for script in args.scripts]
+    report = CompatReport(tuple(use for r in reports for use in r), tuple(told for r in reports for told in r.unread))
     print(report)
     if args.all:
         print(*report.there, sep="\n")

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
+from ..dist.jobs.env import SECRET, endpoint, endpoints
 from ..errors import FluidValueError
-from . import INTERRUPTED
 from . import run as run_script
 
 _NO_MEANING = (  # of Paddle's launchers
-    "started_port", "start_port", "endpoints", "log_dir", "log_level", "log_overwrite", "print_config", "run_mode", "job_id", "http_port",
-    "gloo_port", "backend", "host",
+    "started_port", "start_port", "log_level", "log_overwrite", "print_config", "run_mode", "job_id", "http_port", "gloo_port",
+    "backend", "host",
 )  # fmt: skip
 
 
@@ -23,16 +24,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="start N trainers here (default: one for each of --gpus, else be the one process that the environment describes)",
     )  # fmt: skip
     parser.add_argument(
-        "--pservers", "--server_num", type=int, default=0, metavar="P", help="and P processes with the role PSERVER (default: 0)"
+        "--pservers", "--server_num", type=int, metavar="P", help="and P processes with the role PSERVER (default: 0)"
     )
     parser.add_argument("--devices-per-proc", type=int, metavar="K", help="virtual CPU devices of each trainer")
-    parser.add_argument("--servers", default="", metavar="IP:PORT,...", help="as many processes with the role PSERVER as are listed")
+    parser.add_argument("--servers", "--endpoints", default="", metavar="IP:PORT,...", help="as many with the role PSERVER as are listed")
     parser.add_argument("--workers", "--trainers", default="", metavar="IP:PORT,...", help="as many trainers as are listed")
     parser.add_argument("--gpus", "--selected_gpus", "--devices", default="", metavar="0,1,...", help="a GPU for each trainer")
     parser.add_argument("--cluster_node_ips", "--ips", default="", metavar="IP", help="this machine's address, as Paddle takes it")
     parser.add_argument("--node_ip", default="", metavar="IP", help="the same")
     parser.add_argument("--nnodes", default="1", metavar="1", help="machines: one, as Paddle's launchers take it")
-    parser.add_argument("--use_paddlecloud", action="store_true", help="be the one process that the environment describes")
+    parser.add_argument("--use_paddlecloud", action="store_true", help="without --nproc or --gpus: be the process of the environment")
+    parser.add_argument("--log_dir", type=Path, metavar="DIR", help="write what each process says into files there, too")
     for name in _NO_MEANING:
         parser.add_argument(f"--{name}", help=argparse.SUPPRESS)
     run_script.add_arguments(parser)
@@ -42,54 +44,75 @@ def run(args: argparse.Namespace) -> int:
     """With --nproc or --gpus: start the job and return its exit code. Without: take part in one, and return the script's."""
     if not args.script.is_file():
         raise FluidValueError(f"there is no script {str(args.script)!r}")
-    gpus, workers, servers = (_listed(text) for text in (args.gpus, args.workers, args.servers))
-    nproc = len(workers) or len(gpus) or None if args.nproc is None else args.nproc
-    _refuse_several_machines(args.cluster_node_ips, workers + servers, args.nnodes)
-    pservers = args.pservers or len(servers)
+    gpus = _listed(args.gpus)
+    workers, servers = _endpoints("--workers", "--worker_num", args.workers), _endpoints("--servers", "--server_num", args.servers)
+    _refuse_several_machines(_listed(args.cluster_node_ips), args.node_ip, [*workers, *servers], args.nnodes)
+    nproc = _number("--nproc or --worker_num", args.nproc, "--workers", workers)
+    nproc = len(gpus) or None if nproc is None else nproc
+    pservers = _number("--pservers or --server_num", args.pservers, "--servers", servers) or 0
     idle = [f"--{n}" for n in _NO_MEANING if getattr(args, n) is not None]
     if idle:
-        told = "no meaning here; free ports are taken, and what processes write is shown"
-        print(f"fluidjax launch: {', '.join(idle)}: {told}", file=sys.stderr)
-    if nproc is None or args.use_paddlecloud:
-        if pservers or args.devices_per_proc is not None:
-            raise FluidValueError("--pservers, --devices-per-proc and --gpus go with --nproc")
+        print(f"fluidjax launch: {', '.join(idle)}: no meaning here; free ports are taken", file=sys.stderr)
+    if nproc is None:
+        if pservers or args.devices_per_proc is not None or args.log_dir is not None:
+            raise FluidValueError("--pservers, --devices-per-proc, --gpus and --log_dir go with --nproc")
         return take_part(args)
+    if args.use_paddlecloud:
+        _refuse_several_machines(_hosts_of_cloud(), "", [], "1")
     from ..dist.jobs.launch import run_job
 
     command = [sys.executable, "-m", "fluidjax", "launch", str(Path(args.script)), *args.args]
-    return run_job(command, nproc, pservers, devices_per_proc=args.devices_per_proc, gpus=gpus)
+    return run_job(command, nproc, pservers, devices_per_proc=args.devices_per_proc, gpus=gpus, log_dir=args.log_dir)
 
 
 def _listed(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def _refuse_several_machines(addresses: str, endpoints: list[str], nnodes: str) -> None:
-    hosts = {*_listed(addresses)} or {e.rpartition(":")[0] for e in endpoints}
-    if len(hosts) > 1 or nnodes != "1":
-        named = f"--cluster_node_ips, --ips, --servers or --workers names several machines ({', '.join(sorted(hosts))})"
+def _endpoints(option: str, counting: str, text: str) -> list[str]:
+    """The hosts of a list of endpoints, or of addresses alone. Raises FluidValueError for a number, and for what is no endpoint."""
+    listed = _listed(text)
+    if len(listed) == 1 and listed[0].lstrip("+-").isdigit():
+        raise FluidValueError(f"{option} {text} lists no endpoint, such as 127.0.0.1:6170; for {text} processes write {counting} {text}")
+    found = [endpoint(one, option, 1) for one in listed]
+    hosts = ["127.0.0.1" if one.loopback else one.host for one in found]
+    if len(set(listed)) < len(listed) and any(":" in one for one in listed):
+        endpoints(text, option)  # says which one stands there twice
+    return hosts
+
+
+def _number(option: str, given: int | None, listing: str, listed: list[str]) -> int | None:
+    """How many processes. Raises FluidValueError where a number and a list contradict each other."""
+    if given is not None and listed and given != len(listed):
+        raise FluidValueError(f"{option} is {given}, but {listing} lists {len(listed)}; one of the two is enough")
+    return given if given is not None else len(listed) or None
+
+
+def _hosts_of_cloud() -> list[str]:
+    """The machines that Paddle's cloud names in the environment."""
+    listed = _listed(os.environ.get("PADDLE_TRAINERS", ""))
+    return [] if len(listed) == 1 and listed[0].isdigit() else listed
+
+
+def _refuse_several_machines(addresses: list[str], own: str, hosts: list[str], nnodes: str) -> None:
+    if own and addresses and own not in addresses:
+        raise FluidValueError(f"--node_ip is {own}, which is none of --cluster_node_ips {', '.join(addresses)}")
+    several = sorted({*addresses} or {*hosts})
+    if len({*addresses}) > 1 or len({*hosts}) > 1 or nnodes not in ("1", "1:1"):
+        named = f"the arguments name several machines ({', '.join(several)})"
         raise FluidValueError(
-            f"{named if len(hosts) > 1 else f'--nnodes is {nnodes}'}, and this starts processes on one; on each machine start them by a "
-            "shell or a batch system, with PADDLE_TRAINER_ENDPOINTS and PADDLE_TRAINER_ID, and `python -m fluidjax launch SCRIPT`"
+            f"{named if len(several) > 1 else f'--nnodes is {nnodes}'}, and this starts processes on one; on each machine start them by "
+            f"a shell or a batch system, with PADDLE_TRAINER_ENDPOINTS, PADDLE_TRAINER_ID and the same {SECRET}, and "
+            "`python -m fluidjax run SCRIPT`"
         )
 
 
 def take_part(args: argparse.Namespace) -> int:
-    """Join the job that the environment describes, run the script, and tell the job if it fails."""
-    from ..dist.jobs.process import in_one_line, init_from_env
+    """Join the job that the environment describes, and run the script."""
+    from ..dist.jobs.process import init_from_env
 
-    job = init_from_env()
-    try:
-        code = run_script.run(args, on_error=lambda error: job.fail(in_one_line(error)))
-    except SystemExit as exit:
-        if exit.code not in (None, 0):
-            code = exit.code if isinstance(exit.code, int) and 0 < exit.code < 256 else 1
-            job.fail(f"its script ended by sys.exit({exit.code!r})", code)
-        raise
-    except KeyboardInterrupt:
-        job.fail("interrupted", INTERRUPTED)
-        raise
-    return code
+    init_from_env()
+    return run_script.run(args)
 
 
 __all__ = ["add_arguments", "run", "take_part"]

@@ -68,7 +68,7 @@ def read_archive(path: Path, what: str, wanted: Callable[[list[str]], Iterable[s
             return {n: archive[n] for n in wanted(archive.files)}
     except FluidValueError:
         raise
-    except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
+    except (OSError, ValueError, EOFError, AttributeError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise FluidValueError(f"{what} {str(path)!r} is no .npz file of arrays: {error}") from None
 
 

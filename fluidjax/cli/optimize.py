@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from ..errors import FluidValueError
+from ..graph.program import Program
 from .models import Model, add_model, add_sizes, open_model, random_feed, shapes
 
 PASSES = "inference,fuse_batch_norm,fuse_conv_affine,dce"
@@ -35,12 +36,13 @@ def run(args: argparse.Namespace) -> int:
     model = open_model(args)
     if args.out.resolve() == model.path.parent.resolve():
         raise FluidValueError(f"OUT {str(args.out)!r} is the folder of the model; name another one, so that the old model stays")
+    sizes = shapes(args, model.program, model.feeds) if args.check else {}  # refused before there is anything to lose
     program, result = apply_passes(model.program, args.passes, model.targets, model.scope)
     print(result)
     for certificate in result.certificates:
         print(certificate)
     if args.check:
-        check(model, program, args)
+        check(model, program, sizes)
     arrays = collect(sorted(descs(program, filter(is_persistable, program.list_vars()))), model.scope)
     data = program.serialize_to_string()
     write_files(args.out, {model.path.name: lambda: [data], **(files_of(arrays, model.values_file) if arrays else {})})
@@ -51,13 +53,13 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def check(model: Model, program, args: argparse.Namespace) -> None:  # type: ignore[no-untyped-def]
+def check(model: Model, program: Program, sizes: dict[str, tuple[int, ...]]) -> None:
     """Print the largest difference that the passes make on a random input."""
     import numpy as np
 
     from ..executor import Executor
 
-    feed = random_feed(model.program, shapes(args, model.program, model.feeds))
+    feed = random_feed(model.program, sizes)
     names = [t.name for t in model.targets]
     before, after = (Executor().run(p, feed=feed, fetch_list=names, scope=model.scope) for p in (model.program, program))
     for name, a, b in zip(names, before, after, strict=True):

@@ -7,11 +7,12 @@ import contextlib
 import runpy
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
 from ..errors import FluidValueError
+from . import INTERRUPTED
 from .surroundings import around, leftover
 
 
@@ -23,12 +24,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("args", nargs=argparse.REMAINDER, metavar="ARGS", help="the script's own arguments")
 
 
-def run(args: argparse.Namespace, on_error: Callable[[Exception], None] = lambda error: None) -> int:
+def run(args: argparse.Namespace) -> int:
     """Run the script as __main__. Returns 0, or 1 after a traceback when it raises; SystemExit passes through.
 
-    on_error: is given what the script raises, before the traceback is printed.
+    Where the process is part of a job by then, the others are told why it ends.
     """
     from .. import paddle
+    from ..dist.jobs.process import telling_why
 
     script: Path = args.script
     if not script.is_file():
@@ -37,10 +39,9 @@ def run(args: argparse.Namespace, on_error: Callable[[Exception], None] = lambda
     sys.argv = [str(script), *args.args]
     paddle.install()
     try:
-        with around(script) as old_names, _reporting(getattr(args, "report", False), old_names):
+        with around(script) as old_names, _reporting(getattr(args, "report", False), old_names), telling_why(INTERRUPTED):
             runpy.run_path(str(script), run_name="__main__")
     except Exception as exc:
-        on_error(exc)
         if told := leftover(exc):
             exc.add_note(told)
         traceback.print_exception(exc.with_traceback(_from(exc.__traceback__, str(script))))

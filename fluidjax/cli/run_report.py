@@ -48,11 +48,9 @@ class _Seen:
                 yield from (f"  {count:5d}  {name}: {stands[name].told}" for name, count in rows)
 
     def _compilations(self) -> Iterator[str]:
-        total, spent = time.perf_counter() - self.began, sum(m.seconds for m in self.made if not m.background)
-        behind = [m for m in self.made if m.background]
-        beside = f", {len(behind)} of them in the background ({sum(m.seconds for m in behind):.2f} s)" if behind else ""
+        total, spent = time.perf_counter() - self.began, sum(m.seconds for m in self.made)
         steps = "1 step was" if len(self.made) == 1 else f"{len(self.made)} steps were"
-        yield f"{steps} compiled{beside}: {spent:.2f} s of {total:.2f} s were waited for"
+        yield f"{steps} compiled: {spent:.2f} s of {total:.2f} s were waited for"
         parts = [("tracing", "trace"), ("lowering", "lower"), ("XLA", "compile")]
         if self.made:
             yield "  " + ", ".join(f"{what} {sum(getattr(m, part) for m in self.made):.2f} s" for what, part in parts)

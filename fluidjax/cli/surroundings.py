@@ -95,8 +95,11 @@ _SAID_OF_TWO = (
     "Function parameters cannot be parenthesized",
 )  # fmt: skip
 _WRITTEN_IN_TWO = re.compile(r"^(print|exec|raise) |<>|`|\b[uU][rR][\"']|\b\d+[lL]\b")
-# what a script runs into that took values of Python 2 to be there: the error's text, and what Python 3 has
+# what a script runs into that took values of Python 2 or of an older NumPy to be there: the error's text, and what there is now
 _SAID_OF_VALUES = {
+    r"^only 0-dimensional arrays can be converted to Python scalars":
+        "NumPy 2.4 refuses float(), int() and % of an array of shape [1], which older ones took; what a run fetches still does it, and so "
+        "does all under `pip install 'numpy<2.4'`, which the extra `scripts` of fluidjax asks for; else write .item()",
     r"^'(map|filter|zip|dict_keys|dict_values|dict_items)' object is not subscriptable|"
     r"^object of type '(map|filter|zip)' has no len|^'dict_(keys|values|items)' object has no attribute '(sort|append|index)'":
         "map, filter, zip and a dict's keys(), values() and items() give lists in Python 2; Python 3 has list(...) of them",

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from ..base.absent import MissingModule, MissingName
+from ..base.stand_in import absent
 from ..paddle import names
 from . import recorded
 from .recorded import Recorded
@@ -58,6 +59,8 @@ def standing(path: str, methods: bool = True) -> Standing:
         return Standing(ABSENT, _reason(path, str(exc)))
     except AttributeError:
         return Standing(ABSENT)
+    if told := absent(ours):
+        return Standing(ABSENT, _reason(path, told))
     theirs = recorded.find(path)
     if path in _TOLD and methods:
         return Standing(DIFFERENT, _TOLD[path])

@@ -33,9 +33,13 @@ class Use(NamedTuple):
 
 @dataclass(frozen=True)
 class CompatReport(Shown):
-    """Every use of Paddle's names in a script, in its order; str() and notebooks show what is different or absent."""
+    """Every use of Paddle's names in a script, in its order; str() and notebooks show what is different or absent.
+
+    unread: of a folder, a sentence for each file that could not be read, at the end.
+    """
 
     uses: tuple[Use, ...]
+    unread: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[Use]:
         return iter(self.uses)
@@ -64,7 +68,12 @@ class CompatReport(Shown):
         return f"{len({u.name for u in self.uses})} names of Paddle in {len(self.uses)} places: {sums}"
 
     def __str__(self) -> str:
-        return "\n".join([self._head(), *(str(u) for status in (ABSENT, DIFFERENT) for u in self.of(status))])
+        shown = [str(u) for status in (ABSENT, DIFFERENT) for u in self.of(status)]
+        return "\n".join([self._head(), *shown, *self._not_read()])
+
+    def _not_read(self) -> list[str]:
+        count = "1 file was" if len(self.unread) == 1 else f"{len(self.unread)} files were"
+        return [f"{count} not read:", *self.unread] if self.unread else []
 
     __repr__ = __str__
 
@@ -72,7 +81,8 @@ class CompatReport(Shown):
         uses = [u for status in (ABSENT, DIFFERENT) for u in self.of(status)]
         rows = [(f"{u.file}:{u.line}", u.name, u.status, u.told) for u in uses]
         shown = table(rows, ("line", "name", "is", "how, or what instead")) if rows else ""
-        return fragment(f"<p>{esc(self._head())}</p>{shown}", script=False)
+        unread = "".join(f"<p>{esc(line)}</p>" for line in self._not_read())
+        return fragment(f"<p>{esc(self._head())}</p>{shown}{unread}", script=False)
 
 
 def compat_report(script: str | Path | ModuleType) -> CompatReport:
@@ -85,9 +95,20 @@ def compat_report(script: str | Path | ModuleType) -> CompatReport:
     methods of what a class of Paddle's made (``exe = fluid.Executor(place)``). A name is different where its arguments or
     methods are not Paddle's 1.8.5 (below ``paddle.fluid``) or 2.6.2, or where a call names an argument that it lacks.
 
-    Raises FluidTypeError for anything else, FluidValueError for a file that is not there or no Python 3.
+    Of a folder, files that are no Python 3 or cannot be read are passed over, and listed at the end. Raises FluidTypeError for
+    anything else, FluidValueError for a file that is not there or no Python 3.
     """
-    return CompatReport(tuple(use for file in _files(script) for use in _uses(file)))
+    folder = isinstance(script, str | Path) and Path(script).is_dir()
+    uses: list[Use] = []
+    unread: list[str] = []
+    for file in _files(script):
+        try:
+            uses += _uses(file)
+        except FluidValueError as exc:
+            if not folder:
+                raise
+            unread.append(str(exc))
+    return CompatReport(tuple(uses), tuple(unread))
 
 
 def _files(script: str | Path | ModuleType) -> list[Path]:
@@ -100,14 +121,14 @@ def _files(script: str | Path | ModuleType) -> list[Path]:
     path = Path(script)
     if not path.exists():
         raise FluidValueError(f"there is no file {str(path)!r}")
-    return sorted(path.rglob("*.py")) if path.is_dir() else [path]
+    return sorted(p for p in path.rglob("*.py") if not p.is_dir()) if path.is_dir() else [path]
 
 
 def _uses(file: Path) -> Iterator[Use]:
     try:
-        source = file.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        source = file.read_text(encoding="latin-1")
+        source = file.read_bytes()
+    except OSError as exc:
+        raise FluidValueError(f"{str(file)!r} cannot be read: {exc.strerror}") from None
     for mention in mentions(source, str(file)):
         status, told = _standing(mention)
         yield Use(mention.name, status, str(file), mention.line, told)

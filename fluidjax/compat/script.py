@@ -23,12 +23,20 @@ class Mention(NamedTuple):
 _Scope = dict[str, "str | None"]  # name -> what of Paddle's it stands for; "paddle.fluid.Executor()" is one of these; None: no part of it
 
 
-def mentions(source: str, file: str) -> list[Mention]:
-    """Every name of Paddle's in a script, in the order of lines. Raises FluidValueError for what is no Python 3."""
+def mentions(source: bytes, file: str) -> list[Mention]:
+    """Every name of Paddle's in a script, in the order of lines. Raises FluidValueError for what is no Python 3.
+
+    source: the bytes of the file: UTF-8, or what Latin-1 makes of them where they are not.
+    """
     try:
-        tree = ast.parse(source)
-    except SyntaxError as exc:
-        raise FluidValueError(f"{file}:{exc.lineno} is no Python 3: {exc.msg}") from None
+        try:
+            text = source.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            text = source.decode("latin-1")
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError) as exc:  # ValueError: null bytes
+        line, why = getattr(exc, "lineno", None), getattr(exc, "msg", None) or str(exc)
+        raise FluidValueError(f"{file}:{line or 1} is no Python 3: {why}") from None
     reader = _Reader()
     reader.body(tree.body)
     return sorted(set(reader.found), key=lambda m: (m.line, m.name))

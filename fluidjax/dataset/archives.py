@@ -18,6 +18,33 @@ from urllib.parse import unquote
 from ..errors import FluidValueError
 from .common import find, md5file
 
+WHOLE = 1 << 28  # bytes of a file that is read at once; the largest, of cifar-100, has 155 million
+LINE = 1 << 20  # bytes of a line
+
+
+class Bounded(io.BufferedIOBase):
+    """A file of an archive: a few packed bytes may stand for any number, so no more than this is taken into memory at once."""
+
+    def __init__(self, file: IO[bytes] | gzip.GzipFile, where: str) -> None:
+        self._file, self._where = file, where
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int | None = -1) -> bytes:
+        if size is not None and size >= 0:
+            return self._file.read(size)
+        data = self._file.read(WHOLE + 1)
+        if len(data) > WHOLE:
+            raise FluidValueError(f"{self._where} has more than {WHOLE} bytes")
+        return data
+
+    def readline(self, size: int | None = -1) -> bytes:
+        line = self._file.readline(LINE + 1)
+        if len(line) > LINE:
+            raise FluidValueError(f"{self._where} has a line of more than {LINE} bytes")
+        return line
+
 
 @dataclass(frozen=True)
 class Archive:
@@ -52,28 +79,29 @@ class Archive:
     @contextlib.contextmanager
     def zip(self) -> Iterator[zipfile.ZipFile]:
         """The archive, open."""
-        with self.reading() as path, zipfile.ZipFile(path) as archive:
+        # A ZipFile keeps a file that it opened for as long as a member is open: this one is closed on every path.
+        with self.reading() as path, open(path, "rb") as file, zipfile.ZipFile(file) as archive:
             yield archive
 
     def lacks(self, what: str) -> FluidValueError:
         return FluidValueError(f"{self.path()} holds no {what}")
 
-    def member(self, archive: tarfile.TarFile, name: str) -> IO[bytes]:
+    def member(self, archive: tarfile.TarFile, name: str) -> Bounded:
         """A file within. Raises FluidValueError where there is none of this name, also with or without "./" before."""
         for spelling in (name, name.removeprefix("./"), f"./{name}"):
             with contextlib.suppress(KeyError):
                 return self.content(archive, archive.getmember(spelling))
         raise self.lacks(f"file {name!r}")
 
-    def content(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
+    def content(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> Bounded:
         """What a member holds. Raises FluidValueError for one that is no file, or a link to something that is not within."""
         with contextlib.suppress(KeyError):
             file = archive.extractfile(member)
             if file is not None:
-                return file
+                return Bounded(file, f"{self.path()}: {member.name!r}")
         raise FluidValueError(f"{self.path()}: {member.name!r} is no file")
 
-    def matching(self, archive: tarfile.TarFile, pattern: re.Pattern[str]) -> Iterator[tuple[str, IO[bytes]]]:
+    def matching(self, archive: tarfile.TarFile, pattern: re.Pattern[str]) -> Iterator[tuple[str, Bounded]]:
         """The files whose names a pattern fits from their beginning, in the order of the archive."""
         for member in archive:
             if pattern.match(member.name):
@@ -95,9 +123,16 @@ class Archive:
             except UnicodeDecodeError as error:
                 raise FluidValueError(f"{path} holds no utf-8 text: {error}") from None
 
-    def unzipped(self, file: IO[bytes]) -> io.BufferedIOBase:
+    def unzipped(self, file: Bounded) -> Bounded:
         """The content of a gzip file within."""
-        return gzip.GzipFile(fileobj=file)
+        return Bounded(gzip.GzipFile(fileobj=file), f"{self.path()}: a file within")
+
+    def packed(self, package: zipfile.ZipFile, name: str) -> Bounded:
+        """A file within. Raises what zipfile raises of files that are no zip."""
+        try:
+            return Bounded(package.open(name), f"{self.path()}: {name!r}")
+        except RuntimeError as error:  # a damaged flag may say that it is encrypted, or packed in a way that Python lacks
+            raise zipfile.BadZipFile(str(error)) from None
 
 
 def whole_number(text: str, where: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -13,6 +14,7 @@ from ..errors import FluidValueError
 from ..loaders.decorators import map_readers, xmap_readers
 from .archives import Archive
 from .image import load_image_bytes, simple_transform
+from .matlab import table
 
 DATA = Archive("flowers", "102flowers.tgz", "52808999861908f626f3c1f4e79d11fa")
 LABELS = Archive("flowers", "imagelabels.mat", "e0620be6f572b9609742df49c70aed4d")
@@ -34,16 +36,14 @@ train_mapper, test_mapper = partial(default_mapper, True), partial(default_mappe
 
 def _table(file: Archive, name: str) -> np.ndarray:
     """A row of whole numbers in a MATLAB file. Raises FluidValueError for another file."""
-    from scipy.io import loadmat  # type: ignore[import-untyped]
-
     with file.reading() as path:
         try:
-            table = np.asarray(loadmat(path, variable_names=[name])[name])
-        except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
-            raise FluidValueError(f"{path} is no MATLAB file with a table {name!r}: {type(error).__name__}: {error}") from None
-    if table.ndim != 2 or table.dtype.kind not in "iuf" or not len(table):
-        raise FluidValueError(f"{path}: {name!r} is no row of numbers but {table.dtype} {list(table.shape)}")
-    return table[0]
+            found = table(path.read_bytes(), name)
+        except (ValueError, zlib.error) as error:
+            raise FluidValueError(f"{path} is no MATLAB file with a table {name!r}: {error}") from None
+    if found.ndim != 2 or not len(found) or not np.isfinite(found).all():
+        raise FluidValueError(f"{path}: {name!r} is no row of numbers but {found.dtype} {list(found.shape)}")
+    return found[0]
 
 
 def _reader(part: str, mapper: Any, buffered_size: int, use_xmap: bool, cycle: bool) -> Callable[[], Iterator[Sample]]:

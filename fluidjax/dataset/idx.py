@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import gzip
+import io
+import math
+import os
 import zlib
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
 from ..errors import FluidValueError
+from ..saved.files import reading
+
+DEFLATED = 1032  # bytes that one of a gzip file can stand for, at most
+MAX_RANK = 64  # NumPy's
 
 # the third byte of the magic number
 DTYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
@@ -22,39 +30,47 @@ MNIST = {
 def read_idx(path: str | Path) -> np.ndarray:
     """The array in an IDX file, in the machine's byte order.
 
-    Raises FluidValueError, naming the file, if it is not there, is no IDX file, or is cut short or too long.
+    The header is read first, so that no more is unpacked than it names. Raises FluidValueError, naming the file, if it is not
+    there, is no IDX file, or is cut short or too long.
     """
-    return parse_idx(_content(Path(path)), str(path))
+    try:
+        with reading(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            packed = file.read(2) == b"\x1f\x8b"
+            file.seek(0)
+            return _parsed(gzip.GzipFile(fileobj=file) if packed else file, str(path), size * DEFLATED if packed else size)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as exc:
+        raise FluidValueError(f"{path} is a damaged gzip file: {exc}") from None
 
 
 def parse_idx(data: bytes, name: str = "data") -> np.ndarray:
     """The array in the bytes of an IDX file; `name` stands in the errors (FluidValueError)."""
-    if len(data) < 4 or data[:2] != b"\0\0" or data[2] not in DTYPES:
-        raise FluidValueError(f"{name} is no IDX file: it begins with {data[:4].hex(' ') or 'nothing'}")
-    rank, dtype = data[3], np.dtype(DTYPES[data[2]])
-    start = 4 + 4 * rank
-    if rank == 0 or len(data) < start:
-        raise FluidValueError(f"{name} ends within its header: {len(data)} bytes, {rank} dimensions")
-    shape = tuple(int.from_bytes(data[4 + 4 * i : 8 + 4 * i], "big") for i in range(rank))
-    want = dtype.itemsize
-    for n in shape:
-        want *= n
-    if len(data) - start != want:
-        raise FluidValueError(f"{name} should hold {want} bytes for shape {list(shape)}, but holds {len(data) - start}")
-    return np.frombuffer(data, dtype, offset=start).reshape(shape).astype(dtype.newbyteorder("="))
+    return _parsed(io.BytesIO(data), name, len(data))
 
 
-def _content(path: Path) -> bytes:
+def _parsed(file: IO[bytes] | gzip.GzipFile, name: str, most: int) -> np.ndarray:
+    """most: bytes that the file can hold."""
+    head = file.read(4)
+    if len(head) < 4 or head[:2] != b"\0\0" or head[2] not in DTYPES:
+        raise FluidValueError(f"{name} is no IDX file: it begins with {head.hex(' ') or 'nothing'}")
+    rank, dtype = head[3], np.dtype(DTYPES[head[2]])
+    sizes = file.read(4 * rank)
+    if rank == 0 or len(sizes) < 4 * rank:
+        raise FluidValueError(f"{name} ends within its header: {4 + len(sizes)} bytes, {rank} dimensions")
+    shape = tuple(np.frombuffer(sizes, ">u4").tolist())
+    if rank > MAX_RANK:
+        raise FluidValueError(f"{name} holds an array of {rank} dimensions; at most {MAX_RANK} are read")
+    want = math.prod(shape) * dtype.itemsize
+    if want > most:
+        raise FluidValueError(f"{name} should hold {want} bytes for shape {list(shape)}, but holds {most} at most")
+    data = file.read(want + 1)
+    if len(data) != want:
+        holds = len(data) if len(data) < want else "more"
+        raise FluidValueError(f"{name} should hold {want} bytes for shape {list(shape)}, but holds {holds}")
     try:
-        data = path.read_bytes()
-    except OSError as exc:
-        raise FluidValueError(f"cannot read {path}: {exc.strerror or exc}") from None
-    if data[:2] != b"\x1f\x8b":
-        return data
-    try:
-        return gzip.decompress(data)
-    except (OSError, EOFError, zlib.error) as exc:
-        raise FluidValueError(f"{path} is a damaged gzip file: {exc}") from None
+        return np.frombuffer(data, dtype).reshape(shape).astype(dtype.newbyteorder("="))
+    except ValueError as error:  # a size of 0 beside such that no array can have
+        raise FluidValueError(f"{name} has the shape {list(shape)}: {error}") from None
 
 
 def mnist(folder: str | Path, part: str) -> tuple[np.ndarray, np.ndarray]:

@@ -73,7 +73,7 @@ def _fields(name: str, count: int) -> Iterator[tuple[list[str], str]]:
     with ARCHIVE.zip() as package:
         if name not in package.namelist():
             raise ARCHIVE.lacks(f"file {name!r}")
-        with package.open(name) as file:
+        with ARCHIVE.packed(package, name) as file:
             for i, line in enumerate(file, 1):
                 where = f"{ARCHIVE.path()}: {name} line {i}"
                 fields = line.decode("latin1").strip().split("::")

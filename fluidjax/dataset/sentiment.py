@@ -24,7 +24,7 @@ def _reviews(path: Path, changed: int) -> dict[str, tuple[list[str], ...]]:
     """The words of each review of a kind, "neg" and "pos", by the names of the files."""
     with ARCHIVE.zip() as package:
         names = sorted(name for name in package.namelist() if _REVIEW.match(name))
-        texts = {name: ARCHIVE.text(package.read(name), name, "ascii") for name in names}
+        texts = {name: ARCHIVE.text(ARCHIVE.packed(package, name).read(), name, "ascii") for name in names}
     if not names:
         raise ARCHIVE.lacks("reviews such as movie_reviews/neg/cv000_29416.txt")
     return {kind: tuple(_WORD.findall(t) for n, t in texts.items() if f"/{kind}/" in n) for kind in ("neg", "pos")}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-import jax
 import numpy as np
 from tqdm import tqdm
 
@@ -61,13 +60,13 @@ class Trainer:
 
     def _epoch(self, data: Digits, batch: int, bar: tqdm) -> list[float]:
         """The losses of one round over the training images."""
-        losses: list[jax.Array] = []
+        losses: list[fluid.LoDTensor] = []
         for rows in self._batches(len(data.train_images), batch):
             feed = {"image": shifted(data.train_images[rows], self._random), "label": data.train_labels[rows]}
             losses += self.exe.run(self.net.train, feed, [self.net.loss], scope=self.scope, return_numpy=False)
             losses[max(0, len(losses) - 2)].block_until_ready()  # the next feed is made while a step runs
             bar.update()
-        return [v.item() for v in losses]
+        return [np.asarray(v).item() for v in losses]
 
     def _batches(self, count: int, batch: int) -> Iterator[np.ndarray]:
         order = self._random.permutation(count)

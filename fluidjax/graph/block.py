@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import unique_name
 from ..base.loc import name_line, user_line
-from ..errors import FluidError, FluidTypeError, FluidValueError, ShapeError, UnknownOpError, near
+from ..errors import ArgumentError, FluidError, FluidTypeError, FluidValueError, ShapeError, UnknownOpError, near
 from ..ir import edit, text
 from ..ir.desc import EMPTY, BlockDesc, FrozenMap, OpDesc, VarDesc
 from ..ops.infer import Spec, infer
@@ -82,16 +82,20 @@ class Block:
         return None if self.parent_idx < 0 else self.program.blocks[self.parent_idx]
 
     def create_var(self, *_: Any, name: str | None = None, **kwargs: Any) -> Variable:
-        """A variable of this block; the existing one when `name` is taken.
+        """A variable of this block; the existing one when `name` is taken. initializer: appends its op to this block.
 
         Raises FluidValueError when that one has another shape or dtype than is asked for here.
         """
         if name is None:
             name = unique_name.generate("_generated_var")
-        kwargs.pop("initializer", None)
+        fill = kwargs.pop("initializer", None)
         if name in self.vars:
-            return self._same(self.vars[name], kwargs)
-        return self._adopt(Variable.of(self, var_desc(name, **kwargs)))
+            var = self._same(self.vars[name], kwargs)
+        else:
+            var = self._adopt(Variable.of(self, var_desc(name, **kwargs)))
+        if fill is not None:
+            fill(var, self)
+        return var
 
     def new_name(self, generate: Callable[[], str]) -> str:
         """A generated name; in a program that was loaded, one that no variable has.
@@ -118,7 +122,7 @@ class Block:
         return var
 
     def create_parameter(self, name: str, shape: Sequence[int], dtype: Any, **kwargs: Any) -> Parameter:
-        """A Parameter of the global block.
+        """A Parameter of the global block. initializer: appends its op to this block, unless an op here fills the parameter already.
 
         Raises FluidValueError for an unknown dimension, and when the name is taken by one of another shape or dtype.
         """
@@ -128,17 +132,18 @@ class Block:
             trainable=bool(kwargs.get("trainable", True)),
         )  # fmt: skip
         if not desc.shape or any(n <= 0 for n in desc.shape):
-            raise FluidValueError(f"parameter {name!r} needs a shape of positive dimensions, not {list(desc.shape or ())}")
+            kind = ArgumentError if isinstance(shape, list | tuple) and None in shape else FluidValueError
+            raise kind(f"parameter {name!r} needs a shape of positive dimensions, not {list(desc.shape or ())}")
         old = block.vars.get(name)
         if old is not None and (old.desc.shape, old.desc.dtype) != (desc.shape, desc.dtype):
             raise FluidValueError(
                 f"parameter {name!r} exists with shape {list(old.shape)} and dtype {old.desc.dtype}; it cannot be made again "
                 f"with shape {list(desc.shape)} and dtype {desc.dtype} (at {user_line()}); give the second one another name"
             )
-        if isinstance(old, Parameter):
-            return old
-        param = Parameter(block, desc, **kwargs)
-        block._adopt(param)
+        param = old if isinstance(old, Parameter) else block._adopt(Parameter(block, desc, **kwargs))
+        fill = kwargs.get("initializer")
+        if fill is not None and (old is None or not any(name in op.output_arg_names for op in self.ops)):
+            fill(param, self)
         return param
 
     def _adopt(self, var: Variable) -> Any:
@@ -310,7 +315,13 @@ class Block:
             )  # fmt: skip
 
     def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
-        return text.block_text(self.program.desc, self.idx)
+        """The printed block; `with_details`: also, as comments, what no desc holds of its variables."""
+        printed = text.block_text(self.program.desc, self.idx)
+        return f"{printed}\n{self.details()}" if with_details else printed
+
+    def details(self) -> str:
+        """A comment for each variable, with what is known of it besides its desc."""
+        return "".join(f"# {name}: {var.details()}\n" for name, var in self.vars.items())
 
     def __str__(self) -> str:
         return self.to_string()

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.dtypes import VarType as _VarType
 from ..base.dtypes import enum_of, name_of
-from ..errors import FluidTypeError, FluidValueError, near
+from ..errors import FluidTypeError, FluidValueError
 from ..ir import desc as ir
 from ..ops.registry import canonical, lookup
 
@@ -96,18 +96,18 @@ class OpDesc:
         return list(self.value.output(slot))
 
     def input_names(self) -> list[str]:
-        return sorted(self.value.inputs)
+        return self.value.input_names()
 
     def output_names(self) -> list[str]:
-        return sorted(self.value.outputs)
+        return self.value.output_names()
 
     def input_arg_names(self) -> list[str]:
         """The names of all inputs, slot after slot in the order of the slots' names."""
-        return [n for slot in self.input_names() for n in self.value.inputs[slot]]
+        return self.value.input_arg_names()
 
     def output_arg_names(self) -> list[str]:
         """The names of all outputs, likewise."""
-        return [n for slot in self.output_names() for n in self.value.outputs[slot]]
+        return self.value.output_arg_names()
 
     def set_input(self, slot: str, names: Iterable[str]) -> None:
         self.value = replace(self.value, inputs=self.value.inputs.set(**{slot: tuple(names)}))
@@ -122,17 +122,14 @@ class OpDesc:
         self.value = replace(self.value, outputs=_renamed(self.value.outputs, old, new), attrs=roles_renamed(self.value.attrs, old, new))
 
     def attr_names(self) -> list[str]:
-        return sorted(self.value.attrs)
+        return self.value.attr_names()
 
     def has_attr(self, name: str) -> bool:
-        return name in self.value.attrs
+        return self.value.has_attr(name)
 
     def attr(self, name: str) -> Any:
         """An attribute's value, lists as lists. Raises FluidValueError where there is none of that name."""
-        if name not in self.value.attrs:
-            raise FluidValueError(f"op '{self.type()}' has no attribute {name!r}{near(name, self.value.attrs)}")
-        value = self.value.attrs[name]
-        return list(value) if isinstance(value, tuple) else value
+        return self.value.attr(name)
 
     def _set_attr(self, name: str, value: Any) -> None:
         """Raises FluidTypeError for a value that is not of the attribute's type, or is no attribute at all."""

@@ -6,9 +6,10 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from ..base.within import InForce
 from ..errors import FluidValueError
 
-_current: str | None = None
+_current: InForce[str | None] = InForce("device", None)
 
 
 @contextlib.contextmanager
@@ -19,19 +20,15 @@ def device_guard(device: str | None = None) -> Iterator[None]:
     programs and says nothing to a step here: one compiled step runs on the Executor's place, and where its parts run is XLA's.
     Raises FluidValueError for another device.
     """
-    global _current
     if device not in ("cpu", "gpu", "", None):
         raise FluidValueError(f"device_guard takes 'cpu', 'gpu', or None for no wish, not {device!r}")
-    old, _current = _current, device
-    try:
+    with _current.within(device):
         yield
-    finally:
-        _current = old
 
 
 def current_device() -> str | None:
     """What the ops that are appended now carry as ``op_device``; None: nothing."""
-    return _current
+    return _current.get()
 
 
 def device_of(op: Any) -> str | None:

@@ -2,11 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from ..errors import FetchError, near
+from ..errors import ArgumentError, FetchError, FluidTypeError, near
+from ..ir.edit import OPTIMIZE, role
+from .operator import Operator
 from .program import Program
 from .variable import names_of
+
+
+def fetch_targets(fetch_list: Any) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """The names of a fetch list as Executor.run takes it, and the uids of the optimize ops in it.
+
+    Lists within it are as their elements; a tuple is what minimize returned: of it the ops count, not the gradients.
+
+    Raises FluidTypeError for anything else, an op that updates nothing among them.
+    """
+    if fetch_list is None:
+        return (), ()
+    if isinstance(fetch_list, set | frozenset):
+        raise ArgumentError("fetch_list takes variables or their names in an order, and a set has none; give a list")
+    try:
+        return names_of(fetch_list, "fetch_list"), ()
+    except FluidTypeError:
+        if not isinstance(fetch_list, list | tuple):
+            raise
+    names: list[str] = []
+    ops: list[int] = []
+    for item in _flat(fetch_list):
+        if not isinstance(item, Operator):
+            names += names_of(item, "fetch_list")
+        elif role(item.desc) & OPTIMIZE:
+            ops.append(item.desc.uid)
+        else:
+            raise FluidTypeError(
+                f"fetch_list takes variables, their names, and optimize ops such as minimize returns, but op '{item.type}' is none; "
+                "fetch the variable that it writes"
+            )
+    return tuple(names), tuple(ops)
+
+
+def _is_result(item: Any) -> bool:
+    """Whether something looks like what minimize returns: ops, and pairs of parameters and gradients."""
+    return isinstance(item, tuple) and bool(item) and isinstance(item[0], list | tuple)
+
+
+def _flat(fetch_list: Any) -> Iterator[Any]:
+    for item in [fetch_list] if _is_result(fetch_list) else fetch_list:
+        if _is_result(item):
+            yield from item[0]
+        elif isinstance(item, list | tuple):
+            yield from item
+        else:
+            yield item
 
 
 def fetch_names(fetch_list: Any) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import FetchError
-from ..ir.desc import FrozenMap
+from ..ir.desc import FrozenMap, ProgramDesc
 
 
 @dataclass(frozen=True)
@@ -17,10 +17,12 @@ class ProgramInfo:
     grad_calls: how often the program was differentiated; names of higher gradients depend on it. loaded: it came from a
     file, so names in it may be those that are generated next. readers: loaders that feed every run (DataLoader with
     iterable=False). schedules: what sets learning rates before
-    every run (paddle.optimizer.lr). reused: variables that share a name since memory_optimize, and that name. memory_optimized: XLA
+    every run (paddle.optimizer.lr). reused: variables that share a name since memory_optimize, and that name. whole: the program as
+    memory_optimize left it, and as it was before, where they keep their values. memory_optimized: XLA
     orders the step for the least memory. within_budget: memory_optimize fitted it into so many bytes. pserver_plan: of a job's program,
     the dist.pserver_plan.PserverPlan that it belongs to. shards_optimizer: the processes of a job train it together, each with a
-    shard of the optimizer's state. trainers_endpoints and what follows: what nccl2 mode says of the trainers, in their order.
+    shard of the optimizer's state. loaded_from: the folder, and the file in it, from which a
+    pserver's values were loaded. trainers_endpoints and what follows: what nccl2 mode says of the trainers, in their order.
     """
 
     grad_calls: int = 0
@@ -28,10 +30,12 @@ class ProgramInfo:
     readers: tuple[Any, ...] = ()
     schedules: tuple[Any, ...] = ()
     reused: FrozenMap = FrozenMap()
+    whole: tuple[ProgramDesc, ProgramDesc] | None = None
     memory_optimized: bool = False
     within_budget: bool = False
     pserver_plan: Any = None
     shards_optimizer: bool = False
+    loaded_from: tuple[str, str] = ("", "")
     trainers_endpoints: tuple[str, ...] = ()
     nccl_comm_num: int = 1
     use_hierarchical_allreduce: bool = False

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterator
 
+from ..base.within import InForce
 from ..errors import FluidValueError
 
 
@@ -12,13 +14,12 @@ class NameScope:
     """A tree of name scopes; a name used twice below one parent becomes ``name_1``."""
 
     def __init__(self, name: str = "", parent: NameScope | None = None) -> None:
-        self._children: dict[str, int] = {}
+        self._children: dict[str, Iterator[int]] = {}
         self._name = name
         self._parent = parent
 
     def child(self, prefix: str) -> NameScope:
-        number = self._children.get(prefix, 0)
-        self._children[prefix] = number + 1
+        number = next(self._children.setdefault(prefix, itertools.count()))  # one that no other thread gets
         return NameScope(prefix if number == 0 else f"{prefix}_{number}", self)
 
     def parent(self) -> NameScope | None:
@@ -29,33 +30,23 @@ class NameScope:
         return "/" if self._parent is None else self._parent.full() + self._name + "/"
 
 
-_current = NameScope()
+_current = InForce("name scope", NameScope())
 
 
 @contextlib.contextmanager
 def name_scope(prefix: str | None = None) -> Iterator[None]:
     """Ops appended within the block carry ``op_namescope`` = ``/prefix/``."""
-    global _current
     if not prefix:
         raise FluidValueError("name_scope needs a name")
-    _current = _current.child(prefix)
-    try:
+    with _current.within(_current.get().child(prefix)):
         yield
-    finally:
-        _current = _current.parent() or _current
 
 
 def current_name_scope() -> NameScope:
     """The scope that ops are appended in."""
-    return _current
+    return _current.get()
 
 
-@contextlib.contextmanager
-def fresh_name_scopes() -> Iterator[None]:
+def fresh_name_scopes() -> contextlib.AbstractContextManager[None]:
     """Within the block scopes are counted afresh, as in a new process."""
-    global _current
-    old, _current = _current, NameScope()
-    try:
-        yield
-    finally:
-        _current = old
+    return _current.within(NameScope())

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import FluidValueError, near
 from ..ir import text
-from ..ir.desc import FrozenMap, OpDesc
+from ..ir.desc import FrozenMap, OpDesc, OpType
 from ..ops.registry import attr_type, canonical, lookup
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ class Operator:
 
     def __init__(self, block: Block, desc: OpDesc) -> None:
         self.block = block
-        self.desc = desc
+        self.desc = desc if type(desc.type) is OpType else replace(desc, type=OpType(desc.type))
 
     @property
     def type(self) -> str:
@@ -29,25 +28,25 @@ class Operator:
 
     @property
     def input_names(self) -> list[str]:
-        return sorted(self.desc.inputs)
+        return self.desc.input_names()
 
     @property
     def output_names(self) -> list[str]:
-        return sorted(self.desc.outputs)
+        return self.desc.output_names()
 
     @property
     def input_arg_names(self) -> list[str]:
         """The names of all inputs, slot after slot in the order of the slots' names, as in Paddle."""
-        return [n for slot in self.input_names for n in self.desc.inputs[slot]]
+        return self.desc.input_arg_names()
 
     @property
     def output_arg_names(self) -> list[str]:
         """The names of all outputs, likewise."""
-        return [n for slot in self.output_names for n in self.desc.outputs[slot]]
+        return self.desc.output_arg_names()
 
     @property
     def attr_names(self) -> list[str]:
-        return sorted(self.desc.attrs)
+        return self.desc.attr_names()
 
     @property
     def idx(self) -> int:
@@ -61,14 +60,11 @@ class Operator:
         return list(self.desc.outputs.get(name, ()))
 
     def has_attr(self, name: str) -> bool:
-        return name in self.desc.attrs
+        return self.desc.has_attr(name)
 
     def attr(self, name: str) -> Any:
         """An attribute's value (lists as lists). Raises FluidValueError naming the nearest there is."""
-        if name not in self.desc.attrs:
-            raise FluidValueError(f"op '{self.type}' has no attribute {name!r}{near(name, self.desc.attrs)}")
-        value = self.desc.attrs[name]
-        return list(value) if isinstance(value, tuple) else value
+        return self.desc.attr(name)
 
     def all_attrs(self) -> dict[str, Any]:
         return {n: self.attr(n) for n in self.desc.attrs}

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.roles import OpRole
+from ..base.within import InForce
 from ..errors import FluidTypeError, FluidValueError, UnsupportedError
 from ..ir import edit, text
-from ..ir.desc import EMPTY, ProgramDesc
+from ..ir.desc import EMPTY, FrozenMap, ProgramDesc, serializers
 from ..lower.explain import Explanation, explained_cut, explained_sizes
 from ..lower.layout import explained_layout
 from ..lower.sizes import SizeNeeds
@@ -53,6 +55,7 @@ class Program:
         self._op_role_var: list[str] = []
         self._uid = 0
         self._version = 0
+        self._whole: tuple[int, Program] | None = None  # what `holding` has made, of which version
         self.info = ProgramInfo()
         self._desc: ProgramDesc | None = None
 
@@ -222,7 +225,35 @@ class Program:
 
     def clone(self, for_test: bool = False) -> Program:
         """A copy that shares nothing that changes; `for_test` drops backward and update ops and sets is_test."""
-        return self.copy_with(edit.for_test(self.desc) if for_test else self.desc)
+        copy = self.copy_with(edit.for_test(self.desc) if for_test else self.desc)
+        whole = self.info.whole
+        if for_test and whole is not None and whole[0] == self.desc:
+            copy.update_info(whole=(copy.desc, edit.for_test(whole[1])))
+        return copy
+
+    def holding(self, names: Iterable[str]) -> Program:
+        """A program in which these variables keep their values: itself, or how it was before memory_optimize.
+
+        Raises FetchError for one whose memory was given away in a program that was changed afterwards.
+        """
+        lost = sorted({*names} & self.info.reused.keys()) if self.info.reused else []
+        whole = self.info.whole
+        if not lost:
+            return self
+        if whole is None or whole[0] != self.desc:
+            self.info.refuse_lost(lost)
+        if self._whole is None or self._whole[0] != self._version:
+            warnings.warn(
+                f"memory_optimize gave away the memory of {lost[0]!r}, so the program is also compiled as it was before, for runs that "
+                "fetch such a variable; name it in skip_opt_set of memory_optimize",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+            program = self.copy_with(whole[1])  # type: ignore[index]
+            program.update_info(reused=FrozenMap(), whole=None)
+            program._version = self._version
+            self._whole = self._version, program
+        return self._whole[1]
 
     def copy_with(self, desc: ProgramDesc) -> Program:
         copy = Program.from_desc(desc, like=self)
@@ -248,14 +279,17 @@ class Program:
                 raise FluidValueError(
                     f"All targets of Program._prune_with_input() can only be Variable or Operator, but received {type(t)}."
                 )
-        self.info.refuse_lost(names)
+        program = self.holding(names)
         for name in [*names, *feeded_var_names]:
-            self.global_block()._var_recursive(name)
-        return self.copy_with(edit.prune(self.desc, names, tuple(feeded_var_names)))
+            program.global_block()._var_recursive(name)
+        return program.copy_with(edit.prune(program.desc, names, tuple(feeded_var_names)))
 
     def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
-        """The printed program; `with_details`: also the call stacks of a program that Paddle saved."""
-        return text.to_text(self.desc, callstacks=with_details)
+        """The printed program, which parses; `with_details`: also the call stacks of a program that Paddle saved, and as comments
+        what no desc holds of its variables.
+        """
+        printed = text.to_text(self.desc, callstacks=with_details)
+        return printed + "".join(block.details() for block in self.blocks) if with_details else printed
 
     def __str__(self) -> str:
         return self.to_string()
@@ -313,9 +347,7 @@ class Program:
 
     def serialize_to_string(self) -> bytes:
         """The program as Paddle's ProgramDesc protobuf (what ``__model__`` and ``.pdmodel`` files hold)."""
-        from ..ir import proto
-
-        return proto.to_bytes(self.desc, attr_type)
+        return self.desc.serialize_to_string()
 
     @staticmethod
     def parse_from_string(data: bytes) -> Program:
@@ -350,48 +382,50 @@ class Program:
         return self._role(OpRole.LRSched | (OpRole.Optimize if is_with_opt else 0))
 
 
-_main_program = Program()
-_startup_program = Program()
+_main = InForce("main program", Program())
+_startup = InForce("startup program", Program())
 
 
 def default_main_program() -> Program:
     """The program that layers are appended to."""
-    return _main_program
+    return _main.get()
 
 
 def default_startup_program() -> Program:
     """The program that initialises the parameters."""
-    return _startup_program
+    return _startup.get()
 
 
 def switch_main_program(program: Program) -> Program:
-    """Make `program` the default main program; return the one that was."""
-    global _main_program
-    old, _main_program = _main_program, program
-    return old
+    """Make `program` the default main program; return the one that was.
+
+    Within a program_guard of this thread it is the default until the end of the block, otherwise in the whole process.
+    """
+    return _main.switch(program)
 
 
 def switch_startup_program(program: Program) -> Program:
-    """Make `program` the default startup program; return the one that was."""
-    global _startup_program
-    old, _startup_program = _startup_program, program
-    return old
+    """Make `program` the default startup program, as switch_main_program does; return the one that was."""
+    return _startup.switch(program)
 
 
 @contextlib.contextmanager
 def program_guard(main_program: Program, startup_program: Program | None = None) -> Iterator[None]:
-    """Layers within the block go to these programs."""
+    """Layers within the block go to these programs, in this thread; startup_program None: to the one that was the default."""
     for what, p in (("main_program", main_program), ("startup_program", startup_program)):
         if not isinstance(p, Program) and not (p is None and what == "startup_program"):
             raise FluidTypeError(f"program_guard's {what} is a Program, not {type(p).__name__}")
-    old_main = switch_main_program(main_program)
-    old_startup = switch_startup_program(startup_program) if startup_program is not None else None
-    try:
+    with _main.within(main_program), _startup.within(startup_program) if startup_program is not None else contextlib.nullcontext():
         yield
-    finally:
-        switch_main_program(old_main)
-        if old_startup is not None:
-            switch_startup_program(old_startup)
+
+
+def _serialized(desc: ProgramDesc) -> bytes:
+    from ..ir import proto
+
+    return proto.to_bytes(desc, attr_type)
+
+
+serializers.append(_serialized)
 
 
 def as_program(program: Program | None) -> Program:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import operator
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from ..base.dtypes import VarType, enum_of, name_of
-from ..errors import FluidTypeError, FluidValueError
+from ..errors import ArgumentError, FluidTypeError, FluidValueError
 from ..ir.desc import VarDesc
+from ..ir.walk import FEEDABLE_KINDS
+from ..ops.attributes import converted
 from .indexing import Indexed
 
 if TYPE_CHECKING:
@@ -20,8 +23,11 @@ def as_shape(shape: Any, negative: bool = False) -> tuple[int, ...]:
     if isinstance(shape, int):
         shape = (shape,)
     if shape is None or isinstance(shape, str):
-        raise FluidTypeError(f"a shape is a list of ints (-1 or None where unknown), not {shape!r}")
-    result = tuple(-1 if n is None else int(n) for n in shape)
+        raise ArgumentError(f"a shape is a list of ints (-1 or None where unknown), not {shape!r}")
+    try:
+        result = tuple(-1 if n is None else operator.index(n) for n in shape)
+    except TypeError:
+        raise ArgumentError(f"a shape is a list of ints (-1 or None where unknown), not {shape!r}") from None
     if not negative and any(n < -1 for n in result):
         raise FluidValueError(f"shape {list(result)} has a negative dimension other than -1")
     return result
@@ -92,7 +98,10 @@ class Variable(Indexed["Variable"]):
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The declared shape, -1 for any size; () of a tensor that declares none, as what create_tensor gives until an op writes it."""
         if self.desc.shape is None:
+            if self.desc.kind in FEEDABLE_KINDS:
+                return ()
             raise FluidValueError(f"variable {self.name!r} of kind {self.desc.kind} has no shape")
         return self.desc.shape
 
@@ -143,7 +152,12 @@ class Variable(Indexed["Variable"]):
         self.error_clip = error_clip
 
     def to_string(self, throw_on_error: bool = False, with_details: bool = False) -> str:
-        return str(self)
+        """The variable in a line; `with_details`: also what no desc holds."""
+        return f"{self}  # {self.details()}" if with_details else str(self)
+
+    def details(self) -> str:
+        """What else is known of the variable than its desc: its clip of errors, and a parameter's options."""
+        return f"error_clip={self.error_clip}"
 
     def __str__(self) -> str:
         d = self.desc
@@ -202,6 +216,11 @@ class Parameter(Variable):
         names = ("optimize_attr", "regularizer", "gradient_clip_attr", "do_model_average", "need_clip", "initializer", "is_distributed")
         return {n: getattr(self, n) for n in names}
 
+    def details(self) -> str:
+        return ", ".join(
+            [super().details(), *(f"{name}={value}" for name, value in self.extra().items() if name != "initializer")]
+        )
+
 
 def var_desc(
     name: str,
@@ -215,7 +234,7 @@ def var_desc(
     need_check_feed: bool = False,
     **parameter: Any,
 ) -> VarDesc:
-    """A VarDesc from the arguments that Fluid's create_var takes."""
+    """A VarDesc from the arguments that Fluid's create_var takes. Raises ArgumentError for one of another kind."""
     if not isinstance(name, str) or not name:
         raise FluidTypeError(f"a variable's name is a non-empty string, not {name!r}")
     return VarDesc(
@@ -224,8 +243,8 @@ def var_desc(
         None if shape is None else as_shape(shape, negative=is_data and not need_check_feed),
         None if dtype is None else name_of(dtype),
         type.name if isinstance(type, VarType) else VarType(type).name if isinstance(type, int) else str(type),
-        int(lod_level or 0),
-        bool(persistable),
+        _of_kind("INT", "lod_level", lod_level, name) if lod_level is not None else 0,
+        _of_kind("BOOLEAN", "persistable", persistable, name) if persistable is not None else False,
         bool(stop_gradient),
         bool(is_data),
         bool(need_check_feed),
@@ -233,10 +252,22 @@ def var_desc(
     )
 
 
+def _of_kind(kind: str, what: str, value: Any, name: str) -> Any:
+    """`value` as an attribute of this kind (INT, BOOLEAN) would be. Raises ArgumentError for one of another kind."""
+    try:
+        return converted(kind, value)
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"variable {name!r}: {what} is {'True or False' if kind == 'BOOLEAN' else 'an integer'}, not {value!r}"
+        ) from None
+
+
 def names_of(value: Any, what: str = "an op's slot") -> tuple[str, ...]:
     """Names of a variable, of a name, or of several of them; `what` takes them. Raises FluidTypeError for anything else."""
     if isinstance(value, Variable):
         return (value.desc.name,)
+    if isinstance(value, Mapping):
+        raise ArgumentError(f"{what} takes variables or their names, not {value!r}")
     if type(value) is not list and (isinstance(value, str) or not isinstance(value, Iterable)):
         value = (value,)
     result = []
@@ -246,5 +277,5 @@ def names_of(value: Any, what: str = "an op's slot") -> tuple[str, ...]:
         elif isinstance(v, str):
             result.append(v)
         else:
-            raise FluidTypeError(f"{what} takes variables or their names, not {type(v).__name__}")
+            raise ArgumentError(f"{what} takes variables or their names, not {type(v).__name__}")
     return tuple(result)

@@ -6,10 +6,13 @@ They compare and hash by value; nothing here is ever edited, only replaced (see 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+from ..errors import FluidValueError, near
+
+serializers: list[Callable[[ProgramDesc], bytes]] = []  # what knows the types of attributes; Program sets it, for it is above this level
 EMPTY = "@EMPTY@"  # Paddle's name for "no variable here" (a gradient that nobody wants)
 
 
@@ -56,6 +59,15 @@ class Long(int):
     __slots__ = ()
 
 
+class OpType(str):
+    """An op's type, which Fluid's scripts call: ``op.desc.type()``; equal to the plain str."""
+
+    __slots__ = ()
+
+    def __call__(self) -> str:
+        return str(self)
+
+
 @dataclass(frozen=True, slots=True)
 class VarDesc:
     """A variable: `shape` has -1 where a dimension is unknown, `dtype` is a name of dtypes.NAMES.
@@ -95,6 +107,35 @@ class OpDesc:
 
     def output(self, slot: str) -> tuple[str, ...]:
         return self.outputs.get(slot, ())
+
+    # What Fluid's scripts ask core.OpDesc for, besides `type`.
+
+    def input_names(self) -> list[str]:
+        return sorted(self.inputs)
+
+    def output_names(self) -> list[str]:
+        return sorted(self.outputs)
+
+    def input_arg_names(self) -> list[str]:
+        """The names of all inputs, slot after slot in the order of the slots' names."""
+        return [n for slot in self.input_names() for n in self.inputs[slot]]
+
+    def output_arg_names(self) -> list[str]:
+        """The names of all outputs, likewise."""
+        return [n for slot in self.output_names() for n in self.outputs[slot]]
+
+    def attr_names(self) -> list[str]:
+        return sorted(self.attrs)
+
+    def has_attr(self, name: str) -> bool:
+        return name in self.attrs
+
+    def attr(self, name: str) -> Any:
+        """An attribute's value, lists as lists. Raises FluidValueError where there is none of that name."""
+        if name not in self.attrs:
+            raise FluidValueError(f"op '{self.type}' has no attribute {name!r}{near(name, self.attrs)}")
+        value = self.attrs[name]
+        return list(value) if isinstance(value, tuple) else value
 
     @property
     def reads(self) -> Iterator[str]:
@@ -148,6 +189,10 @@ class ProgramDesc:
         """The variable `name` as seen from block `idx`: its own, or an ancestor's."""
         at = self.block_of(name, idx)
         return None if at is None else self.blocks[at].vars[name]
+
+    def serialize_to_string(self) -> bytes:
+        """The program as Paddle's ProgramDesc protobuf, as Program.serialize_to_string gives it."""
+        return serializers[0](self)
 
 
 def slots(mapping: Mapping[str, Any]) -> FrozenMap:

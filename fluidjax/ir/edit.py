@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -226,6 +226,24 @@ def prune(desc: ProgramDesc, targets: Sequence[str], feeds: Iterable[str] = ()) 
             needed.update(n for n in walk.reads_with_subblocks(desc, op) if n not in given)
     sliced = replace_ops(desc, 0, (op for at, op in enumerate(desc.blocks[0].ops) if at in kept))
     return drop_dead_vars(drop_dead_blocks(sliced), keep_persistable=False, keep_data=False)
+
+
+def run_only(desc: ProgramDesc, targets: Iterable[str], updates: Collection[int], feeds: Iterable[str] = ()) -> ProgramDesc:
+    """What ``Executor.run(use_prune=True)`` runs: the ops of block 0 that `targets` and these updates need, given `feeds`.
+
+    updates: uids of optimize ops. Of the other optimize ops those are left out that write state alone; all variables stay.
+    """
+    given, needed = set(feeds), set(targets)
+    needed -= given
+    kept = []
+    for op in reversed(desc.blocks[0].ops):
+        writes = needed.intersection(walk.writes_with_subblocks(desc, op))
+        if role(op) & OPTIMIZE:
+            writes = {n for n in writes if (var := desc.find_var(n)) is None or not var.persistable}
+        if op.uid in updates or writes:
+            kept.append(op)
+            needed.update(n for n in walk.reads_with_subblocks(desc, op) if n not in given)
+    return drop_dead_blocks(replace_ops(desc, 0, reversed(kept)))
 
 
 def _writer(desc: ProgramDesc, name: str) -> int:

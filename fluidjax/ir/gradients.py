@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .desc import EMPTY, OpDesc, ProgramDesc
+from .recomputed import HOST
 
 GRAD = "@GRAD"
 ADVICE = "change the program before minimize or append_backward, or change the gradient op with its forward op"
@@ -89,12 +90,20 @@ class Gradients:
                 self.pairs[op.uid] = op, user
                 return
         for name in _results(op, forward):
-            makers = self._makers.get(name, ())
+            makers = self._made_by(name)
             if makers and all(m.type != forward.type for m in makers):
                 gradient = self._gradient_of(makers[-1].type)
                 if gradient and op.type not in gradient:
                     self.mismatches.append(Mismatch(at, forward.type, name, makers[-1], " and ".join(gradient)))
                     return
+
+    def _made_by(self, name: str) -> list[OpDesc]:
+        """The ops that wrote a name so far; of a value that comes back from the host, those that wrote it before it went there."""
+        makers = self._makers.get(name, [])
+        source = makers[-1].input("X") if makers and makers[-1].type == "assign" else ()
+        if len(source) == 1 and source[0].endswith(HOST):
+            return self._made_by(source[0].removesuffix(HOST))
+        return makers
 
     def _gradient_of(self, kind: str) -> list[str]:
         """The types of the ops that differentiate an op: none for what transpilers put in place of a forward op."""

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import fields
 from typing import Any
 
+from ..base.dtypes import KINDS, NAMES
 from ..errors import FluidTypeError, ParseError, near
 from .callstack import ATTRIBUTE, user_line
 from .desc import BlockDesc, BlockRef, FrozenMap, Long, OpDesc, ProgramDesc, VarDesc
@@ -22,6 +23,7 @@ from .desc import BlockDesc, BlockRef, FrozenMap, Long, OpDesc, ProgramDesc, Var
 FORMAT, VERSION = "fluidjax-program", 1
 _VAR_DEFAULTS = {f.name: f.default for f in fields(VarDesc) if f.name != "name"}
 _VAR_TYPES: dict[str, type] = {"dtype": str, "kind": str, "lod_level": int}  # every other field but shape is a bool
+_WORDS: dict[str, Collection[str]] = {"dtype": NAMES, "kind": KINDS}
 _DEEPEST = 16  # tuples in tuples
 
 
@@ -139,6 +141,8 @@ def _var(data: Any, where: str) -> VarDesc:
             given[key] = _list(value, int, f"{where}, shape")
         elif value is not None or key not in ("shape", "dtype"):
             _of(value, _VAR_TYPES.get(key, bool), f"{where}, {key}")
+            if key in _WORDS and value not in _WORDS[key]:
+                raise ParseError(f"{where}: there is no {key} {value!r}{near(value, _WORDS[key])}")
     return VarDesc(name, **given)
 
 

@@ -12,14 +12,15 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from ..base.dtypes import KINDS
+from ..base.dtypes import JAX_ONLY, KINDS
 from .desc import BlockRef, Long, VarDesc
 
 DTYPES = {
     "bool": "bool", "int8": "i8", "uint8": "u8", "int16": "i16", "int32": "i32", "int64": "i64",
     "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
-    "complex64": "c64", "complex128": "c128",
+    "complex64": "c64", "complex128": "c128", "uint16": "u16", "uint32": "u32", "uint64": "u64",
 }  # fmt: skip
+DTYPES |= {name: name.translate({ord(c): "_" for c in "<>"}) for name in JAX_ONLY if name not in DTYPES}
 DTYPE_OF = {short: name for name, short in DTYPES.items()}
 KIND_OF = {name.lower(): name for name in KINDS}
 

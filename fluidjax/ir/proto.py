@@ -29,6 +29,7 @@ from . import framework_pb2
 from .callstack import ATTRIBUTE, user_line
 from .desc import BlockDesc, BlockRef, FrozenMap, Long, OpDesc, ProgramDesc, VarDesc
 from .lexis import to_float32
+from .walk import misnested
 
 wire: Any = framework_pb2  # its classes are made when it is imported, which type checkers cannot see
 AttrTypes = Callable[[str, str], str | None]
@@ -209,7 +210,10 @@ def read(data: bytes) -> tuple[ProgramDesc, Written]:
         blocks.append(_block(block, idx, len(message.blocks), uid))
         uid += len(block.ops)
     versions = {_decoded(pair.op_name): pair.op_version.version for pair in message.op_version_map.pair}
-    return ProgramDesc((_with_data(blocks), *blocks[1:])), Written(message.version.version, FrozenMap(versions))
+    desc = ProgramDesc((_with_data(blocks), *blocks[1:]))
+    if problem := misnested(desc):
+        raise ParseError(f"blocks: {problem}")
+    return desc, Written(message.version.version, FrozenMap(versions))
 
 
 def _block(message: Any, idx: int, count: int, uid: int) -> BlockDesc:

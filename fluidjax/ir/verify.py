@@ -89,6 +89,8 @@ class _Checker:
         for idx, block in enumerate(self.desc.blocks):
             for at, op in enumerate(block.ops):
                 self.op(idx, at, op)
+        if problem := walk.misnested(self.desc):
+            raise VerifyError(problem)
         self.written_first()
         if self.lookup:
             for found in Gradients(self.desc, self.lookup).mismatches[:1]:
@@ -203,6 +205,8 @@ class _Checker:
             known = self.slots[op.type, is_input]
             for name, names in held.items():
                 if name not in known:
+                    if not names:  # as later Paddles leave slots that they added
+                        continue
                     self.fail(idx, at, f"there is no {word} slot {name!r}{near(name, known)}")
                 if len(names) > 1 and not known[name].many:
                     self.fail(idx, at, f"{word} slot {name!r} takes one variable, not {len(names)}")

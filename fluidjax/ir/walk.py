@@ -87,6 +87,36 @@ def nested(desc: ProgramDesc, roots: Iterable[int]) -> list[int]:
     return list(seen)
 
 
+MOST_NESTED = 100  # blocks within one another; loops and branches of scripts are a dozen, but for long chains of `case`
+
+
+def misnested(desc: ProgramDesc) -> str | None:
+    """What is wrong with how blocks lie within one another, by what their ops refer to: one that is not there, a circle, too many."""
+    refs = [{ref for op in block.ops for ref in op.blocks} for block in desc.blocks]
+    for idx, found in enumerate(refs):
+        if lost := [ref for ref in sorted(found) if not 0 <= ref < len(refs)]:
+            return f"an op of block {idx} has block {lost[0]}, which does not exist; the program has {len(refs)}"
+    around = [0] * len(refs)  # how many refer to a block of which it is not known how deep they lie
+    for found in refs:
+        for ref in found:
+            around[ref] += 1
+    depths = [1] * len(refs)
+    settled = [idx for idx, count in enumerate(around) if not count]
+    for idx in settled:  # which grows
+        for ref in refs[idx]:
+            depths[ref] = max(depths[ref], depths[idx] + 1)
+            around[ref] -= 1
+            if not around[ref]:
+                settled.append(ref)
+    if len(settled) < len(refs):
+        idx = next(i for i, count in enumerate(around) if count)
+        return f"block {idx} lies within itself: an op of it, or of a block below it, refers to it as its own block"
+    deepest = max(range(len(depths)), key=depths.__getitem__, default=0)
+    if depths and depths[deepest] > MOST_NESTED:
+        return f"block {deepest} lies within {depths[deepest] - 1} others; blocks lie at most {MOST_NESTED} deep"
+    return None
+
+
 def captured(desc: ProgramDesc, idx: int) -> Captured:
     """The names that block `idx`, or a block below it, reads and writes from the ancestors of `idx`."""
     reads: dict[str, None] = {}

@@ -6,13 +6,16 @@ import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..base.dtypes import enum_of, name_of
-from ..errors import FluidTypeError, FluidValueError
+import numpy as np
+
+from ..base.dtypes import VarType, enum_of, name_of
+from ..errors import ArgumentError, EmptyShapeError, FluidTypeError, FluidValueError
 from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
 
 HALF = ("float16", "float32", "float64")
 FLOATS = ("float32", "float64")
+REAL = (float, np.floating)  # what Paddle takes for a float: no integer
 INTS = ("int32", "int64")
 BOOL = ("bool",)
 
@@ -23,10 +26,10 @@ def _said(kinds: Any) -> str:
 
 
 def typed(value: Any, what: str, kinds: Any, layer: str) -> Any:
-    """`value`, if it is of these types. Raises FluidTypeError naming layer and argument otherwise."""
+    """`value`, if it is of these types. Raises ArgumentError naming layer and argument otherwise."""
     if not isinstance(value, kinds):
-        raise FluidTypeError(f"{layer}'s {what} is a {_said(kinds)}, not {value!r}" if not isinstance(value, Variable)
-                             else f"{layer}'s {what} is a {_said(kinds)}, not the variable {value.name!r}")  # fmt: skip
+        raise ArgumentError(f"{layer}'s {what} is a {_said(kinds)}, not {value!r}" if not isinstance(value, Variable)
+                            else f"{layer}'s {what} is a {_said(kinds)}, not the variable {value.name!r}")  # fmt: skip
     return value
 
 
@@ -57,8 +60,11 @@ def require(ok: bool, text: str) -> None:
 
 
 def one_of(value: Any, what: str, layer: str, known: Sequence[Any]) -> None:
-    """Raises FluidValueError unless `value` is among those known."""
-    require(value in known, f"{layer}'s {what} is {' or '.join(map(repr, known))}, not {value!r}")
+    """Raises FluidValueError unless `value` is among those known, ArgumentError where it is of another kind than they are."""
+    text = f"{layer}'s {what} is {' or '.join(map(repr, known))}, not {value!r}"
+    if not isinstance(value, tuple({type(k) for k in known})):
+        raise ArgumentError(text)
+    require(value in known, text)
 
 
 def append(
@@ -78,6 +84,8 @@ def append(
     made: dict[str, Variable] = {}
     for slot, out in outs.items():
         new = not isinstance(out, Variable)
+        if isinstance(out, numbers.Number) and not isinstance(out, VarType):
+            raise ArgumentError(f"{helper.layer_type} writes a variable, not {out!r}")
         made[slot] = helper.create_variable_for_type_inference(out, slot in stop.split()) if new else out
     given = {slot: value for slot, value in inputs.items() if value is not None}
     helper.append_op(type=kind or helper.layer_type, inputs=given, outputs=made, attrs=attrs or {})
@@ -99,12 +107,27 @@ def chosen(condition: Variable, x: Variable, y: Variable, name: str | None = Non
     return append(LayerHelper("where", name=name), {"Condition": condition, "X": x, "Y": y}, {"Out": x.dtype})
 
 
+def whole(value: Any, what: str, layer: str) -> int:
+    """`value`, if it is an integer, NumPy's too. Raises ArgumentError otherwise: nothing is rounded."""
+    if not isinstance(value, numbers.Integral):
+        raise ArgumentError(f"{layer}'s {what} is an integer, not {value!r}")
+    return int(value)
+
+
+def sized(shape: Any, layer: str) -> None:
+    """Raises EmptyShapeError for a shape without dimensions."""
+    if isinstance(shape, list | tuple) and not shape:
+        raise EmptyShapeError(f"{layer}'s shape has at least one dimension; [1] is that of a single number")
+
+
 def size_list(value: Any, n: int, what: str, layer: str) -> list[int]:
-    """`n` integers from one integer or a list of n. Raises FluidValueError for anything else."""
+    """`n` integers from one integer or a list of n. Raises FluidValueError for another number of them, ArgumentError for anything else."""
     if isinstance(value, numbers.Integral):
         return [int(value)] * n
-    ok = isinstance(value, list | tuple) and len(value) == n and all(isinstance(v, numbers.Integral) for v in value)
-    require(ok, f"{layer}'s {what} is an integer or a list of {n}, not {value!r}")
+    text = f"{layer}'s {what} is an integer or a list of {n}, not {value!r}"
+    if not (isinstance(value, list | tuple) and all(isinstance(v, numbers.Integral) for v in value)):
+        raise ArgumentError(text)
+    require(len(value) == n, text)
     return [int(v) for v in value]
 
 

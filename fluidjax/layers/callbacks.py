@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
+import numpy as np
+
 from ..base.loc import located
-from ..errors import FluidTypeError, FluidValueError
+from ..errors import FluidTypeError, FluidValueError, UnsupportedError
 from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
+from ..lod_tensor import ArrayTensor, LoDTensor, as_tensor, has_lod
 from ..ops import py_functions
+from ..ops.ragged import Ragged
+from ..runtime.bucketing import StepTensor
 from ._build import BOOL, FLOATS, INTS, append, variable
 
 
@@ -47,17 +53,43 @@ def _variables(value: Any, what: str) -> list[Variable]:
     return list(found)
 
 
+def _of_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which gets what a step has as tensors. Raises UnsupportedError for results with a LoD."""
+
+    @wraps(function)
+    def called(*values: Any) -> Any:
+        results = function(*(None if value is None else _tensor(value) for value in values))
+        for result in results if isinstance(results, list | tuple) else (results,):
+            if isinstance(result, LoDTensor) and has_lod(result):
+                raise UnsupportedError(
+                    "py_func's function returns a tensor with a LoD, which its outputs do not take; return np.array(tensor)"
+                )
+        return results
+
+    return called
+
+
+def _tensor(value: Any) -> LoDTensor:
+    if not isinstance(value, Ragged):
+        return as_tensor(value)
+    found = StepTensor(value)
+    tensor = ArrayTensor.of(np.asarray(found.array()))
+    tensor.offsets = found.offsets
+    return tensor
+
+
 @located
 def py_func(
     func: Callable[..., Any], x: Any, out: Any, backward_func: Callable[..., Any] | None = None,
     skip_vars_in_backward_input: Any = None,
 ) -> Any:  # fmt: skip
-    """Write func(*x), a Python function of NumPy arrays that runs with every step, to the variables `out`; returns them.
+    """Write func(*x), a Python function of LoDTensors that runs with every step, to the variables `out`; returns them.
 
-    out: variables made beforehand, whose shapes and dtypes are those of the results; a first dimension may be -1, that of
-    the first input. backward_func: called with x, out and the gradients of out (None for one that there is not), without
-    skip_vars_in_backward_input; it returns the gradients of x, None for one that is zero. Without it no gradient flows.
-    What a function raises, a run raises, and the scope stays as it was.
+    func: its tensors are read as NumPy arrays too. out: variables made beforehand, whose shapes and dtypes are those of
+    the results; a first dimension may be -1, that of the first input. backward_func: called with x, out and the gradients
+    of out (None for one that there is not), without skip_vars_in_backward_input; it returns the gradients of x, None for
+    one that is zero. Without it no gradient flows.
+    What a function raises, a run raises, and the scope stays as it was. Results have no LoD: a run raises UnsupportedError for one.
 
     Raises FluidTypeError for what is no function or no variable, FluidValueError for an output without a shape and for
     skipped variables that are neither in x nor in out.
@@ -73,9 +105,9 @@ def py_func(
     for v in skipped:
         if v.name not in names:
             raise FluidValueError(f"py_func skips {v.name!r}, which is neither in x nor in out")
-    backward = -1 if backward_func is None else py_functions.add(backward_func)
+    backward = -1 if backward_func is None else py_functions.add(_of_tensors(backward_func))
     attrs = {
-        "forward_callable_id": py_functions.add(func), "backward_callable_id": backward,
+        "forward_callable_id": py_functions.add(_of_tensors(func)), "backward_callable_id": backward,
         "backward_skip_vars": sorted({v.name for v in skipped}) if backward_func is not None else [],
     }  # fmt: skip
     LayerHelper("py_func").append_op(type="py_func", inputs={"X": ins}, outputs={"Out": outs}, attrs=attrs)

@@ -38,6 +38,7 @@ def less_than(x: Variable, y: Variable, force_cpu: bool | None = None, cond: Var
 
     force_cpu: an attribute of the op.
     """
+    typed(force_cpu, "force_cpu", (bool, type(None)), "less_than")
     return _compare("less_than", x, y, cond, {"force_cpu": force_cpu})
 
 

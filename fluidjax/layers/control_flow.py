@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 from ..base.absent import reporter
 from ..base.loc import located
-from ..errors import FluidValueError
 from ..graph.variable import Variable
 from ..initializer import ConstantInitializer
 from ..layer_helper import LayerHelper
 from . import branches, dynamic_rnn, if_else, loops, rank_tables, static_rnn
-from ._build import FLOATS, INTS, append, typed, variable
+from ._build import BOOL, FLOATS, INTS, REAL, append, typed, variable
 from .branches import *  # noqa: F403
+from .branches import ConditionalBlock as ConditionalBlock
+from .branches import select_input as select_input
+from .branches import select_output as select_output
 from .callbacks import Assert as Assert
 from .callbacks import Print as Print
 from .compare import equal, greater_equal, greater_than, less_equal, less_than, not_equal
@@ -37,18 +39,16 @@ def increment(x: Variable, value: float = 1.0, in_place: bool = True) -> Variabl
     """x + value for a variable of one element; in_place writes x itself."""
     variable(x, "x", "increment", (*FLOATS, *INTS))
     helper = LayerHelper("increment")
-    try:
-        step = float(value)
-    except (TypeError, ValueError):
-        raise FluidValueError(f"increment's value is a number, not {value!r}") from None
-    return append(helper, {"X": [x]}, {"Out": x if in_place else x.dtype}, {"step": step})
+    step = typed(value, "value", (int, *REAL), "increment")
+    return append(helper, {"X": [x]}, {"Out": x if in_place else x.dtype}, {"step": float(step)})
 
 
 @located
 def is_empty(x: Variable, cond: Variable | None = None) -> Variable:
     """Whether x has no elements: one bool. cond: a variable to write instead of a new one."""
     variable(x, "x", "is_empty", (*FLOATS, *INTS))
-    typed(cond, "cond", (Variable, type(None)), "is_empty")
+    if cond is not None:
+        variable(cond, "cond", "is_empty", BOOL)
     out = append(LayerHelper("is_empty"), {"X": [x]}, {"Out": "bool" if cond is None else cond})
     if cond is None:
         out.stop_gradient = True

@@ -225,8 +225,11 @@ def _sizes(count: int, base: float, low: int | None, high: int | None) -> tuple[
 
 
 def _each_map(value: Any, what: str, count: int) -> None:
-    ok = isinstance(value, list | tuple) and len(value) == count
-    require(ok, f"multi_box_head's {what} is a list with an entry for each of {count} inputs, not {value!r}")
+    typed(value, what, (list, tuple), "multi_box_head")
+    require(
+        len(value) == count,
+        f"multi_box_head's {what} is a list with an entry for each of {count} inputs, not {value!r}",
+    )
 
 
 def _head(input: Variable, filters: int, size: Any, pad: Any, stride: Any) -> Variable:

@@ -8,7 +8,7 @@ from typing import Any
 from ..base.loc import located
 from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
-from ._build import BOOL, FLOATS, HALF, INTS, append, require, typed, variable
+from ._build import BOOL, FLOATS, HALF, INTS, REAL, append, require, typed, variable
 
 _NUMBERS = (*HALF, *INTS)
 
@@ -174,7 +174,7 @@ def clamp(
             bound.stop_gradient = True
             inputs[what.title()] = bound  # the attribute stays infinite: the op takes the variable
         elif bound is not None:
-            attrs[what] = float(bound)
+            attrs[what] = float(typed(bound, what, (*REAL, Variable), "clamp"))
     return append(helper, inputs, {"Out": input.dtype if output is None else output}, attrs, kind="clip")
 
 
@@ -218,6 +218,9 @@ def allclose(
     """Whether |input - other| <= atol + rtol * |other| everywhere: one bool. equal_nan: NaN equals NaN."""
     for what, v in (("input", input), ("other", other)):
         typed(v, what, Variable, "allclose")
+    for what, bound in (("rtol", rtol), ("atol", atol)):
+        typed(bound, what, REAL, "allclose")
+    typed(equal_nan, "equal_nan", bool, "allclose")
     attrs = {"rtol": rtol, "atol": atol, "equal_nan": equal_nan}
     return append(LayerHelper("allclose", name=name), {"Input": input, "Other": other}, {"Out": "bool"}, attrs)
 
@@ -227,6 +230,7 @@ def dist(x: Variable, y: Variable, p: float = 2) -> Variable:
     """(sum |x - y| ** p) ** (1 / p); p may be 0 (how many differ), inf or -inf."""
     for what, v in (("x", x), ("y", y)):
         variable(v, what, "dist", FLOATS)
+    typed(p, "p", (*REAL, int), "dist")
     return append(LayerHelper("dist"), {"X": [x], "Y": [y]}, {"Out": x.dtype}, {"p": float(p)})
 
 

@@ -87,8 +87,8 @@ def index_sample(x: Variable, index: Variable) -> Variable:
 def multiplex(inputs: Any, index: Variable) -> Variable:
     """Out[i] = inputs[index[i]][i]: each row from one of the variables; index: int32 [N, 1]."""
     helper = LayerHelper("multiplex")
-    fits = isinstance(inputs, list) and len(inputs) >= 2
-    require(fits, "multiplex's inputs is a list of at least two variables")
+    typed(inputs, "inputs", list, "multiplex")
+    require(len(inputs) >= 2, "multiplex's inputs is a list of at least two variables")
     for i, v in enumerate(inputs):
         variable(v, f"inputs[{i}]", "multiplex", (*FLOATS, *INTS))
     variable(index, "index", "multiplex", INTS)

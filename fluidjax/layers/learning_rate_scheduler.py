@@ -10,10 +10,12 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
+import numpy as np
+
 from ..base.loc import located
 from ..graph.program import default_main_program
 from ..graph.variable import Variable
-from ._build import require
+from ._build import REAL, require, typed
 from .activation import ceil, cos, exp, floor
 from .control_flow import Switch, autoincreased_step_counter
 from .elementwise import elementwise_min
@@ -93,11 +95,8 @@ def polynomial_decay(
             assign(one, rounds)
         period: Any = decay_steps * rounds
     else:
-        try:
-            last = float(decay_steps)
-        except (TypeError, ValueError):
-            require(False, f"polynomial_decay's decay_steps is a number, not {decay_steps!r}")
-        step = elementwise_min(step, fill_constant([1], "float32", last))
+        last = typed(decay_steps, "decay_steps", (int, *REAL), "polynomial_decay")
+        step = elementwise_min(step, fill_constant([1], "float32", float(last)))
         period = decay_steps
     return (learning_rate - end_learning_rate) * ((1 - step / period) ** power) + end_learning_rate
 
@@ -106,6 +105,8 @@ def polynomial_decay(
 @_schedule
 def piecewise_decay(boundaries: Sequence[float], values: Sequence[float]) -> Variable:
     """values[i] while step < boundaries[i], after the last boundary the last value; one value more than boundaries."""
+    for what, given in (("boundaries", boundaries), ("values", values)):
+        typed(given, what, (list, tuple, np.ndarray), "piecewise_decay")
     require(
         len(values) == len(boundaries) + 1,
         f"piecewise_decay needs one value more than boundaries, not {len(values)} and {len(boundaries)}",
@@ -128,6 +129,7 @@ def piecewise_decay(boundaries: Sequence[float], values: Sequence[float]) -> Var
 @_schedule
 def cosine_decay(learning_rate: float, step_each_epoch: float, epochs: float) -> Variable:
     """learning_rate * 0.5 * (cos(pi * epoch / epochs) + 1), epoch = floor(step / step_each_epoch)."""
+    typed(learning_rate, "learning_rate", (*REAL, Variable), "cosine_decay")
     epoch = floor(_decay_step_counter() / step_each_epoch)
     return learning_rate * 0.5 * (cos(epoch * math.pi / epochs) + 1)
 
@@ -139,11 +141,7 @@ def linear_lr_warmup(learning_rate: Any, warmup_steps: float, start_lr: float, e
 
     learning_rate: a number, or another schedule's variable.
     """
-    if not isinstance(learning_rate, Variable):
-        try:
-            learning_rate = float(learning_rate)
-        except (TypeError, ValueError):
-            require(False, f"linear_lr_warmup's learning_rate is a number or a variable, not {learning_rate!r}")
+    typed(learning_rate, "learning_rate", (int, *REAL, Variable), "linear_lr_warmup")
     dtype = learning_rate.dtype if isinstance(learning_rate, Variable) else "float32"
     slope = float(end_lr) - float(start_lr)
     rate = create_global_var([1], 0.0, dtype, persistable=True, name="learning_rate_warmup")

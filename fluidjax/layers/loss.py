@@ -249,10 +249,10 @@ def label_smooth(
 ) -> Variable:
     """(1 - epsilon) * label + epsilon * prior, the prior being uniform over the classes where none is given.
 
-    Raises FluidValueError for an epsilon outside [0, 1].
+    label gets no gradient, as in Paddle: its stop_gradient is True from here on. Raises FluidValueError for an epsilon outside [0, 1].
     """
     require(0.0 <= epsilon <= 1.0, f"label_smooth's epsilon lies between 0 and 1, not {epsilon}")
-    variable(label, "label", "label_smooth", FLOATS)
+    variable(label, "label", "label_smooth", FLOATS).stop_gradient = True
     helper = LayerHelper("label_smooth", name=name)
     return append(helper, {"X": label, "PriorDist": prior_dist}, {"Out": dtype}, {"epsilon": float(epsilon)})
 

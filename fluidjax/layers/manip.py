@@ -298,6 +298,8 @@ def roll(input: Variable, shifts: Any, dims: Any = None) -> Variable:
     """input with each dimension of `dims` shifted round by `shifts`; dims None: as one long row."""
     helper = LayerHelper("roll")
     typed(input, "input", Variable, "roll")
+    typed(shifts, "shifts", (int, list, tuple), "roll")
+    typed(dims, "dims", (int, list, tuple, type(None)), "roll")
     shape = list(input.shape)
     shifts = [shifts] if isinstance(shifts, int) else list(shifts)
     dims = [dims] if isinstance(dims, int) else dims

@@ -6,11 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..base.loc import located
 from ..errors import FluidTypeError
 from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
-from ._build import FLOATS, HALF, INTS, append, dtype_in, require, typed, variable
+from ._build import FLOATS, HALF, INTS, REAL, append, dtype_in, require, typed, variable
 
 
 @located
@@ -54,6 +56,7 @@ def lookup(
     helper = LayerHelper("embedding", param_attr=param_attr)
     variable(input, "input", layer, ("int64",))
     dtype_in(dtype, "dtype", layer, HALF)
+    typed(size, "size", (tuple, list, np.ndarray), layer)
     w = helper.create_parameter(helper.param_attr, size, dtype)
     out = helper.create_variable_for_type_inference(dtype)
     padding = -1 if padding_idx is None else padding_idx + (size[0] if padding_idx < 0 else 0)
@@ -201,6 +204,7 @@ def addcmul(
     variable(input, "input", "addcmul", FLOATS)
     for what, v in (("tensor1", tensor1), ("tensor2", tensor2)):
         variable(v, what, "addcmul", (*FLOATS, *INTS))
+    typed(value, "value", REAL, "addcmul")
     result = elementwise_add(input, elementwise_mul(tensor1, tensor2) * value, name=name)
     return result if out is None else assign(result, out)
 

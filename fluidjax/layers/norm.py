@@ -10,7 +10,7 @@ from ..graph.variable import Variable
 from ..initializer import ConstantInitializer, NormalInitializer
 from ..layer_helper import LayerHelper
 from ..param_attr import ParamAttr
-from ._build import FLOATS, HALF, append, one_of, require, typed, variable
+from ._build import FLOATS, HALF, append, one_of, require, typed, variable, whole
 
 
 @located
@@ -273,6 +273,7 @@ def spectral_norm(
     """
     helper = LayerHelper("spectral_norm", name=name)
     variable(weight, "weight", "spectral_norm", FLOATS)
+    dim, power_iters = whole(dim, "dim", "spectral_norm"), whole(power_iters, "power_iters", "spectral_norm")
     require(
         -weight.ndim <= dim < weight.ndim, f"spectral_norm's dim {dim} is out of range for shape {list(weight.shape)}"
     )

@@ -81,6 +81,8 @@ def crop_tensor(x: Variable, shape: Any = None, offsets: Any = None, name: str |
     out = helper.create_variable_for_type_inference(x.dtype)
     inputs: dict[str, Any] = {"X": x}
     attrs: dict[str, Any] = {}
+    for n in offsets if isinstance(offsets, list | tuple) else ():
+        typed(n, "offsets", (int, Variable), "crop_tensor")
     more, attr = int_argument(
         helper, [0] * x.ndim if offsets is None else offsets, "offsets", "offsets", "Offsets", "OffsetsTensor"
     )

@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from ..base.dtypes import VarType
 from ..base.loc import located
 from ..errors import FluidValueError
 from ..graph.variable import Variable
@@ -20,8 +21,14 @@ __all__: list[str] = []
 _DEVICES = ("CPU", "CUDA", "AUTO")
 
 
+class Places(list[Any]):
+    """A list of places. type: the kind of variable that holds one in Paddle."""
+
+    type = VarType.PLACE_LIST
+
+
 @located
-def get_places(device_count: int | None = None, device_type: str | None = None) -> list[Any]:
+def get_places(device_count: int | None = None, device_type: str | None = None) -> Places:
     """The places for a ParallelDo: `device_count` of the CPU's (device_type "CPU"), or of the accelerators'; None: all there are.
 
     Raises FluidTypeError for a count that is no number, FluidValueError for a count below 1 or another type of device.
@@ -33,8 +40,8 @@ def get_places(device_count: int | None = None, device_type: str | None = None) 
     if kind not in _DEVICES:
         raise FluidValueError(f"get_places knows the device types {', '.join(_DEVICES)}, not {device_type!r}")
     if kind == "CPU":
-        return cpu_places(device_count)
-    return cuda_places(None if device_count is None else list(range(device_count)))
+        return Places(cpu_places(device_count))
+    return Places(cuda_places(None if device_count is None else list(range(device_count))))
 
 
 class ParallelDo:

@@ -8,7 +8,7 @@ from ..base.loc import located
 from ..errors import FluidTypeError
 from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
-from ._build import HALF, INTS, append, one_of, require, size_list, variable
+from ._build import HALF, INTS, append, one_of, require, size_list, typed, variable
 from .conv import FORMATS, window_padding
 
 
@@ -99,6 +99,7 @@ def _adaptive(n: int, input: Any, pool_size: Any, pool_type: str, require_index:
     layer = f"adaptive_pool{n}d"
     variable(input, "input", layer, (*HALF, *INTS))
     one_of(pool_type, "pool_type", layer, ("max", "avg"))
+    typed(require_index, "require_index", bool, layer)
     require(not (pool_type == "avg" and require_index), f"{layer}'s require_index is False where pool_type is 'avg'")
     attrs = {"pooling_type": pool_type, "ksize": size_list(pool_size, n, "pool_size", layer), "adaptive": True}
     if pool_type == "avg":

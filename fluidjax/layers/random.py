@@ -11,7 +11,7 @@ from ..base.loc import located
 from ..graph.variable import Variable
 from ..initializer import ConstantInitializer
 from ..layer_helper import LayerHelper
-from ._build import FLOATS, append, dtype_in, int_argument, require, typed, variable
+from ._build import FLOATS, append, dtype_in, int_argument, require, sized, typed, variable
 from .tensor import _device, _shape_argument
 
 
@@ -130,9 +130,8 @@ def randint(
     helper = LayerHelper("randint", name=name)
     name_ = dtype_in("int64" if dtype is None else dtype, "dtype", "randint", ("int32", "int64"))
     _device(device, "randint")
-    inputs: dict[str, Any] = {}
-    attrs: dict[str, Any] = {"low": low, "high": high, "seed": seed, "dtype": int(enum_of(name_))}
-    _shape_argument([1] if shape is None else shape, "randint", inputs, attrs)
+    inputs, sizes = int_argument(helper, [1] if shape is None else shape, "shape", "shape", "ShapeTensor", "ShapeTensorList", "int64")
+    attrs = {"low": low, "high": high, "seed": seed, "dtype": int(enum_of(name_)), **({} if inputs else sizes)}
     result = append(helper, inputs, {"Out": name_ if out is None else out}, attrs)
     result.stop_gradient = stop_gradient
     return result
@@ -151,7 +150,7 @@ def randn(
     helper = LayerHelper("randn", name=name)
     name_ = dtype_in("float32" if dtype is None else dtype, "dtype", "randn", FLOATS)
     _device(device, "randn")
-    typed(shape, "shape", (list, tuple), "randn")
+    sized(typed(shape, "shape", (list, tuple), "randn"), "randn")
     attrs = {
         "mean": 0.0,
         "std": 1.0,

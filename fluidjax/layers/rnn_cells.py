@@ -145,6 +145,7 @@ class GRUCell(RNNCell):
         dtype: Any = "float32", name: str = "GRUCell",
     ) -> None:  # fmt: skip
         typed(hidden_size, "hidden_size", int, "GRUCell")
+        typed(name, "name", str, "GRUCell")
         dtype_in(dtype, "dtype", "GRUCell", FLOATS)
         self.hidden_size = hidden_size
         self._unit = _Unit("BasicGRUUnit", name, hidden_size, param_attr, bias_attr, dtype)
@@ -182,6 +183,7 @@ class LSTMCell(RNNCell):
         forget_bias: float = 1.0, dtype: Any = "float32", name: str = "LSTMCell",
     ) -> None:  # fmt: skip
         typed(hidden_size, "hidden_size", int, "LSTMCell")
+        typed(name, "name", str, "LSTMCell")
         dtype_in(dtype, "dtype", "LSTMCell", FLOATS)
         self.hidden_size = hidden_size
         self._unit = _Unit("BasicLSTMUnit", name, hidden_size, param_attr, bias_attr, dtype)

@@ -231,7 +231,7 @@ def lod_reset(x: Variable, y: Variable | None = None, target_lod: Sequence[int] 
 def lod_append(x: Variable, level: Any) -> Variable:
     """x with one more LoD level below its own: offsets, or a variable that holds them."""
     require(x is not None, "Input(x) can't be None.")
-    require(isinstance(level, list | tuple | Variable), "Input(level) must be list, tuple or Variable.")
+    typed(level, "level", (list, tuple, Variable), "lod_append")
     variable(x, "x", "lod_append", NUMBERS)
     inputs: dict[str, Variable] = {"X": x}
     attrs: dict[str, Any] = {"append": True}

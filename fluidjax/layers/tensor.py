@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,11 +13,11 @@ from ..base.absent import reporter
 from ..base.dtypes import enum_of, name_of
 from ..base.loc import located
 from ..errors import FluidTypeError
-from ..graph.variable import Variable
-from ..initializer import ConstantInitializer
+from ..graph.variable import Variable, as_shape
+from ..initializer import ConstantInitializer, Initializer
 from ..layer_helper import LayerHelper
 from ..param_attr import ParamAttr
-from ._build import FLOATS, HALF, INTS, append, dtype_in, require, typed, variable
+from ._build import FLOATS, HALF, INTS, append, dtype_in, holds_variable, require, sized, typed, variable
 from .elementwise import has_inf, has_nan, isfinite, kron, sums
 from .manip import stack
 from .missing import HINTS
@@ -42,9 +44,11 @@ def create_parameter(
 ) -> Any:
     """A parameter, initialised by attr's initializer, else default_initializer, else Xavier (a bias: 0)."""
     typed(shape, "shape", (list, tuple, np.ndarray), "create_parameter")
+    typed(attr, "attr", (type(None), ParamAttr), "create_parameter")
+    typed(default_initializer, "default_initializer", (type(None), Initializer), "create_parameter")
     helper = LayerHelper("create_parameter", name=name)
     attr = ParamAttr(name=name) if attr is None else attr
-    return helper.create_parameter(attr, [int(n) for n in shape], name_of(dtype), is_bias, default_initializer)
+    return helper.create_parameter(attr, as_shape(shape), name_of(dtype), is_bias, default_initializer)
 
 
 @located
@@ -58,9 +62,12 @@ def create_global_var(
 ) -> Variable:
     """A variable of the global block that the startup program fills with `value`."""
     typed(shape, "shape", (list, tuple, np.ndarray), "create_global_var")
+    if isinstance(value, np.ndarray):
+        require(value.size == 1, f"create_global_var's value is one number, not an array of shape {list(value.shape)}")
+        value = value.item()
     helper = LayerHelper("global_var", name=name)
     var = helper.create_global_variable(
-        dtype=name_of(dtype), shape=[int(n) for n in shape], persistable=persistable, name=name, stop_gradient=True
+        dtype=name_of(dtype), shape=as_shape(shape), persistable=persistable, name=name, stop_gradient=True
     )
     helper.set_variable_initializer(var, ConstantInitializer(float(value), force_cpu))
     return var
@@ -131,25 +138,34 @@ def fill_constant(shape: Any, dtype: Any, value: Any, force_cpu: bool = False, o
         inputs["ValueTensor"] = value
     else:
         attrs |= {"value": float(value), "str_value": str(int(value) if name in INTS else float(value))}
+    if isinstance(out, Variable):
+        variable(out, "out", "fill_constant", (name,))
     _shape_argument(shape, "fill_constant", inputs, attrs)
     result = append(helper, inputs, {"Out": name if out is None else out}, attrs)
     result.stop_gradient = True
     return result
 
 
+def _as_int32(size: Variable) -> Variable:
+    return size if size.desc.dtype == "int32" else cast(size, "int32")
+
+
 def _shape_argument(shape: Any, layer: str, inputs: dict[str, Any], attrs: dict[str, Any]) -> None:
-    """Slots and attribute for a shape whose integers, next to variables, become fill_constant ops."""
+    """Slots and attribute for a shape whose integers, next to variables, become fill_constant ops.
+
+    Variables are cast to int32 and get no gradient.
+    """
     if isinstance(shape, Variable):
         variable(shape, "shape", layer, INTS).stop_gradient = True
-        inputs["ShapeTensor"] = shape
+        inputs["ShapeTensor"] = _as_int32(shape)
         return
     for n in typed(shape, "shape", (list, tuple, Variable), layer):
         if isinstance(n, Variable):
-            variable(n, "shape", layer, INTS)
+            variable(n, "shape", layer, INTS).stop_gradient = True
     attrs["shape"] = [-1 if isinstance(n, Variable) else int(n) for n in shape]
     if any(isinstance(n, Variable) for n in shape):
         inputs["ShapeTensorList"] = [
-            n if isinstance(n, Variable) else fill_constant([1], "int32", n, force_cpu=True) for n in shape
+            _as_int32(n) if isinstance(n, Variable) else fill_constant([1], "int32", n, force_cpu=True) for n in shape
         ]
 
 
@@ -189,7 +205,9 @@ def zeros(shape: Any, dtype: Any, force_cpu: bool = False) -> Variable:
 
 @located
 def ones(shape: Any, dtype: Any, force_cpu: bool = False) -> Variable:
-    """fill_constant with 1."""
+    """fill_constant with 1. Of a shape that holds variables the ops of its product too, which Fluid checks there, to no effect."""
+    if holds_variable(shape):
+        reduce(operator.mul, shape) > 0  # noqa: B015
     return fill_constant(shape, dtype, 1.0, force_cpu)
 
 
@@ -222,6 +240,7 @@ def full(
     """
     helper = LayerHelper("full", name=name)
     dtype = "float32" if dtype is None else dtype_in(dtype, "dtype", "full", _FILLABLE)
+    sized(shape, "full")
     _device(device, "full")
     out = helper.create_variable_for_type_inference(dtype) if out is None else out
     out.stop_gradient = stop_gradient
@@ -377,6 +396,7 @@ def trace(
 def reverse(x: Variable, axis: Any) -> Variable:
     """x backwards along `axis`, an integer or a list of them."""
     typed(x, "x", Variable, "reverse")
+    typed(axis, "axis", (int, tuple, list), "reverse")
     axes = [axis] if isinstance(axis, int) else list(axis)
     return append(LayerHelper("reverse"), {"X": x}, {"Out": x.dtype}, {"axis": axes})
 

@@ -7,7 +7,7 @@ from typing import Any
 from ..base.loc import located
 from ..graph.variable import Variable
 from ..layer_helper import LayerHelper
-from ._build import FLOATS, HALF, INTS, append, require, size_list, typed, variable
+from ._build import FLOATS, HALF, INTS, REAL, append, require, size_list, typed, variable
 
 
 @located
@@ -44,6 +44,7 @@ def temporal_shift(x: Variable, seg_num: int, shift_ratio: float = 0.25, name: s
     """
     variable(x, "x", "temporal_shift", FLOATS)
     typed(seg_num, "seg_num", int, "temporal_shift")
+    typed(shift_ratio, "shift_ratio", REAL, "temporal_shift")
     attrs = {"seg_num": seg_num, "shift_ratio": shift_ratio}
     return append(LayerHelper("temporal_shift", name=name), {"X": x}, {"Out": x.dtype}, attrs)
 

@@ -7,7 +7,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from typing import Any
 
@@ -166,10 +166,10 @@ def xmap_readers(
 
 
 def _in_pool(pool: ThreadPoolExecutor, mapper: Any, samples: Iterable[Any], ahead: int, order: bool) -> Iterator[Any]:
-    """Results of the mapper, at most `ahead` of them under way."""
+    """Results of the mapper, at most `ahead` of them under way. What is in force here is in force in the pool's threads."""
     running: deque[Future[Any]] = deque()
     for sample in samples:
-        running.append(pool.submit(mapper, sample))
+        running.append(pool.submit(copy_context().run, mapper, sample))
         if len(running) >= ahead:
             yield _take(running, order)
     while running:
@@ -187,9 +187,9 @@ def multiprocess_reader(readers: list[Reader], use_pipe: bool = True, queue_size
     """A reader of the samples of several readers, each in a process of its own, which is forked and ends with the iteration.
 
     use_pipe: a sample of each reader in turn, tuples as lists, as in 1.8.5; False: they come as they are ready. queue_size: accepted as in
-    Fluid; a reader waits when a pipe's worth of its samples has not been taken. What a reader raises is raised where its samples are
-    used, with the process's traceback as the cause. Raises FluidTypeError for no list of readers, FluidValueError for a sample that is
-    None.
+    Fluid; a reader waits when a pipe's worth of its samples has not been taken. What a reader raises is the cause of a
+    FluidValueError where its samples are used, and has the process's traceback as its own. Raises FluidTypeError for no list of readers,
+    FluidValueError for a sample that is None.
     """
     if not isinstance(readers, list) or not readers:
         raise FluidTypeError("multiprocess_reader takes a list of readers, with one reader at least")

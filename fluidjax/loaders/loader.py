@@ -14,10 +14,10 @@ import numpy as np
 from ..base.progress import asked, bar
 from ..core import EOFException
 from ..data_feeder import sample_rule, stacked
-from ..errors import FeedError, FluidTypeError, FluidValueError
+from ..errors import FeedError, FluidError, FluidTypeError, FluidValueError, ReaderError
 from ..graph.program import Program
 from ..graph.variable import Variable
-from ..lod_tensor import LoDTensor
+from ..lod_tensor import LoDTensor, as_tensor
 from ..runtime.feeding import FeedRule, ranges, rule_for
 from ..runtime.place import Place, as_place
 from .by_length import batch_by_length
@@ -34,13 +34,25 @@ Source = Callable[[], Iterable[Any]]
 Feed = dict[str, Any]
 
 
+def _given(reader: Source) -> Iterator[Any]:
+    """What a user's reader gives. Raises ReaderError, from what it raises."""
+    try:
+        yield from reader()
+    except (FluidError, EOFException):
+        raise
+    except Exception as exc:
+        raise ReaderError(f"the reader of a DataLoader raised {type(exc).__name__}: {exc}") from exc
+
+
+
 class GeneratorLoader(OwnIteration, Positioned):
     """What DataLoader.from_generator returns: set a generator, then iterate, or start and run the program.
 
-    Iterating (``for data in loader():``) yields what Executor.run takes as feed: a list with one dict of arrays for each
-    place; with return_list, lists of arrays in their place. Each iteration calls the generator anew, in a thread that is
-    up to `capacity` batches ahead; leaving the loop stops it. What the generator raises is raised in the loop, with its
-    traceback. Dtypes, shapes and ranges (labels, ids) are checked on the host before the transfer: FeedError.
+    Iterating (``for data in loader():``) yields what Executor.run takes as feed: a list with one dict of LoDTensors for
+    each place, which are read as arrays too; with return_list, lists of them in its place. Each iteration calls the
+    generator anew, in a thread that is up to `capacity` batches ahead; leaving the loop stops it. What the generator raises
+    is the cause of a ReaderError (an EnforceNotMet) in the loop. Dtypes, shapes and ranges (labels, ids) are checked on the
+    host before the transfer: FeedError.
 
     ``position`` tells the pass and how many of its batches were handed out; ``resume(position)`` has the next pass begin
     there (docs/checkpoints.md).
@@ -104,7 +116,7 @@ class GeneratorLoader(OwnIteration, Positioned):
 
         def feeds() -> Iterator[Feed]:
             rules = self._rules()
-            for samples in reader():
+            for samples in _given(reader):
                 feed = stacked(rules, samples)
                 yield {rule.name: rule(feed[rule.name]) for rule in rules}
 
@@ -115,7 +127,7 @@ class GeneratorLoader(OwnIteration, Positioned):
 
         def feeds() -> Iterator[Feed]:
             rules = self._rules()
-            for arrays in reader():
+            for arrays in _given(reader):
                 yield _checked_batch(rules, arrays)
 
         return self._set(feeds, reader, places)
@@ -200,7 +212,9 @@ class GeneratorLoader(OwnIteration, Positioned):
             return {n: v if isinstance(v, LoDTensor) else jax.device_put(np.array(v), device) for n, v in feed.items()}
 
     def _shown(self, group: list[Feed]) -> list[Any]:
-        return [[feed[v.name] for v in self._feed_list] for feed in group] if self._return_list else group
+        if self._return_list:
+            return [[as_tensor(feed[v.name]) for v in self._feed_list] for feed in group]
+        return [{n: as_tensor(v) for n, v in feed.items()} for feed in group]
 
     # -- feeding the program by itself -----------------------------------------------------------------------------
 
@@ -223,6 +237,14 @@ class GeneratorLoader(OwnIteration, Positioned):
             self._running.close()
             self._running = None
 
+    def _reset(self) -> None:
+        """Stop reading, also in an iteration of the loader's own: reset() of either kind of loader."""
+        iterator, self._iterator = self._iterator, None
+        if iterator is not None:
+            iterator.close()  # type: ignore[attr-defined]
+        if not self._iterable:
+            self.reset()
+
     def _needs_start(self, what: str) -> None:
         if self._iterable:
             raise FluidTypeError(
@@ -233,6 +255,11 @@ class GeneratorLoader(OwnIteration, Positioned):
     def names(self) -> tuple[str, ...]:
         """The variables that it gives values."""
         return tuple(v.name for v in self._feed_list)
+
+    @property
+    def drops_last(self) -> bool:
+        """Whether last batches that are too few for the devices are left out."""
+        return self._drop_last
 
     def next_feed(self) -> Feed:
         """The next batch of a started loader, for the executor. Raises EOFException at the end."""

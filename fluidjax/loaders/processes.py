@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.interrupts import uninterrupted
 from ..errors import FluidError, FluidValueError
 
 _LARGE = 1 << 14  # bytes of an array from which on it is not copied into a message
@@ -104,10 +105,17 @@ def ready(workers: Sequence[Worker]) -> list[Worker]:
     return list(dict.fromkeys(ends[end] for end in wait(list(ends))))
 
 
+def start(workers: list[Worker], work: Callable[[Sender], None], name: str) -> None:
+    """Add a worker to those that `close_all` ends; Ctrl-C comes before or after it is among them."""
+    with uninterrupted():
+        workers.append(Worker(work, name))
+
+
 def close_all(workers: Sequence[Worker]) -> None:
-    """End the processes."""
-    for worker in workers:
-        worker.close()
+    """End the processes, all of them: Ctrl-C waits."""
+    with uninterrupted():
+        for worker in workers:
+            worker.close()
 
 
 class Sender:
@@ -183,4 +191,4 @@ def _run(work: Callable[[Sender], None], connection: Connection, parent: int) ->
         sender.fail(error)
 
 
-__all__ = ["Sender", "Worker", "WorkerDied", "WorkerTraceback", "close_all", "how_it_ended", "ready"]
+__all__ = ["Sender", "Worker", "WorkerDied", "WorkerTraceback", "close_all", "how_it_ended", "ready", "start"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 
 from ..errors import FluidTypeError, FluidValueError
 from .channel import Background
-from .processes import Sender, Worker, close_all
+from .processes import Sender, Worker, close_all, start
 from .samples import BatchSampler, Dataset, IterableDataset
 
 Collate = Callable[[list[Any]], Any]
@@ -72,17 +73,6 @@ class Plan:
         while batch := list(itertools.islice(samples, self.batch_size)):
             if len(batch) == self.batch_size or not self.drop_last:
                 yield self.collate(batch)
-
-    def start(self) -> list[Worker]:
-        """The workers. They are forked by whoever calls this."""
-        made: list[Worker] = []
-        try:
-            for number in range(self.workers):
-                made.append(Worker(lambda sender, n=number: self.work(sender, n), f"worker {number} of the DataLoader"))  # type: ignore[misc]
-        except BaseException:
-            close_all(made)
-            raise
-        return made
 
     def work(self, sender: Sender, number: int) -> None:
         """In a worker: for each thing that is asked for a batch, and whether there is one."""
@@ -156,8 +146,11 @@ class SampleLoader:
             with contextlib.closing(Background(lambda: self._groups(self._plan.here), _AHEAD, "fluidjax-loader")) as groups:
                 yield from groups
             return
-        workers = self._plan.start()
+        workers: list[Worker] = []
         try:
+            for number in range(self.num_workers):
+                work = functools.partial(self._plan.work, number=number)
+                start(workers, work, f"worker {number} of the DataLoader")
             alone = self.return_list and len(self._places) == 1
             for group in self._groups(lambda: self._plan.gathered(workers)):  # they are ahead; no thread stands between
                 yield group[0] if alone else group  # as in 1.8.5

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from ..errors import FluidValueError
-from .processes import Sender, Worker, close_all, ready
+from ..errors import FluidError, FluidValueError
+from .processes import Sender, Worker, close_all, ready, start
 
 Reader = Callable[[], Iterable[Any]]
 
@@ -16,17 +17,29 @@ def in_turn(readers: Sequence[Reader], fair: bool) -> Iterator[Any]:
     workers: list[Worker] = []
     try:
         for number, reader in enumerate(readers):
-            workers.append(Worker(lambda sender, r=reader: _send(sender, r), f"reader {number} of multiprocess_reader"))  # type: ignore[misc]
+            work = functools.partial(_send, reader=reader)
+            start(workers, work, f"reader {number} of multiprocess_reader")
         running = list(workers)
         while running:
             for worker in list(running) if fair else ready(running):
-                more, sample = worker.take()
+                more, sample = _taken(worker)
                 if more:
                     yield _listed(sample) if fair else sample
                 else:
                     running.remove(worker)
     finally:
         close_all(workers)
+
+
+def _taken(worker: Worker) -> tuple[bool, Any]:
+    """What a reader gives next. Raises FluidValueError, as Paddle a ValueError, from what it raises."""
+    try:
+        found: tuple[bool, Any] = worker.take()
+    except FluidError:
+        raise
+    except Exception as exc:
+        raise FluidValueError(f"{worker.name} raised {type(exc).__name__}: {exc}") from exc
+    return found
 
 
 def _send(sender: Sender, reader: Reader) -> None:

@@ -38,8 +38,10 @@ class Context:
     in_loop: the op stands in the block of a loop.
     channels_last: convolutions hold their values so (ops/channels.py).
     objections: what the step's word may speak of (checks.py); None: none is kept. objected: whether it may.
-    fed: uids of ops whose integers are checked when they are fed. alike: what was traced of ops that others are like.
+    fed: uids of ops whose integers are checked when they are fed, or need no check. alike: what was traced of ops that others are like.
     lengths: by the id of a value, the value and the sequences whose lengths it is (lengths.py).
+    before: of what was reshaped in place, what it was like, as gradient ops read it (in_place.py).
+    unlike: whether a feed has another dtype or shape than declared (unlike.py).
     """
 
     desc: ProgramDesc
@@ -55,7 +57,9 @@ class Context:
     objected: list[bool] = field(default_factory=list)
     fed: frozenset[int] = frozenset()
     lengths: dict[int, tuple[Any, Ragged]] = field(default_factory=dict)
+    before: dict[str, Any] = field(default_factory=dict)
     alike: Alike = UNSHARED
+    unlike: bool = False
 
     def object_to(self, op: OpDesc, env: Env, found: Iterable[Objection]) -> None:
         """Have the step's word tell what an op objects to."""
@@ -82,7 +86,8 @@ def read_slots(op: OpDesc, definition: OpDef, env: Env) -> dict[str, Any]:
             values[slot.name] = [None if n == EMPTY else read(env, n, op) for n in names]
         elif names[0] != EMPTY:
             # A gradient that no op computed counts as zero; the rule sees None.
-            values[slot.name] = env.get(names[0]) if "@GRAD" in slot.name else read(env, names[0], op)
+            lacks = slot.gradient or "@GRAD" in slot.name
+            values[slot.name] = env.get(names[0]) if lacks else read(env, names[0], op)
     return values
 
 

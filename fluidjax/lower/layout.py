@@ -19,6 +19,7 @@ from ..ir import walk
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
 from ..ops import channels
 from ..ops.registry import REGISTRY, traits
+from .platforms import tuning
 from .read_only import is_read_only
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def _layout(ops: Iterable[OpDesc], platform: str) -> Layout:
     gaining = [op for op in ops if _gains(op)]
     if not gaining:
         return Layout(False, "no convolution has its channels first")
-    if platform != "cpu":
+    if not tuning(platform).channels_last:
         return Layout(False, f"on a {platform} XLA chooses the layout of every value by itself")
     forward = sum(REGISTRY[op.type].forward is None for op in gaining)
     return Layout(True, f"{forward} convolution{'s' * (forward != 1)} on a CPU, where XLA computes them so")

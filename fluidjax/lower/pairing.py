@@ -11,6 +11,8 @@ from ..ops.registry import GRAD, HINTS, lookup
 
 def pair_gradients(ops: Sequence[OpDesc]) -> dict[int, tuple[OpDesc, ...]]:
     """Forward op uid -> gradient ops whose versioned inputs prove that they differentiate that very computation."""
+    if not any(lookup(op.type).derived for op in ops):
+        return {}
     version: dict[str, int] = {}
     seen: dict[Any, int] = {}
     pairs: dict[int, list[OpDesc]] = {}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ..ir import walk
-from ..ir.desc import OpDesc
+from collections.abc import Collection
+
+from ..ir.desc import OpDesc, ProgramDesc
 from ..ops.registry import traits
 from .step import Step
 
@@ -11,10 +12,22 @@ from .step import Step
 def is_read_only(step: Step) -> bool:
     """Whether the step writes no persistable variable, or only moving averages that it does not move (a test program)."""
     kept = set(step.writes)
-    return all(_leaves(op) or kept.isdisjoint(walk.writes_with_subblocks(step.desc, op) if op.blocks else op.writes) for op in step.ops)
+    return all(_leaves(op, step.desc, kept) for op in step.ops)
 
 
-def _leaves(op: OpDesc) -> bool:
-    """Whether it gives back the averages that it takes (a batch_norm in test mode)."""
+def _leaves(op: OpDesc, desc: ProgramDesc, kept: Collection[str]) -> bool:
+    """Whether it writes none of these, or gives back the averages that it takes (a batch_norm in test mode).
+
+    An op that holds blocks writes what the ops of its blocks do: then it is one of those that must give it back.
+    """
+    below = [inner for i in op.blocks for inner in desc.blocks[i].ops]
+    if not all(_leaves(inner, desc, kept) for inner in below):
+        return False
     unchanged = traits(op.type).unchanged
-    return unchanged is not None and unchanged.holds(op)
+    if unchanged is not None and unchanged.holds(op):
+        return True
+    return {n for n in op.writes if n in kept} <= {n for inner in below for n in _written(inner, desc)}
+
+
+def _written(op: OpDesc, desc: ProgramDesc) -> set[str]:
+    return {*op.writes, *(n for i in op.blocks for inner in desc.blocks[i].ops for n in _written(inner, desc))}

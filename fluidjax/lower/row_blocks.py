@@ -20,6 +20,7 @@ from jax import lax
 from ..errors import FluidError
 from ..ir import walk
 from ..ir.desc import OpDesc, ProgramDesc
+from ..ops import loops
 from ..ops.channels import plain
 from ..ops.enclosed import enclosed
 from ..ops.ragged import Ragged, by_data, copied, rows_of
@@ -69,7 +70,7 @@ class RowBlocks:
     def _by_rows(self, op: OpDesc) -> bool:
         """Whether an op does nothing but compute rows from rows, and not by looking them up or by drawing or with other ranks."""
         what = traits(op.type)
-        if what.ranks.together or (lookup(op.type).random and not op.attrs.get("is_test", False)):
+        if what.ranks.together or lookup(op.type).draws(op.attrs):
             return False
         if not (isinstance(what.rows, RowWise) or _alone(op)) or isinstance(what.sparse, SparseGradient) or op.uid in self.alone:
             return False
@@ -176,4 +177,4 @@ def _looped(group: _Group, lead: Ragged, env: Env, ctx: Context, run_op: RunOp) 
         return number + 1, {n: lax.dynamic_update_slice_in_dim(v, plain(values[n]), begin, 0) for n, v in made.items()}
 
     empty = {n: jnp.zeros((lead.capacity, *v.rows.shape[1:]), v.dtype) for n, v in group.made.items()}
-    return lax.while_loop(lambda state: state[0] * BLOCK < lead.count, block, (jnp.zeros((), jnp.int32), empty))[1]
+    return loops.while_loop(lambda state: state[0] * BLOCK < lead.count, block, (jnp.zeros((), jnp.int32), empty))[1]

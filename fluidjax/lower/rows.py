@@ -37,6 +37,18 @@ def is_ragged(inputs: Mapping[str, Any]) -> bool:
     )
 
 
+def as_rows(definition: OpDef, inputs: Slots) -> Slots:
+    """The inputs, of exact rows the array alone where the op knows no sequences; padded ones stay, since padding does not count."""
+    if not is_ragged(inputs):
+        return inputs
+    knows = {s.name for s in definition.inputs if s.ragged}
+    return {s: v if s in knows else _each(v, _exact_rows) for s, v in inputs.items()}
+
+
+def _exact_rows(value: Any) -> Any:
+    return value.rows if isinstance(value, Ragged) and not value.padded else value
+
+
 @contextlib.contextmanager
 def whole_rows(definition: OpDef, inputs: Mapping[str, Any]) -> Iterator[None]:
     """What an op objects to that is given padded rows may be the padding: then it is asked again with exact ones.
@@ -47,7 +59,7 @@ def whole_rows(definition: OpDef, inputs: Mapping[str, Any]) -> Iterator[None]:
         yield
     except NotOneStep:
         raise
-    except (FluidError, TypeError, ValueError, LookupError) as error:
+    except (FluidError, TypeError, ValueError, LookupError, AttributeError) as error:
         padded = sorted(slot for slot, value in inputs.items() if any(r.padded for r in rows.ragged_in(value)))
         if not padded:
             raise
@@ -144,22 +156,24 @@ def _fits(value: Any, template: Ragged) -> bool:
 
 
 def _lead(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any]) -> Ragged | None:
-    """The value whose LoD the outputs take."""
+    """The value whose LoD the outputs take: of a slot of several, the first."""
     slot = rows.lead(definition, attrs)
-    found = rows.ragged_in(inputs.get(slot)) if slot else []
-    return found[0] if found and not found[0].bare else None
+    value = inputs.get(slot) if slot else None
+    first = next(iter(value), None) if isinstance(value, list | tuple) else value
+    return first if isinstance(first, Ragged) and not first.bare else None
 
 
 def _shared(definition: OpDef, inputs: Slots, attrs: Mapping[str, Any], out: Slots) -> Slots:
     """Exact rows: the outputs that take the leading input's LoD."""
     values = rows.joins(definition, inputs, attrs)
     template = _lead(definition, inputs, attrs) if values is None else rows.joined(definition.type, values)
-    if template is None or not rows.may_share(definition, inputs, attrs):
-        return out
-    put = lambda v: template.with_rows(v) if _fits(v, template) else v  # noqa: E731
-    shown = {slot: _each(v, put) if rows.shares(definition, slot) else v for slot, v in out.items()}
-    if "XShape" in shown:  # has no elements; it tells the gradient op the shape of X, and so its LoD
-        shown["XShape"] = template.with_rows(shown["XShape"], bare=True)
+    shown = dict(out)
+    if template is not None and rows.may_share(definition, inputs, attrs):
+        put = lambda v: template.with_rows(v) if _fits(v, template) else v  # noqa: E731
+        shown |= {slot: _each(v, put) for slot, v in out.items() if rows.shares(definition, slot)}
+    x = inputs.get("X")
+    if "XShape" in out and isinstance(x, Ragged) and not x.bare:  # has no elements; it tells the gradient the shape of X, and its LoD
+        shown["XShape"] = x.with_rows(out["XShape"], bare=True)
     return shown
 
 

@@ -277,7 +277,11 @@ def folded(definition: OpDef, inputs: Mapping[str, Any], attrs: Mapping[str, Any
     if len(jax.tree.leaves(arrays)) < len(jax.tree.leaves(inputs)):
         return None
     with jax.ensure_compile_time_eval(), jax.enable_x64(True):
-        return {slot: jax.tree.map(np.asarray, value) for slot, value in definition(arrays, attrs).items()}
+        found = {slot: jax.tree.map(np.asarray, value) for slot, value in definition(arrays, attrs).items()}
+    if definition.type == "cast" and arrays["X"].dtype.kind in "iu" and found["Out"].dtype.kind in "iu":
+        if (arrays["X"] != found["Out"]).any():
+            raise ShapeError(f"op 'cast' makes {found['Out'].dtype} of the size {arrays['X'].ravel()[0]}, which it does not hold")
+    return found
 
 
 def decided(op: OpDesc, needs: Sequence[Need], inputs: Mapping[str, Any]) -> str:

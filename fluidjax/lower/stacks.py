@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from types import MappingProxyType
 from typing import Any
 
 import jax
@@ -108,15 +107,10 @@ def _taken(stack: jax.Array, rows: Sequence[int]) -> jax.Array:
 
 
 def run(
-    units: Iterable[Unit], env: Env, ctx: Context, left: Iterable[str], single: Callable[[OpDesc, Env, Context], None],
-    joints: Mapping[str, Sequence[str]] = MappingProxyType({}),
-) -> None:  # fmt: skip
-    """Run all the ops. single: runs one by itself. left: names that are looked at afterwards. joints: names that stand stacked in the
-    environment, under another name, and do so afterwards.
-    """
+    units: Iterable[Unit], env: Env, ctx: Context, left: Iterable[str], single: Callable[[OpDesc, Env, Context], None]
+) -> None:
+    """Run all the ops. single: runs one by itself. left: names that are looked at afterwards."""
     stacks = Stacks(env)
-    for joint, names in joints.items():
-        stacks.hold(names, env.pop(joint))
     for unit in units:
         if _together(unit, stacks, ctx):
             continue
@@ -124,16 +118,7 @@ def run(
             stacks.show(op.reads)
             single(op, env, ctx)
             stacks.forget(op.writes)
-    for joint, names in joints.items():
-        env[joint] = stacks.stacked(names)
-        stacks.forget(names)
-        part(env, names)
     stacks.show(left)
-
-
-def part(env: Env, names: Iterable[str]) -> list[Any]:
-    """Take the values of these names out of the environment, those that are there."""
-    return [env.pop(name) for name in names if name in env]
 
 
 def _together(unit: Unit, stacks: Stacks, ctx: Context) -> bool:

@@ -6,6 +6,7 @@ values. It reads and writes nothing else, so jax.jit, scan, vmap and grad apply 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from ..base.dtypes import numpy_dtype
-from ..errors import EnforceNotMet, FeedError, FetchError, MixesRows, UnsupportedError, near
+from ..errors import EnforceNotMet, FeedError, FetchError, MixesRows, UnsupportedError, VerifyError, near
 from ..ir import walk
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
 from ..ops import channels
@@ -25,26 +26,34 @@ from ..ops.concrete import known
 from ..ops.enclosed import filters_turned
 from ..ops.fixed import Fixed
 from ..ops.loop_course import LIMIT
+from ..ops.loops import is_mapped
 from ..ops.ragged import Ragged
 from ..ops.registry import GRAD, REGISTRY, OpDef, control, lookup, traits
 from ..ops.selected import SelectedRows
+from ..ops.tensor_array import KIND as TENSOR_ARRAY
+from ..ops.tensor_array import Listed
 from ..ops.traits import Runs
 from ..ops.unmade import UNMADE, fetched, made_anew, unmade
-from . import horizontal, stacks, updates
+from . import horizontal, stacks
 from .alike import Alike
+from .cases import Looked, looked_up
 from .checks import Objections, begin, looked_at_when_fed, out_of_bounds
 from .control import ControlCall, refuse_remote
 from .env import UNSHARED, Context, Env, op_key, read_slots, requested, settle, write_slots
+from .in_place import as_before, note_reshaped
 from .last_readers import waits
 from .lengths import follow, with_origin
+from .mapped import add_up, as_varying
 from .order import by_use
 from .pairing import pair_gradients
 from .recomputed import Tie, on_host, ties
 from .row_blocks import RowBlocks
-from .rows import is_ragged, treat, whole_rows
+from .rows import as_rows, is_ragged, treat, whole_rows
 from .selected import is_sparse, treat_sparse
 from .sizes import SizeNeeds, checked, decided, folded
 from .told import answered, told
+from .unfilled import refuse_unfilled
+from .unlike import are_unlike, fits_within, look
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +68,8 @@ class Step:
     in_blocks: rows that the data choose go through large weights block by block (row_blocks.py).
     in_place: updates wait until nothing reads the old parameter (last_readers.py).
     offloads: values that wait for the backward pass under a name of the host's (passes/offload.py) lie in its memory.
-    given: persistable variables that are fed, so that the state takes these values over.
+    given: variables that are fed and hold a value before: persistable ones, so that the state takes these values over.
+    unset: persistable variables that only blocks write, and to which nothing has given a value yet: they begin without one.
     """
 
     desc: ProgramDesc
@@ -72,29 +82,43 @@ class Step:
     in_blocks: bool = False
     in_place: bool = False
     given: frozenset[str] = frozenset()
+    unset: frozenset[str] = frozenset()
     offloads: bool = False
 
     def __post_init__(self) -> None:
+        if problem := walk.misnested(self.desc):
+            raise VerifyError(f"the program cannot run: {problem}")
+        # Tracing and lowering go some forty calls deeper for each block within another. Lowering the limit again could fail a
+        # thread that is deep in such blocks.
+        if (needed := 1000 + 80 * min(len(self.desc.blocks), walk.MOST_NESTED)) > max(sys.getrecursionlimit(), 3000):
+            sys.setrecursionlimit(needed)
         refuse_remote(self.desc)
         unknown = unsupported(self.desc, self.ops)
         if unknown:
             names = f"{', '.join(unknown)}{absent_told(unknown)}"
             raise UnsupportedError(f"the program needs {len(unknown)} op types that are not there: {names}")
+        refuse_unfilled(self.desc, self.ops)
 
     @cached_property
     def ops(self) -> tuple[OpDesc, ...]:
         """The ops of block 0 that something depends on (a fetch, a persistable variable, a side effect), updates in order of use."""
+        return by_use(self._looked_up.ops)
+
+    @cached_property
+    def _looked_up(self) -> Looked:
+        ops = self.desc.blocks[0].ops
+        found = Looked(ops) if self.literal else looked_up(self.desc, ops)
         needed = set(self.fetches)
         kept = []
-        for op in reversed(self.desc.blocks[0].ops):
+        for op in reversed(found.ops):
             runs = traits(op.type).runs
             if runs is Runs.HOST:
                 continue
-            writes = walk.writes_with_subblocks(self.desc, op) if op.blocks else tuple(op.writes)
+            writes = walk.writes_with_subblocks(self.desc, op) if op.blocks else op.writes
             if runs.acts or any(n in needed or self._outlives(n) for n in writes):
                 kept.append(op)
                 walk.step_back(self.desc, op, needed)
-        return by_use(tuple(reversed(kept)))
+        return Looked(tuple(reversed(kept)), found.sure)
 
     def _outlives(self, name: str) -> bool:
         var = self.desc.blocks[0].vars.get(name)
@@ -110,7 +134,7 @@ class Step:
         """Persistable variables that must be in the state."""
         first, written = self.uses
         fetched = [n for n in self.fetches if n not in written]
-        elsewhere = self.kernels_own | self.given
+        elsewhere = self.kernels_own | self.given | self.unset
         return tuple(dict.fromkeys(n for n in (*first, *fetched) if self._outlives(n) and n not in elsewhere))
 
     @cached_property
@@ -135,8 +159,19 @@ class Step:
         first, written = self.uses
         names = [n for n in (*first, *(f for f in self.fetches if f not in written)) if not self._outlives(n)] + sorted(self.given)
         vars = self.desc.blocks[0].vars
+        names = [n for n in names if n not in self._unmade_before or n in self.given]
         fed = {n: vars[n] for n in names if n in vars and vars[n].kind in walk.FEEDABLE_KINDS}  # arrays start out empty
         return {n: v for n, v in fed.items() if GRAD not in n or n in self.given or self._seeded(n)}
+
+    def may_be_unset(self) -> frozenset[str]:
+        """The persistable variables that need no value before, since only blocks write them, and no op reads them before."""
+        return frozenset(n for n in self._unmade_before if self._outlives(n))
+
+    @cached_property
+    def _unmade_before(self) -> frozenset[str]:
+        """Names that no op reads before one writes them, though a block that writes them may not run: they begin without a value."""
+        vars, read = self.desc.blocks[0].vars, walk.uses(self.desc, self.ops, lambda *_: ())[0]
+        return frozenset(n for n in self.uses[0] if n not in read and n in vars and not (vars[n].is_data or vars[n].need_check_feed))
 
     def _seeded(self, name: str) -> bool:
         """A gradient is fed only where a user says so: it is a data variable."""
@@ -148,7 +183,7 @@ class Step:
         """Whether the step draws random numbers."""
         blocks = walk.nested(self.desc, [i for op in self.ops for i in op.blocks])
         below = (op for idx in blocks for op in self.desc.blocks[idx].ops)
-        return any(lookup(op.type).random for op in (*self.ops, *below))
+        return any(lookup(op.type).draws(op.attrs) for op in (*self.ops, *below))
 
     @cached_property
     def pairs(self) -> dict[int, tuple[OpDesc, ...]]:
@@ -159,18 +194,6 @@ class Step:
     def units(self) -> tuple[tuple[OpDesc, ...], ...] | None:
         """The ops in an order in which many small ones run at once; None where each runs by itself (horizontal.py)."""
         return None if self.ties else horizontal.units(self.ops, self.desc.blocks[0].vars.get)
-
-    @cached_property
-    def updates(self) -> Mapping[int, tuple[tuple[OpDesc, ...], ...]]:
-        """Runs of updates some of which can be run at once, by the position of the first (updates.py)."""
-        apart = self.literal or self.in_place or self.ties
-        return {} if apart else updates.together(self.ops, self.desc.blocks[0].vars.get)
-
-    @cached_property
-    def joints(self) -> Mapping[str, tuple[str, ...]]:
-        """State that may be passed stacked, under one name: what updates that run at once keep, and nobody else looks at."""
-        kept = {*self.fetches, *self.given}
-        return updates.joints(self.ops, (unit for units in self.updates.values() for unit in units), kept)
 
     @cached_property
     def ties(self) -> dict[int, Tie]:
@@ -224,6 +247,7 @@ class Step:
     ) -> tuple[dict[str, Any], list[Any], Any]:
         """As a call, and the word that tells what ops object to (checks.py); NumPy's where none can."""
         env, ctx = self.enter(state, feed), self.context(key, objections, watch, rank)
+        ctx.unlike = are_unlike(env, self.feeds)
         with jax.enable_x64(True), filters_turned(self.filters_turned):
             self._run(env, ctx)
             changed, values = self.leave(env, ctx)
@@ -238,18 +262,13 @@ class Step:
 
     @cached_property
     def fed_integers(self) -> frozenset[int]:
-        """The uids of ops whose integers are checked when they are fed."""
-        return looked_at_when_fed(self.desc, self.ops)
+        """The uids of ops whose integers are checked when they are fed, or are in range by what they are."""
+        return looked_at_when_fed(self.desc, self.ops) | self._looked_up.sure
 
     def enter(self, state: Mapping[str, Any], feed: Mapping[str, Any]) -> Env:
         """The values that the first op finds."""
         env: Env = {WORD: begin(), **dict.fromkeys(self.kernels_own)}
-        joined = [joint for joint in self.joints if joint in state]
-        env.update((joint, state[joint]) for joint in joined)
-        within = {n for joint in joined for n in self.joints[joint]}
         for name in self.reads:
-            if name in within:
-                continue
             if name not in state:
                 raise EnforceNotMet(f"variable {name!r} is not initialised; run the startup program first")
             env[name] = state[name]
@@ -265,11 +284,11 @@ class Step:
         settle(env)
         self._refuse_unmade(env, ctx)
         values = [self._fetched(env, name) for name in self.fetches]
-        return {n: _to_keep(n, env[n]) for n in (*self.writes, *self.joints) if n in env}, values
+        return {n: _to_keep(n, env[n]) for n in self.writes if n in env}, values
 
     def _refuse_unmade(self, env: Env, ctx: Context) -> None:
         """Object to a fetch of what only a block gives a value that has not run."""
-        for name, objection in fetched(self.fetches, env):
+        for name, objection in fetched((*self.fetches, *self.unset), env):
             maker = next(op for op in reversed(self.ops) if op.blocks and name in walk.writes_with_subblocks(self.desc, op))
             ctx.object_to(maker, env, [objection])
 
@@ -286,36 +305,23 @@ class Step:
 
     def _run(self, env: Env, ctx: Context) -> None:
         units = None if self.literal or ctx.watch is not None else self.units
-        joints = {joint: names for joint, names in self.joints.items() if joint in env}
         if units is not None:
-            stacks.run(units, env, ctx, (*self.writes, *self.fetches), self.run_one, joints)
+            stacks.run(units, env, ctx, (*self.writes, *self.fetches), self.run_one)
             return
-        if ctx.watch is not None:  # it looks at each op by itself
-            for joint, names in joints.items():
-                env.update(zip(names, env.pop(joint), strict=True))
-        runs = self.updates if updates.are_joined() and ctx.watch is None else {}
         blocks = self.blocks if ctx.watch is None and not self.literal else None
         at = 0
         while at < len(self.ops):
             if at in self.ties:
                 self.ties[at].hold(env)
             done = blocks.run(at, env, ctx, run_op) if blocks is not None and at in blocks.starts else 0
-            if not done and at in runs:
-                done = self._update(runs[at], env, ctx)
             if not done:
                 self.run_one(self.ops[at], env, ctx)
             at += done or 1
-        if ctx.watch is not None:
-            env.update((joint, jnp.stack(stacks.part(env, names))) for joint, names in joints.items())
-
-    def _update(self, units: Sequence[tuple[OpDesc, ...]], env: Env, ctx: Context) -> int:
-        """Run some updates; how many there were."""
-        names = dict.fromkeys(n for unit in units for op in unit for n in op.writes)
-        joints = {joint: each for joint, each in self.joints.items() if joint in env and each[0] in names}
-        stacks.run(units, env, ctx, names, self.run_one, joints)
-        return sum(map(len, units))
 
     def _fetched(self, env: Env, name: str) -> Any:
+        var = self.desc.find_var(name)
+        if name not in env and var is not None and var.kind == TENSOR_ARRAY:
+            return Listed()  # arrays begin empty
         if env.get(name) is None:
             raise FetchError(f"fetch target {name!r} has no value: no op computes it{near(name, env)}")
         return jax.tree.map(jnp.asarray, env[name])
@@ -355,7 +361,10 @@ def _to_keep(name: str, value: Any) -> Any:
 
 
 def as_declared(value: Any, var: VarDesc) -> Any:
-    """A fed value with the dtype that the program declares (a jit outside may have narrowed int64 to int32)."""
+    """A fed value with the dtype that the program declares (a jit outside may have narrowed int64 to int32).
+
+    One of more bits, or of another kind, stays as it is where the variable need not be checked: ops look at that (unlike.py).
+    """
     if isinstance(value, Fixed):
         value = value.array
     if isinstance(value, Ragged):
@@ -365,6 +374,8 @@ def as_declared(value: Any, var: VarDesc) -> Any:
         return replace(value, values=as_declared(value.values, var))
     value = value if hasattr(value, "dtype") else jnp.asarray(value)
     if var.dtype is None or value.dtype == numpy_dtype(var.dtype):
+        return value
+    if not (var.need_check_feed or var.persistable or fits_within(value.dtype, numpy_dtype(var.dtype))):
         return value
     with jax.enable_x64(True):
         return jnp.asarray(value, numpy_dtype(var.dtype))
@@ -396,11 +407,22 @@ def run_op(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) -> N
 def _run_plain(op: OpDesc, env: Env, ctx: Context, gradients: Sequence[OpDesc]) -> None:
     definition = lookup(op.type)
     inputs: dict[str, Any] = with_origin(definition, read_slots(op, definition, env), ctx)
+    if ctx.before and definition.forward is not None:
+        inputs = as_before(op, inputs, ctx.before)
+    summed = definition.forward is not None and is_mapped()
+    if summed:
+        inputs = as_varying(inputs)
     with answered(definition, inputs, op.attrs):
         if definition.forward is None:
+            if ctx.unlike:
+                look(op, inputs, ctx.desc)
             _object(op, definition, inputs, env, ctx)
         inputs, results = _computed(op, definition, inputs, ctx, gradients)
     write_slots(op, definition, results, env)
+    if summed:
+        add_up(op, env)
+    if definition.forward is not None:
+        note_reshaped(op, env, ctx.before)
     follow(op, definition, inputs, env, ctx)
 
 
@@ -425,7 +447,9 @@ def _object(op: OpDesc, definition: OpDef, inputs: dict[str, Any], env: Env, ctx
     if definition.traits.bounds is not None and op.uid not in ctx.fed and ctx.objections is not None:
         ctx.object_to(op, env, out_of_bounds(op, definition, inputs))
     if definition.traits.refuses is not None:
-        ctx.object_to(op, env, definition.traits.refuses(channels.settled(inputs), definition.arguments(op.attrs)))
+        given = as_rows(definition, channels.settled(inputs))
+        with whole_rows(definition, given):
+            ctx.object_to(op, env, definition.traits.refuses(given, definition.arguments(op.attrs)))
     if UNMADE in env:
         ctx.object_to(op, env, unmade(op.reads, env))
 
@@ -442,7 +466,7 @@ def _results(op: OpDesc, inputs: dict[str, Any], ctx: Context, gradients: Sequen
         known = folded(definition, channels.settled(inputs), op.attrs)
         if known is not None:
             return known
-    key = op_key(op, ctx, inputs) if definition.random else None
+    key = op_key(op, ctx, inputs) if definition.draws(op.attrs) else None
     wanted = requested(op) if definition.forward is not None else None
     if definition.traits.sizes is not None and ctx.sizes is not None:
         follows = decided(op, ctx.sizes.of(op), inputs)

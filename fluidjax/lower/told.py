@@ -8,13 +8,14 @@ from typing import Any
 
 import jax
 
-from ..errors import FluidError, NotOneStep, note
+from ..errors import EnforceNotMet, FluidError, NotOneStep, note
 from ..ir import text
 from ..ir.desc import OpDesc
 from ..ops.definition import OpDef
 from ..ops.infer import infer, specs_of
 from ..ops.objection import refusal
 from ..ops.ragged import rows_of
+from ..ops.registry import control
 
 
 @contextlib.contextmanager
@@ -27,7 +28,19 @@ def told(op: OpDesc) -> Iterator[None]:
             exc.uid = op.uid
         raise note(exc, _place(op)) from exc.__cause__
     except Exception as exc:
+        if control(op.type).lower is not None and _is_ours(exc):
+            what = f"{type(exc).__name__}: {str(exc)[:100]}"
+            raise note(EnforceNotMet(f"op '{op.type}' lacks what it needs in one of its slots or attributes ({what})"), _place(op)) from exc
         raise note(exc, _place(op))  # noqa: B904 - the exception itself goes on
+
+
+def _is_ours(exc: Exception) -> bool:
+    """Whether the package's own code stumbled, and not a function of the user's: over slots that a file left empty, for instance."""
+    at = exc.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    ours = at is not None and at.tb_frame.f_globals.get("__name__", "").startswith("fluidjax.")
+    return ours and isinstance(exc, TypeError | ValueError | LookupError | ArithmeticError | AttributeError)
 
 
 @contextlib.contextmanager
@@ -40,7 +53,7 @@ def answered(definition: OpDef, inputs: Mapping[str, Any], attrs: Mapping[str, A
         yield
     except (FluidError, jax.errors.JAXTypeError, jax.errors.JAXIndexError):
         raise
-    except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as exc:
+    except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError) as exc:
         if not getattr(definition.fn, "__module__", "").startswith("fluidjax."):
             raise
         given = {s: rows_of(v) for s, v in inputs.items()}

@@ -52,7 +52,8 @@ class Uncompiled:
                     continue
                 definition = _definition(op.type)
                 inputs = read_slots(op, definition, env)
-                write_slots(op, definition, definition(inputs, op.attrs, op_key(op, ctx, inputs) if definition.random else None), env)
+                key = op_key(op, ctx, inputs) if definition.draws(op.attrs) else None
+                write_slots(op, definition, definition(inputs, op.attrs, key), env)
         if self.rest:
             with jax.enable_x64(True):
                 env.update(self._compiled({n: env[n] for n in self._reads}))

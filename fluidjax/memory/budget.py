@@ -19,6 +19,7 @@ from ..graph.program import Program
 from ..graph.variable import Variable
 from ..ir import edit
 from ..ir.desc import ProgramDesc
+from ..lower.platforms import tuning
 from ..lower.sizes import refuse_fed_sizes
 from ..lower.step import Step
 from ..passes import base
@@ -86,15 +87,10 @@ class Target:
 
 def no_host(device: Any) -> str | None:
     """Why values of a device's step cannot wait in the memory of its host, by the memories that it lists; None where they can."""
-    if device.platform == "cpu":
+    if tuning(device.platform).hosted:
         return "on the CPU it is the device's own"
     kinds = {m.kind for m in device.addressable_memories()} - {device.default_memory().kind}
     return None if HOST_MEMORY in kinds else f"{device} lists none ({', '.join(sorted(kinds)) or 'its own memory alone'})"
-
-
-def schedulers(device: Any) -> tuple[str, ...]:
-    """Those that the compiler of a device has."""
-    return tuple(compiler.SCHEDULERS) if device.platform == "cpu" else ("default",)
 
 
 @dataclass(frozen=True)
@@ -141,7 +137,7 @@ def fit(
     def lower(desc: ProgramDesc, scheduler: str) -> jax.stages.Lowered:
         return compiler.lower(desc, fetches, types, device, scheduler)
 
-    return search(Target(program.desc, fetches, types, lower, (schedulers(device),), keep, no_host=no_host(device)), wanted)
+    return search(Target(program.desc, fetches, types, lower, (compiler.schedulers(device),), keep, no_host=no_host(device)), wanted)
 
 
 def search(target: Target, wanted: int) -> BudgetReport:

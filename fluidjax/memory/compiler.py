@@ -11,15 +11,20 @@ import numpy as np
 
 from ..errors import MixesRows, UnsupportedError
 from ..ir.desc import ProgramDesc
+from ..lower.platforms import tuning
 from ..runtime.compiled import Compiled
-from ..runtime.effort import LAID_OUT, MEMORY_OPTIMIZED
+from ..runtime.compiler_options import LAID_OUT, MEMORY_OPTIMIZED, known
 from ..runtime.placement import OneDevice
 from ..runtime.recompiles import Recompiles
-from ..runtime.tiers import as_it_runs
 from .sizes import Arguments, tensors
 
 # "default" is what XLA does of itself; the other scheduler exists on the CPU alone.
 SCHEDULERS: dict[str, dict[str, str]] = {"default": {}, "memory-optimised": MEMORY_OPTIMIZED}
+
+
+def schedulers(device: Any) -> tuple[str, ...]:
+    """Those that the compiler of a device has."""
+    return tuple(SCHEDULERS) if tuning(device.platform).options else ("default",)
 
 
 @dataclass(frozen=True)
@@ -47,15 +52,20 @@ def lower(
     compiled = Compiled(desc, fetches, OneDevice(device), Recompiles(), scheduler != "default")
     feed = tensors(types.feed)
     if not within_budget:
-        compiled.effort = as_it_runs(compiled, feed)
+        compiled.choose_options(feed)
     return lower_padded(compiled, types.state, feed)
 
 
-def lower_padded(compiled: Compiled, state: Mapping[str, Any], feed: Mapping[str, Any]) -> jax.stages.Lowered:
-    """A step, traced for state of these types and for such feeds; these are padded less where an op mixes rows."""
+def lower_padded(
+    compiled: Compiled, state: Mapping[str, Any], feed: Mapping[str, Any], platform: str | None = None
+) -> jax.stages.Lowered:  # fmt: skip
+    """A step, traced for state of these types and for such feeds; these are padded less where an op mixes rows.
+
+    platform: as in Compiled.lower.
+    """
     while True:
         try:
-            return compiled.again(compiled.effort).lower(state, types_of(compiled.packed(feed)))
+            return compiled.again().lower(state, types_of(compiled.packed(feed)), platform)
         except MixesRows:
             if compiled.padding.less(feed) is None:
                 raise
@@ -74,7 +84,7 @@ def figures(lowered: jax.stages.Lowered, names: Sequence[str], quick: bool = Fal
     found = {}
     for name in names:
         with jax.enable_x64(True):
-            options = {**SCHEDULERS[name], **(LAID_OUT.options() if quick else {})}
+            options = {**SCHEDULERS[name], **(known(LAID_OUT) if quick else {})}
             memory = lowered.compile(compiler_options=options or None).memory_analysis()
         if memory is None:
             raise UnsupportedError("the compiler of this device does not tell what it lays out; pass compiled=False")

@@ -16,7 +16,7 @@ from ..runtime.compiled import Compiled
 from ..runtime.placement import Mesh, OneDevice, Turns
 from ..runtime.recompiles import Recompiles
 from . import compiler
-from .budget import BudgetReport, Target, no_host, refuse_no_training, schedulers, search
+from .budget import BudgetReport, Target, no_host, refuse_no_training, search
 from .sizes import Arguments, state_types
 
 
@@ -87,7 +87,7 @@ class Fitting:
             return Compiled(desc, fetches, where, Recompiles(), scheduler != "default", sharded, compiled.step.given).lower(state, fed)
 
         host = "a step over several devices does not use it" if where.count > 1 else no_host(where.device)
-        target = Target(desc, fetches, Arguments(state, fed), lower, (schedulers(where.device),), (), where.count, host)
+        target = Target(desc, fetches, Arguments(state, fed), lower, (compiler.schedulers(where.device),), (), where.count, host)
         report = search(target, self.budget)
         self.reports.append(report)
         way, small = report.chosen.way, report.chosen.scheduler != "default"

@@ -19,7 +19,7 @@ from ..lower.step import Step
 from ..ops.concrete import tracing
 from ..runtime.bucketing import bucketed
 from . import compiler
-from .budget import Sizing, Target, no_host, schedulers, search
+from .budget import Sizing, Target, no_host, search
 from .sizes import Arguments, tensors
 
 Pure = Callable[..., tuple[dict[str, Any], list[Any]]]
@@ -85,7 +85,7 @@ def fit_step(step: Step, stepping: Callable[[Step], Pure], budget: Any, sizing: 
         it = made(desc, scheduler)
         return _jitted(it, stepping(it), scheduler).lower(state, feed, key)
 
-    groups = tuple((n,) for n in schedulers(device))
+    groups = tuple((n,) for n in compiler.schedulers(device))
     report = search(Target(step.desc, step.fetches, Arguments(state, feed), lower, groups, no_host=no_host(device)), wanted)
     chosen, scheduler = made(report.chosen.way.desc, report.chosen.scheduler), report.chosen.scheduler
     pure = stepping(chosen)

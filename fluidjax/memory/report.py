@@ -8,7 +8,7 @@ from pathlib import Path
 import jax
 
 from ..errors import FluidValueError
-from ..graph.fetches import found_names
+from ..graph.fetches import fetch_names, found_names
 from ..graph.program import Program
 from ..graph.variable import Variable
 from ..look.shown import Shown
@@ -60,6 +60,7 @@ def memory_report(
     Raises FluidValueError for a dimension that nothing tells, for shapes that do not fit, and for a program of which nothing would
     run; FetchError for what cannot be fetched; UnsupportedError for ragged feeds without lengths, and for feeds that decide sizes.
     """
+    program = program.holding(fetch_names(fetch_list))
     names = found_names(program, fetch_list)
     step = Step(program.desc, names)
     if not step.ops:
@@ -68,8 +69,8 @@ def memory_report(
     types = arguments(step, batch_size, feed_shapes, lengths)
     points, peak = live.timeline(step, measure(step, types))
     device = jax.local_devices()[0]
-    choices = list(compiler.SCHEDULERS) if device.platform == "cpu" else ["default"]
-    asked = choices if compiled else []
+    choices = compiler.schedulers(device)
+    asked = choices if compiled else ()
     fitted = program.info.within_budget
     lowered = {name: compiler.lower(program.desc, names, types, device, name, fitted) for name in asked}
     figures = {name: compiler.figures(each, [name])[name] for name, each in lowered.items()}

@@ -2,7 +2,7 @@
 
 A family is a module of this folder that declares ops with ``@op``; it needs to be named nowhere. Those that most programs use are
 imported at once, the others when somebody asks for an op type that is not there (catalog.py): half of the time that an import of
-all takes, and more where Python keeps no bytecode.
+all takes, and more where Python keeps no bytecode. JAX's own op types (lax/) come when one is asked for by name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..base.collector import paused
 from .catalog import REGISTRY
 from .common import COMMON, LAST
 
-OPS_MODULES = (*sorted({m.name for m in pkgutil.iter_modules(__path__)} - {LAST}), LAST)
+OPS_MODULES = (*sorted({m.name for m in pkgutil.iter_modules(__path__)} - {LAST, "lax"}), LAST)
 
 
 def _import(names: Iterable[str]) -> None:

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import ShapeError
+from . import integers
 from .channels import apart, held_like, plain
 from .extremes import by_equality
 from .registry import Array, Attr, grad_of, op
@@ -400,8 +401,11 @@ def thresholded_relu_grad(X: Array, d_Out: Array, *, threshold: float) -> Any:
 
 @op("pow", outs="Out", rows=elementwise("X"))
 def power(X: Array, FactorTensor: Array | None, *, factor: float = 1.0) -> Any:
-    """Out = X ** factor; a FactorTensor of one element takes factor's place."""
+    """Out = X ** factor; a FactorTensor of one element takes factor's place. Of integers factor is one, and Out rounded toward zero."""
     exponent = _exponent(X, FactorTensor, factor)
+    if jnp.issubdtype(X.dtype, jnp.integer):  # unlike those of elementwise_pow, great ones keep their low bits
+        below = integers.power(X, jnp.asarray(exponent, X.dtype))
+        return jnp.where(exponent < 0, below, jnp.power(X, jnp.maximum(exponent, 0).astype(X.dtype)))
     return jnp.power(X, exponent) if FactorTensor is not None or exponent != 2 else X * X
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import numbers
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,10 +24,12 @@ Int64 = typing.NewType("Int64", int)
 Float64 = typing.NewType("Float64", float)
 Float64s = typing.NewType("Float64s", list)
 Scalars = typing.NewType("Scalars", list)  # each a truth value, an integer or a float64
+Scalar = typing.NewType("Scalar", object)  # one of these, or None
 ATTR_TYPES: dict[Any, str] = {
     int: "INT", float: "FLOAT", str: "STRING", bool: "BOOLEAN", Ints: "INTS", Floats: "FLOATS", Strs: "STRINGS",
     Bools: "BOOLEANS", Int64: "LONG", Longs: "LONGS", BlockRef: "BLOCK", list[BlockRef]: "BLOCKS",
     Float64: "FLOAT64", Float64s: "FLOAT64S", Scalars: "SCALARS",
+    Scalar: "SCALAR or NONE",
 }  # fmt: skip
 REQUIRED = inspect.Parameter.empty
 
@@ -85,7 +88,7 @@ def _int(value: Any) -> int:
 
 
 def _bool(value: Any) -> bool:
-    if isinstance(value, str) or value is None:
+    if not isinstance(value, numbers.Number | np.bool_):  # what else has a truth value was meant for another parameter
         raise TypeError
     return bool(value)
 
@@ -123,7 +126,7 @@ def _block(value: Any) -> BlockRef:
 
 def _many(convert: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
     def run(value: Any) -> tuple[Any, ...]:
-        if isinstance(value, str):
+        if isinstance(value, str | Mapping):
             raise TypeError
         return tuple(convert(v) for v in (value if np.iterable(value) else [value]))
 
@@ -135,5 +138,5 @@ _CONVERT: dict[str, Callable[[Any], Any]] = {
     "INTS": _many(_int), "FLOATS": _many(_float), "STRINGS": _many(_str), "BOOLEANS": _many(_bool),
     "LONGS": _many(lambda v: Long(_int(v))), "BLOCKS": _many(_block), "FLOAT64": _float64, "FLOAT64S": _many(_float64),
     "FLOAT or FLOATS": lambda v: _many(_float)(v) if np.iterable(v) else _float(v),
-    "SCALAR": _scalar, "SCALARS": _many(_scalar),
+    "SCALAR": _scalar, "SCALAR or NONE": lambda v: None if v is None else _scalar(v), "SCALARS": _many(_scalar),
 }  # fmt: skip

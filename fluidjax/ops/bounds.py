@@ -31,7 +31,8 @@ def size_of(slot: str, axis: str | int) -> High:
 
     def high(op: OpDesc, find: Find) -> Found:
         at = axis if isinstance(axis, int) else int(op.attrs.get(axis, 0))
-        return _size(find(op.input(slot)[0]), at), None
+        var = find(op.input(slot)[0])
+        return (-1 if at == 0 and var is not None and var.lod_level else _size(var, at)), None  # how many rows, sequences say
 
     return high
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,13 +13,37 @@ from .control_interface import ControlOp
 from .definition import OpDef
 from .traits import Traits
 
+JAX = "jax."
+
 
 class Registry(dict[str, OpDef]):
-    """Op types by name. The families that few programs use are imported when a type is asked for that is not there, or for all."""
+    """Op types by name. The families that few programs use are imported when a type is asked for that is not there, or for all.
+
+    A walk over all types meets Paddle's and Fluid's. JAX's own (``jax.add``, ops/lax/) are there when you ask by name.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._rest: Callable[[], None] | None = None
+        self._made: Callable[[str], OpDef | None] = lambda kind: None
+        self._lax: dict[str, OpDef] = {}
+
+    def made_by(self, make: Callable[[str], OpDef | None]) -> None:
+        """`make` has the op types that are made when they are asked for, and are not listed."""
+        self._made = make
+
+    def lax(self) -> dict[str, OpDef]:
+        """JAX's op types, which are imported when they are first asked for."""
+        if not self._lax:
+            with self._lock:
+                importlib.import_module("fluidjax.ops.lax")
+        return self._lax
+
+    def __setitem__(self, kind: str, definition: OpDef) -> None:
+        if kind.startswith(JAX):
+            self._lax[kind] = definition
+        else:
+            super().__setitem__(kind, definition)
 
     def later(self, rest: Callable[[], None]) -> None:
         """`rest` imports the families that are not there yet."""
@@ -26,7 +51,7 @@ class Registry(dict[str, OpDef]):
 
     def has(self, kind: str) -> bool:
         """Whether a type is there already."""
-        return super().__contains__(kind)
+        return super().__contains__(kind) or kind in self._lax
 
     def complete(self) -> None:
         """Have all families there."""
@@ -36,20 +61,24 @@ class Registry(dict[str, OpDef]):
                 rest()
 
     def __missing__(self, kind: str) -> OpDef:
-        self.complete()
-        if not self.has(kind):
+        found = self.get(kind)
+        if found is None:
             raise KeyError(kind)
-        return self[kind]
+        return found
 
     def __contains__(self, kind: object) -> bool:
-        if not super().__contains__(kind):
-            self.complete()
-        return super().__contains__(kind)
+        return self.get(kind) is not None
 
-    def get(self, kind: str, default: Any = None) -> Any:
-        if not self.has(kind):
-            self.complete()
-        return super().get(kind, default)
+    def get(self, kind: Any, default: Any = None) -> Any:
+        if isinstance(kind, str) and kind.startswith(JAX):
+            found = self.lax().get(kind)
+        else:
+            if not self.has(kind):
+                self.complete()
+            found = super().get(kind)
+        if found is None and isinstance(kind, str):
+            found = self._made(kind)
+        return default if found is None else found
 
     def __iter__(self) -> Iterator[str]:
         self.complete()

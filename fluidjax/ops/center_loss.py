@@ -15,7 +15,9 @@ from .traits import Bounds, knows_rows
 
 
 @op(
-    outs="CentersOut SampleCenterDiff Loss", inplace={"CentersOut": "Centers"}, rows=knows_rows(each=""),
+    outs="CentersOut SampleCenterDiff Loss",
+    inplace={"CentersOut": "Centers"},
+    rows=knows_rows(each="", Loss="X"),
     bounds=Bounds("Label", "label", size_of("Centers", 0)),
 )
 def center_loss(
@@ -36,13 +38,17 @@ def center_loss(
         )
     label = label.reshape(-1)
     diff = x - jnp.take(Centers, label, axis=0, mode="clip")
-    loss = 0.5 * jnp.sum(diff * diff, 1, keepdims=True)
+    loss: Any = 0.5 * jnp.sum(diff * diff, 1, keepdims=True)
+    loss = X.with_rows(loss) if isinstance(X, Ragged) else beside(padded, loss)
     if not need_update:
-        return Centers, beside(padded, diff), beside(padded, loss)
+        return Centers, beside(padded, diff), loss
     true = np.ones((), x.dtype) if padded is None else padded.kept().astype(x.dtype)
     count = jnp.ones(cluster_num, x.dtype).at[label].add(true)
-    moved = jnp.zeros_like(Centers).at[label].add(diff if padded is None else jnp.where(true[:, None] > 0, diff, 0)) / count[:, None]
-    return Centers + CenterUpdateRate.reshape(()) * moved, beside(padded, diff), beside(padded, loss)
+    moved = (
+        jnp.zeros_like(Centers).at[label].add(diff if padded is None else jnp.where(true[:, None] > 0, diff, 0))
+        / count[:, None]
+    )
+    return Centers + CenterUpdateRate.reshape(()) * moved, beside(padded, diff), loss
 
 
 @grad_of("center_loss", "X SampleCenterDiff", nograd="Label Centers CenterUpdateRate", grad_outs="Loss")

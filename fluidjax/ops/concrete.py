@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..errors import NotOneStep, ShapeError
@@ -50,6 +51,8 @@ def _free() -> tuple[int, str]:
 
 def refuse_huge(op: str, shape: Sequence[int], dtype: Any) -> None:
     """Raises ShapeError for an array that is larger than what is free of the memory in which it would be made."""
+    if not are_numbers(shape):
+        return
     size = math.prod(map(int, shape)) * np.dtype(dtype).itemsize
     if size <= SURELY_THERE:
         return
@@ -60,8 +63,20 @@ def refuse_huge(op: str, shape: Sequence[int], dtype: Any) -> None:
         )
 
 
+def are_numbers(sizes: Sequence[Any]) -> bool:
+    """Whether all sizes are numbers: of a step that is exported for any size, some are not, and are compared with nothing."""
+    return all(isinstance(n, int | np.integer) for n in sizes)
+
+
+def numbers_of(sizes: Sequence[Any]) -> Any:
+    """What makes tables from sizes: NumPy, or JAX where they are known only when the step runs."""
+    return np if are_numbers(sizes) else jnp
+
+
 def known(value: Any) -> np.ndarray | None:
     """The value as a NumPy array, or None if it is only known when the step runs."""
+    if isinstance(value, jax.Array) and not hasattr(value, "is_ready"):
+        return None  # NumPy would learn it too, from an error whose text JAX makes of all traces around
     try:
         return np.asarray(value)
     except jax.errors.TracerArrayConversionError:

@@ -18,7 +18,7 @@ from .convolution import MOST_TAPS, filter_gradient, input_gradient, output
 from .convolution_geometry import Geometry
 from .registry import Array, Ints, grad_of, op
 from .traits import Turned, by_format, row_wise
-from .window import Pads, channel_last, paddings_of, spatial_axes, window_count
+from .window import Pads, channel_last, from_one, paddings_of, spatial_axes, window_count
 
 GRADIENTS = ("Input@GRAD", "Filter@GRAD")
 
@@ -30,6 +30,7 @@ def _geometry(
     """The convolution of these shapes; ShapeError if they do not fit."""
     last, rank = channel_last(data_format), len(x) - 2
     channels, window = x[-1 if last else 1], w[2:]
+    from_one(dilations=dilations)
     if channels != w[1] * groups or w[0] % groups:
         raise ShapeError(
             f"the filter {list(w)} with groups={groups} takes {w[1] * groups} channels, "
@@ -184,16 +185,13 @@ def conv3d_grad(
 def _double_grad(
     Input: Array, Filter: Array, DOutput: Array | None, DDInput: Array | None, DDFilter: Array | None, **attrs: Any
 ) -> tuple[Any, Any, Any]:
-    """A convolution is linear in each argument, so each term is one of its three products."""
+    """A convolution is linear in each argument, so each term is one of its three products. What is not there is zero."""
     geo = _geometry(Input.shape, Filter.shape, **attrs)
-    terms = []
-    d_input = d_filter = None
-    if DDInput is not None:
-        terms.append(output(geo, DDInput, Filter))
-        d_filter = None if DOutput is None else filter_gradient(geo, DDInput, DOutput)
-    if DDFilter is not None:
-        terms.append(output(geo, Input, DDFilter))
-        d_input = None if DOutput is None else input_gradient(geo, DDFilter, DOutput)
+    zeros = jnp.zeros_like
+    terms = [] if DDInput is None else [output(geo, DDInput, Filter)]
+    terms += [] if DDFilter is None else [output(geo, Input, DDFilter)]
+    d_filter = zeros(Filter) if DDInput is None or DOutput is None else filter_gradient(geo, DDInput, DOutput)
+    d_input = zeros(Input) if DDFilter is None or DOutput is None else input_gradient(geo, DDFilter, DOutput)
     return sum(terms[1:], terms[0]) if terms else None, d_filter, d_input
 
 
@@ -226,6 +224,7 @@ def _transpose_of(
     """The convolution whose output's gradient is x: its input has the shape of the transposed convolution's output."""
     rank = x.ndim - 2
     axis = x.ndim - 1 if channel_last(data_format) else 1
+    from_one(dilations=dilations)
     if x.shape[axis] != w.shape[0] or w.shape[0] % groups:
         raise ShapeError(
             f"the filter {list(w.shape)} with groups={groups} takes {w.shape[0]} channels, "

@@ -31,20 +31,6 @@ convolutions` prints such a table.
     64x1x28x28, 6x1x5x5                        0.38 (1.2)     -                  0.54 (0.49)         thin: columns, XLA's filter's gradient
     64x3x32x32, 6x3x5x5                        1.5 (2.4)      1.7 (5.7)          1.8 (2.4)           thin
 
-In quick code (docs/tiers.md), whose loops over elements are slow, columns take 7 to 12 ns an element to make, and XLA's kernel is the
-faster one for groups too, once all three directions have its form (way "native"; brackets: columns):
-
-    1x128x56x56, 128x4x3x3, 32                 8.8 (55)       8.6 (42)           7.8 (55)            native
-    1x512x14x14, 512x16x3x3, 32                1.5 (15)       2.0 (11)           1.9 (15)            native
-    2x128x16x16, 128x4x3x3, 32                 1.4 (6.5)      1.4 (6.9)          1.8 (6.8)           native gradients
-    2x1024x2x2, 1024x32x3x3, 32                1.1 (0.9)      2.1 (0.1)          1.0 (0.9)           columns
-    2x128x16x16, 32x128x3x3                    0.48 (7.0)     0.58 (5.0)         0.73 (7.0)          native
-    2x512x2x2, 512x512x3x3                     105 (2.1)      96 (7.1)           10 (1.4)            columns
-    1x32x112x112, 32x1x3x3, 32                 11 (6.4)       11 (5.9)           13 (41)             slow taps (brackets: taps; columns)
-
-An output of groups whose columns a cache holds stays with them: they cost little there, and it is then rounded as in the optimised
-step, which matters to nets that amplify rounding.
-
 Two ways lost everywhere: a product for each filter cell, and columns with the channels last (up to five times as slow where there
 are groups). One filter for all groups with zeros between them would make nan of infinities. At equal speed the way is XLA's,
 because columns take memory (`_columns_pay`).
@@ -61,36 +47,35 @@ import jax.numpy as jnp
 from jax import lax
 
 from . import convolution_ways as ways
+from .concrete import are_numbers
 from .convolution_geometry import Geometry, few_pixels
-from .enclosed import filters_are_turned, is_enclosed, loops_are_slow
+from .enclosed import filters_are_turned, is_enclosed
 from .registry import Array
 
 MOST_TAPS = 49  # a depthwise filter up to 7x7 is unrolled
-MANY_PIXELS = 32  # with fewer XLA:CPU's fast kernel is not fast
 SMALL_COLUMNS = 2**20  # elements; up to 4 MB columns gain a tenth of the time, and are no memory to speak of
 
 
 def way(geo: Geometry) -> str:
     """The way of these shapes on a CPU, a name of _WAYS or xla (which is native within a loop or a branch)."""
-    slow = loops_are_slow()
+    if not geo.known:
+        return "native"
     if geo.groups == 1:
         if geo.window > 1 or any(map(any, geo.pads)):
             if not _columns_pay(geo):
-                return "thin" if not slow and _is_thin(geo) else "xla"
-            return "native" if slow and _slow_columns_cost(geo) else "columns"
+                return "thin" if _is_thin(geo) else "xla"
+            return "columns"
         if geo.last:
             return "last"
         return "columns" if few_pixels(geo) or _great_filter(geo) else "samples"
     if geo.groups == geo.channels and geo.window <= MOST_TAPS:
-        return "slow taps" if slow else "taps"
-    if not slow or geo.pixels < MANY_PIXELS:
-        return "columns"
-    return "native" if ways.columns_are_large(geo) else "native gradients"
+        return "taps"
+    return "columns"
 
 
 def _output_way(geo: Geometry) -> str:
     """The output's: where the filter lies as XLA's own kernel reads it, that is the fastest but for few pixels, one product of rows."""
-    if not (geo.last and geo.groups == 1 and len(geo.strides) == 2 and filters_are_turned()):
+    if not (geo.known and geo.last and geo.groups == 1 and len(geo.strides) == 2 and filters_are_turned()):
         return way(geo)
     if geo.window > 1 or any(map(any, geo.pads)):
         return "rows" if _columns_pay(geo) else "native"
@@ -114,13 +99,6 @@ def _is_thin(geo: Geometry) -> bool:
     return geo.w[0] <= 16 and geo.channels <= 8 and ways.are_made_by_samples(geo)
 
 
-def _slow_columns_cost(geo: Geometry) -> bool:
-    """Whether columns that a slow loop makes, 12 ns an element, cost more than turning the filter: 3 ns for each of its elements,
-    14 times that for a handful of pixels, or where zeros stand between the cells of a gradient.
-    """
-    return geo.pixels >= MANY_PIXELS and 4 * geo.pixels >= geo.w[0] and all(s == 1 for s in geo.strides)
-
-
 def _great_filter(geo: Geometry) -> bool:
     """Whether a copy of the filter for each sample would cost more than that sample's transpose."""
     outs, channels = geo.w[:2]
@@ -136,8 +114,6 @@ _WAYS = {
     "rows": (ways.rows_output, ways.columns_input_gradient, ways.columns_filter_gradient),
     "native": _NATIVE,
     "taps": (ways.taps_output, ways.taps_input_gradient, ways.columns_filter_gradient),
-    "slow taps": (ways.taps_output, ways.taps_input_gradient, ways.native_filter_gradient),
-    "native gradients": (ways.columns_output, ways.native_input_gradient, ways.native_filter_gradient),
 }
 _XLA = (ways.xla_output, ways.xla_input_gradient, ways.xla_filter_gradient)
 
@@ -158,7 +134,7 @@ def filter_gradient(geo: Geometry, x: Array, dy: Array) -> jax.Array:
 
 
 def _fastest(direction: int, geo: Geometry, *args: Array) -> jax.Array:
-    plain = partial(_XLA[direction], geo)
+    plain = partial((_XLA if are_numbers(geo.sides) else _NATIVE)[direction], geo)
     chosen = way(geo) if direction else _output_way(geo)
     if chosen != "xla":
         quick = partial(_precise, partial(_WAYS[chosen][direction], geo))

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from .concrete import are_numbers
 from .window import Pads
 
 
@@ -23,6 +24,11 @@ class Geometry:
     dilations: tuple[int, ...]
     groups: int
     last: bool
+
+    @cached_property
+    def known(self) -> bool:
+        """Whether all sizes are numbers: of a step that is exported for any batch, some are not, and are compared with nothing."""
+        return are_numbers((*self.x, *self.w))
 
     @property
     def first(self) -> int:

@@ -26,6 +26,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from . import loops
+from .concrete import are_numbers
 from .convolution_geometry import Geometry, few_pixels
 from .enclosed import filters_are_turned
 from .registry import Array
@@ -46,12 +48,17 @@ def xla_output(geo: Geometry, x: Array, w: Array) -> jax.Array:
 
 def xla_input_gradient(geo: Geometry, w: Array, dy: Array) -> jax.Array:
     """The gradient of sum(dy * conv(x, w)) with respect to x."""
-    return jax.linear_transpose(lambda x: xla_output(geo, x, w), jax.ShapeDtypeStruct(geo.x, dy.dtype))(dy)[0]
+    return jax.linear_transpose(lambda x: xla_output(geo, x, w), _like(dy, geo.x))(dy)[0]
 
 
 def xla_filter_gradient(geo: Geometry, x: Array, dy: Array) -> jax.Array:
     """The gradient of sum(dy * conv(x, w)) with respect to w."""
-    return jax.linear_transpose(lambda w: xla_output(geo, x, w), jax.ShapeDtypeStruct(geo.w, dy.dtype))(dy)[0]
+    return jax.linear_transpose(lambda w: xla_output(geo, x, w), _like(dy, geo.w))(dy)[0]
+
+
+def _like(dy: Array, shape: tuple[int, ...]) -> Any:
+    """The type of an argument of that shape, which varies among devices as its output's gradient does."""
+    return jax.eval_shape(lambda: loops.varying(jnp.zeros(shape, dy.dtype), loops.axes_of(dy)))
 
 
 # Native: channels last and the filter's outputs last, which is the only form that XLA:CPU has a fast kernel for. XLA turns the
@@ -111,6 +118,10 @@ def _native(
     own = f"N{letters}C", f"{letters}IO", f"N{letters}C"
     lhs, rhs = (jnp.transpose(a, [n.index(c) for c in o]) for a, n, o in zip((lhs, rhs), names[:2], own[:2], strict=True))
     strides = (1,) * len(letters) if strides is None else strides
+    if not all(map(are_numbers, pads)):  # JAX's convolution takes numbers alone
+        between = dilations.pop("lhs_dilation", (1,) * len(letters))
+        widths = [(0, 0, 0), *((lo, hi, d - 1) for (lo, hi), d in zip(pads, between, strict=True)), (0, 0, 0)]
+        lhs, pads = lax.pad(lhs, np.zeros((), lhs.dtype), widths), [(0, 0)] * len(letters)
     found = lax.conv_general_dilated(lhs, rhs, strides, pads, dimension_numbers=own, **dilations)
     return jnp.transpose(found, [own[2].index(c) for c in names[2]])
 
@@ -138,7 +149,7 @@ def columns_filter_gradient(geo: Geometry, x: Array, dy: Array) -> jax.Array:
     if are_made_by_samples(geo):
         one = geo.sample()
         zeros = jnp.zeros(geo.w, x.dtype)
-        return lax.scan(lambda w, s: (w + columns_filter_gradient(one, s[0][None], s[1][None]), None), zeros, (x, dy))[0]
+        return loops.scan(lambda w, s: (w + columns_filter_gradient(one, s[0][None], s[1][None]), None), zeros, (x, dy))[0]
     parts = _parts(geo)
     if parts > 1:
         some = geo.block(parts)

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import EnforceNotMet, ShapeError
+from . import loops
 from .bounds import tags
 from .greatest import first_greatest
 from .infer import Spec
@@ -96,14 +97,14 @@ def _viterbi(scores: Any, alive: Any, transition: Any) -> Any:
         return new, jnp.where(keep[:, None], first_greatest(to, 1), stay)
 
     first = start + scores[:, 0]
-    best, came = jax.lax.scan(forward, first, (jnp.moveaxis(scores[:, 1:], 1, 0), alive[:, 1:].T))
+    best, came = loops.scan(forward, first, (jnp.moveaxis(scores[:, 1:], 1, 0), alive[:, 1:].T))
     last = first_greatest(best + end, 1)
 
     def backward(tag: Any, pointers: Any) -> tuple[Any, Any]:
         previous = jnp.take_along_axis(pointers, tag[:, None], 1)[:, 0]
         return previous, tag
 
-    begin, tags = jax.lax.scan(backward, last, came, reverse=True)
+    begin, tags = loops.scan(backward, last, came, reverse=True)
     return jnp.concatenate([begin[None], tags], 0).T
 
 
@@ -149,7 +150,7 @@ def _forward(scores: Any, alive: Any, transition: Any) -> tuple[Any, Any]:
         return state, state
 
     first = start + scores[:, 0]
-    last, rest = jax.lax.scan(forward, first, (jnp.moveaxis(scores[:, 1:], 1, 0), alive[:, 1:].T))
+    last, rest = loops.scan(forward, first, (jnp.moveaxis(scores[:, 1:], 1, 0), alive[:, 1:].T))
     logs = jnp.concatenate([first[:, None], jnp.moveaxis(rest, 0, 1)], 1)
     return jax.nn.softmax(logs, -1), jax.nn.logsumexp(last + end, 1)
 

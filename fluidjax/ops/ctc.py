@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import EnforceNotMet
+from . import loops
 from .checking import Objection
 from .infer import Spec
 from .outside import outside
@@ -149,7 +150,7 @@ def _loss(cells: Any, alive: Any, labels: Any, sizes: Any, blank: int) -> Any:
         new = jnp.where(first[:, None], jnp.where(at < 2, row, LOW), new)
         return (jnp.where(keep[:, None], jnp.maximum(new, LOW), alpha), first & ~keep), None
 
-    (last, unread), _ = jax.lax.scan(forward, (before, jnp.ones((count,), bool)), (emitted, alive))
+    (last, unread), _ = loops.scan(forward, (before, jnp.ones((count,), bool)), (emitted, alive))
     ends = jnp.stack([2 * sizes, jnp.maximum(2 * sizes - 1, 0)], 1)
     found = jnp.take_along_axis(last, ends, 1)
     found = jnp.where(jnp.stack([sizes >= 0, sizes > 0], 1), found, LOW)

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from . import loops
 from .collective import ring_of
 from .infer import Spec
 from .registry import Array, Ints, op
@@ -130,7 +131,7 @@ def _own(X: Sequence[Any], blocks: Sequence[Block], width: int, ranks: int, rank
     if len(branches) == 1:
         return branches[0](rank)
     number = {kind: i for i, kind in enumerate(kinds)}
-    return jax.lax.switch(jnp.asarray([number[like] for like in likes])[rank], branches, rank)
+    return loops.switch(jnp.asarray([number[like] for like in likes])[rank], branches, rank)
 
 
 @op(outs="Out*", infer=_bin_specs, rows=mixes("X"), ranks=collective(scatters=True))

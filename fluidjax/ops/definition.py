@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..errors import FluidTypeError, UnknownOpError, UnsupportedError, near
+from ..errors import ArgumentError, UnknownOpError, UnsupportedError, near
 from ..ir.desc import FrozenMap, OpDesc
 from .attributes import REQUIRED, Attr, converted, hint_type
 from .common import COMMON
@@ -27,6 +27,7 @@ GRAD = "@GRAD"
 class Slot:
     """An input or output slot. `many`: takes a list of variables; `intermediate`: no gradient flows into it; `ragged`:
     takes a Ragged as it is; `selected`: takes SelectedRows; `gaps`: gradients that nothing computed are left out of the list.
+    `gradient`: holds what flows back into an output of the forward op; where nothing does, the op has None.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Slot:
     ragged: bool = False
     selected: bool = False
     gaps: bool = False
+    gradient: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,8 @@ class GradDef:
     `takes` maps the gradient op's input slots to origins: a forward slot ("X", "Out") or an output's gradient
     ("Out@GRAD"). `gives` maps its output slots to the forward input slots that they are the gradients of. `when` names
     the condition of those of `takes` that are not always there: a boolean attribute, or ``attribute=value``. `needs`
-    maps those of `gives` that are not always there to the slot of `takes` without which they are left out.
+    maps those of `gives` that are not always there to the slot of `takes` without which they are left out. `alike`: forward slots
+    whose variables must have one shape, or it is not differentiated so.
     """
 
     type: str
@@ -53,6 +56,7 @@ class GradDef:
     gives: FrozenMap
     when: FrozenMap = FrozenMap()
     needs: FrozenMap = FrozenMap()
+    alike: tuple[str, ...] = ()
 
     def taken(self, attrs: Mapping[str, Any]) -> dict[str, str]:
         """The part of `takes` that a gradient op with these attributes has."""
@@ -149,6 +153,7 @@ class OpDef:
     grad: GradDef | None = None
     reuse: tuple[Reuse, ...] = ()
     write_grad: WriteGrad | Unwritten | None = None  # where neither says what the gradient ops are
+    origin: str | None = None  # of a gradient op of whatever order, the op type that it began with
     infer: Callable[..., Any] | None = None
     forward: str | None = None  # of a gradient op: the op that it differentiates
     carried: Mapping[str, str] = field(default_factory=dict)  # attributes without meaning here, see grad_reuses
@@ -177,6 +182,11 @@ class OpDef:
     def many_inputs(self) -> frozenset[str]:
         return frozenset(s.name for s in self.inputs if s.many)
 
+    @property
+    def has_grad(self) -> bool:
+        """Whether gradients flow through ops of this type."""
+        return self.grad is not None or bool(self.reuse) or self.write_grad is not None
+
     @cached_property
     def uncommon(self) -> bool:
         """Whether it is one of our own ops, of a family that few programs use."""
@@ -186,7 +196,7 @@ class OpDef:
     def attr_type(self, name: str) -> str | None:
         """Paddle's type of an attribute, or None if the op has no such attribute."""
         found = self.attrs.get(name)
-        later = LATER.get(self.forward or self.type, {}).get(name)
+        later = LATER.get(self.origin or self.type, {}).get(name)
         return found.type if found else hint_type(name) or self.carried.get(name) or (later[0] if later else None)
 
     def arguments(self, attrs: Mapping[str, Any]) -> dict[str, Any]:
@@ -199,7 +209,7 @@ class OpDef:
             if value is REQUIRED:
                 raise UnknownOpError(f"op '{self.type}' needs attribute {name!r}")
             given[name] = value
-        for name in LATER.get(self.forward or self.type, {}):
+        for name in LATER.get(self.origin or self.type, {}):
             if name in self.later:
                 given[name] = attrs.get(name, self.later[name].default)
             elif name in attrs:
@@ -208,9 +218,13 @@ class OpDef:
 
     def check_later(self, name: str, value: Any) -> None:
         """Raises UnsupportedError for a value that makes the op mean what only later Paddles compute."""
-        _, same = LATER.get(self.forward or self.type, {}).get(name, ("", ANY))
+        _, same = LATER.get(self.origin or self.type, {}).get(name, ("", ANY))
         if name not in self.later and same is not ANY and value != same:
             raise UnsupportedError(f"op '{self.type}' with {name} = {value!r} is of a later Paddle, and not there; {same!r} is")
+
+    def draws(self, attrs: Mapping[str, Any]) -> bool:
+        """Whether the op draws random numbers: not in a test, if it knows of tests (a dropout)."""
+        return self.random and not attrs.get("is_test", False)
 
     def __call__(
         self, inputs: Mapping[str, Any], attrs: Mapping[str, Any], key: jax.Array | None = None,
@@ -224,7 +238,7 @@ class OpDef:
         if self.fn is None:
             raise UnknownOpError(f"op '{self.type}' runs only inside a program")
         given = self.arguments(attrs)
-        if self.random:
+        if self.random:  # the key is None if it `draws` nothing
             given["key"] = key
         if self.forward is not None:  # slots such as Out@GRAD are no Python names
             return self.fn(self._arrays(inputs), given, wanted)
@@ -284,7 +298,7 @@ def _shapes(fn: Callable[..., Any], values: Mapping[str, Any], attrs: Mapping[st
 def canonical(definition: OpDef, name: str, value: Any) -> Any:
     """An attribute value in the form that descs hold: frozen, floats rounded to float32 as Paddle stores them.
 
-    Raises UnknownOpError for an attribute that the op does not have, FluidTypeError for a value of another type.
+    Raises UnknownOpError for an attribute that the op does not have, ArgumentError for a value of another type.
     """
     kind = definition.attr_type(name)
     if kind is None:
@@ -293,6 +307,6 @@ def canonical(definition: OpDef, name: str, value: Any) -> Any:
     try:
         result = converted(kind, value)
     except (TypeError, ValueError, OverflowError):
-        raise FluidTypeError(f"attribute {name!r} of op '{definition.type}' is {kind}, which {value!r} is not") from None
+        raise ArgumentError(f"attribute {name!r} of op '{definition.type}' is {kind}, which {value!r} is not") from None
     definition.check_later(name, result)
     return result

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import ShapeError
+from .concrete import are_numbers, numbers_of
 from .grid import corners
 from .registry import Array, Ints, op
 from .traits import CHANNELS_FIRST, row_wise
@@ -40,7 +41,7 @@ def _checked(op: str, x: Any, offset: Any, mask: Any, filter: Any, attrs: Any) -
             f"op '{op}' takes Input of {filter.shape[1] * groups} channels, which deformable_groups={deformable} divides, for a filter "
             f"{list(filter.shape)} with groups={groups}, not {x.shape[1]}"
         )
-    if x.shape[0] % min(step, x.shape[0] or 1):
+    if are_numbers(x.shape[:1]) and x.shape[0] % min(step, x.shape[0] or 1):
         raise ShapeError(f"op '{op}' takes a batch that im2col_step={step} divides, not {x.shape[0]}")
     outs, taps = _outs(x, filter, strides, paddings, dilations), filter.shape[2] * filter.shape[3]
     for slot, value, each in (("Offset", offset, 2), ("Mask", mask, 1)):
@@ -50,9 +51,9 @@ def _checked(op: str, x: Any, offset: Any, mask: Any, filter: Any, attrs: Any) -
     return outs
 
 
-def _positions(count: int, kernel: int, stride: int, padding: int, dilation: int, dtype: Any) -> np.ndarray:
+def _positions(count: int, kernel: int, stride: int, padding: int, dilation: int, dtype: Any) -> Array:
     """Where each tap of each window lies without offsets, [kernel, count]."""
-    return (np.arange(count) * stride - padding + (np.arange(kernel) * dilation)[:, None]).astype(dtype)
+    return (numbers_of((count,)).arange(count) * stride - padding + (np.arange(kernel) * dilation)[:, None]).astype(dtype)
 
 
 def _columns(x: Any, offset: Any, mask: Any, kernel: tuple[int, int], outs: list[int], attrs: Any) -> Any:

@@ -19,6 +19,7 @@ from .attributes import parameters
 from .catalog import REGISTRY, lookup, register
 from .channels import ChannelsLast
 from .definition import GRAD, GradDef, OpDef, Reuse, Slot
+from .loops import axes_of, varying
 from .ragged import Ragged, by_data, like, rows_of
 from .traits import Given, Sizes, Traits
 
@@ -44,6 +45,7 @@ def grad_of(
     gives: Mapping[str, str] | None = None,
     when: Mapping[str, str] | None = None,
     needs: Mapping[str, str] | None = None,
+    alike: str = "",
     ragged: str = "",
     **traits: Unpack[Given],
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -57,8 +59,8 @@ def grad_of(
     wiring: further input slots, name -> origin, where Paddle's name is not the origin (``{"DDX": "X@GRAD@GRAD"}``,
     the function's parameter then is ``DDX``). gives: output slot -> forward slot, where the names are not ``X@GRAD``.
     when: input slot -> the condition that it is there for, needs: output slot -> the input slot without which there is
-    none, as in GradDef. ragged: outputs of the forward op that the function takes as they are, with their LoD. traits: what else
-    the gradient op is, see traits.py.
+    none, as in GradDef. alike: forward slots of one shape, as there. ragged: outputs of the forward op that the function takes as
+    they are, with their LoD. traits: what else the gradient op is, see traits.py.
     """
 
     def declare(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -70,6 +72,7 @@ def grad_of(
             FrozenMap(gives) if gives is not None else plain.gives,
             FrozenMap(when or {}),
             FrozenMap(needs or {}),
+            tuple(alike.split()),
         )
         add_grad(fwd, graddef, _hand_rule(fn, graddef), inspect.getdoc(fn) or "", traits=Traits(**traits), ragged=ragged)
         return fn
@@ -86,7 +89,8 @@ def add_grad(
 
     def slot(name: str, origin: str) -> Slot:
         base = by_name.get(origin) or by_name[origin.removesuffix(GRAD)]
-        return Slot(name, many=base.many, optional=True, ragged=(base.ragged and not origin.endswith(GRAD)) or origin in ragged.split())
+        rows = (base.ragged and not origin.endswith(GRAD)) or origin in ragged.split()
+        return Slot(name, many=base.many, optional=True, ragged=rows, gradient=origin not in by_name)
 
     REGISTRY[fwd.type] = replace(fwd, grad=graddef)
     register(
@@ -98,6 +102,7 @@ def add_grad(
             fwd.attrs,
             random=derived and fwd.random,  # what it computes anew must draw what the forward op drew
             forward=fwd.type,
+            origin=fwd.origin or fwd.type,
             derived=derived,
             traits=replace(traits or Traits(), sizes=_sizes(fwd, graddef) if derived else None),
             later=fwd.later,
@@ -255,10 +260,10 @@ def _cotangent(primal: Any, cotangent: Any) -> Any:
     if not _floating(primal):
         return np.zeros(primal.shape, jax.dtypes.float0)
     if cotangent is None:
-        return jax.numpy.zeros(primal.shape, primal.dtype)
+        return varying(jax.numpy.zeros(primal.shape, primal.dtype), axes_of(primal))
     if _complex(cotangent) and not _complex(primal):
         cotangent = cotangent.real
-    return jax.numpy.asarray(cotangent, primal.dtype).reshape(primal.shape)
+    return varying(jax.numpy.asarray(cotangent, primal.dtype).reshape(primal.shape), axes_of(primal))
 
 
 def _floating(value: Any) -> bool:

@@ -45,7 +45,7 @@ def smooth_l1_loss(
     cost = jnp.where(jnp.abs(diff) < 1 / square, 0.5 * square * diff * diff, jnp.abs(diff) - 0.5 / square)
     if OutsideWeight is not None:
         cost = cost * OutsideWeight
-    return diff, cost.reshape(cost.shape[0], -1).sum(1, keepdims=True)
+    return diff, cost.reshape(cost.shape[0], math.prod(cost.shape[1:])).sum(1, keepdims=True)
 
 
 @grad_of("smooth_l1_loss", "Diff InsideWeight OutsideWeight", nograd="InsideWeight OutsideWeight")
@@ -58,7 +58,7 @@ def smooth_l1_loss_grad(
     grad = jnp.where(jnp.abs(Diff) < 1 / square, square * Diff, sign)
     for weight in (InsideWeight, OutsideWeight):
         grad = grad if weight is None else grad * weight
-    grad = grad * d_Out.reshape(-1, *[1] * (Diff.ndim - 1))
+    grad = grad * d_Out.reshape(Diff.shape[0], *[1] * (Diff.ndim - 1))
     return grad, -grad
 
 
@@ -191,7 +191,7 @@ def nll_loss(
 @op(outs="sub_result~ Out", grad="X Y sub_result", grad_outs="Out", rows=row_wise("X", "Y"))
 def squared_l2_distance(X: Array, Y: Array) -> Any:
     """Out[i] = sum((X[i] - Y[i])^2), shape [rows, 1]; Y may be a single row; sub_result = X - Y, [rows, elements]."""
-    rows = X.reshape(X.shape[0], -1) - Y.reshape(Y.shape[0], -1)
+    rows = X.reshape(X.shape[0], math.prod(X.shape[1:])) - Y.reshape(Y.shape[0], math.prod(Y.shape[1:]))
     return rows, (rows * rows).sum(1, keepdims=True)
 
 

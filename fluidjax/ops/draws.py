@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from . import loops
 from .threefry import KnownKey, bits
 
 CHUNK = 8192  # elements that the shared function of a distribution draws at once
@@ -164,6 +165,6 @@ def whole(law: Distribution, shape: tuple[int, ...], dtype: np.dtype) -> Any:
             drawn = bits(key, start.astype(np.uint64) + lax.iota(np.uint64, BLOCK), unsigned)
             return lax.dynamic_update_slice(flat, law(drawn, given), (start,))
 
-        return lax.fori_loop(0, -(-size // BLOCK), fill, jnp.zeros(size, dtype)).reshape(shape)
+        return loops.fori_loop(0, -(-size // BLOCK), fill, jnp.zeros(size, dtype)).reshape(shape)
 
     return jax.jit(draw)

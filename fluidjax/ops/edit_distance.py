@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import EnforceNotMet
+from . import loops
 from .infer import Spec
 from .ragged import Ragged, sequences_of, view
 from .registry import Array, op
@@ -53,7 +54,7 @@ def edit_distance(
         return jnp.where((step < sizes)[:, None], new, row), None
 
     first = jnp.broadcast_to(at, (count, refs.shape[1] + 1))
-    row, _ = jax.lax.scan(forward, first, (hyps.T, jnp.arange(hyps.shape[1], dtype=jnp.int32)))
+    row, _ = loops.scan(forward, first, (hyps.T, jnp.arange(hyps.shape[1], dtype=jnp.int32)))
     out = jnp.take_along_axis(row, targets[:, None].astype(jnp.int32), 1).astype(jnp.float32)
     if normalized:
         out = out / targets[:, None].astype(jnp.float32)

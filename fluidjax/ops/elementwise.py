@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from ..errors import FluidTypeError, ShapeError, UnsupportedError
+from . import integers
 from .broadcast import align
 from .conditions import pairs
 from .infer import Spec
@@ -73,6 +74,10 @@ def _truncated(x: Any, y: Any) -> Any:
     return lax.div(*jnp.broadcast_arrays(x, y))
 
 
+def _powers(x: Any, y: Any) -> Any:
+    return jnp.power(x, y) if jnp.issubdtype(x.dtype, jnp.inexact) else integers.power(x, y)
+
+
 def _modulo(x: Any, y: Any) -> Any:
     """As in Paddle 1.8.5: integers as in C, floats with the sign of Y, by adding Y in float64 (which loses what is far below)."""
     a, b = jnp.broadcast_arrays(x, y)
@@ -99,7 +104,7 @@ TABLE: list[tuple[str, Callable[[Any, Any], Any], str, str | None]] = [
     ("elementwise_div", _divided, "Out = X / Y; integers are rounded toward zero.", None),
     ("elementwise_max", _maximum, "Out = X where X > Y, else Y.", None),
     ("elementwise_min", _minimum, "Out = X where X < Y, else Y.", None),
-    ("elementwise_pow", jnp.power, "Out = X ** Y.", None),
+    ("elementwise_pow", _powers, "Out = X ** Y; integers are rounded toward zero.", None),
     ("elementwise_mod", _modulo, "Out = X mod Y, with the sign of Y for floats and of X for integers.", None),
     ("elementwise_floordiv", _truncated, "Out = X / Y of integers, rounded toward zero.", None),
 ]
@@ -113,7 +118,8 @@ def _declare(kind: str, compute: Callable[[Any, Any], Any], formula: str, grad: 
     run.__doc__ = f"{formula}\n\nY's dimensions are laid along X's from `axis` on; -1 aligns the last ones."
     rows = elementwise("X", "Y", when=pairs, beside="Y")
     sparse = by_values(scalar="Y") if kind == "elementwise_mul" else None
-    op(kind, outs="Out", grad=grad, infer=infer_broadcast, rows=rows, sparse=sparse)(run)
+    refuses = integers.divides_by_zero if compute in (_divided, _modulo, _truncated) else None
+    op(kind, outs="Out", grad=grad, infer=infer_broadcast, rows=rows, sparse=sparse, refuses=refuses)(run)
 
 
 for _row in TABLE:
@@ -209,7 +215,7 @@ def elementwise_mul_grad_grad(X: Array, Y: Array, DOut: Array, DDX: Array | None
 @grad_of(
     "elementwise_div_grad", "Y Out",
     wiring={"DX": "X@GRAD", "DDX": "X@GRAD@GRAD", "DDY": "Y@GRAD@GRAD"},
-    gives={"DDOut": "Out@GRAD", "DOut": "Out", "Y@GRAD": "Y"},
+    gives={"DDOut": "Out@GRAD", "DOut": "Out", "Y@GRAD": "Y"}, alike="Out X@GRAD",
 )  # fmt: skip
 def elementwise_div_grad_grad(Y: Array, Out: Array, DX: Array, DDX: Array | None, DDY: Array | None, *, axis: int):
     """DDOut = (DDX - Out * DDY) / Y, DOut = -DX * DDY, Y@GRAD = (Out * DDY - DDX) * DX / Y.

@@ -9,7 +9,6 @@ from ..base.within import within
 
 _ENCLOSED: ContextVar[bool] = ContextVar("enclosed", default=False)
 _TURNED: ContextVar[bool] = ContextVar("filters turned", default=False)
-_SLOW: ContextVar[bool] = ContextVar("slow loops", default=False)
 _LIBRARY: ContextVar[bool] = ContextVar("loops in a library", default=False)
 
 
@@ -33,16 +32,6 @@ def filters_turned(turned: bool = True) -> AbstractContextManager[None]:
     return within(_TURNED, turned)
 
 
-def loops_are_slow() -> bool:
-    """Whether loops over elements will have no vectors, so that an op should leave to a library what it can."""
-    return _SLOW.get()
-
-
-def slow_loops(slow: bool = True) -> AbstractContextManager[None]:
-    """What is traced within has slow loops, or not."""
-    return within(_SLOW, slow)
-
-
 def loops_are_the_library_s() -> bool:
     """Whether loops over elements will be a library's, which hands whole arrays from one to the next: fewer are faster then."""
     return _LIBRARY.get()
@@ -53,6 +42,6 @@ def loops_in_library(library: bool = True) -> AbstractContextManager[None]:
     return within(_LIBRARY, library)
 
 
-def surroundings() -> tuple[bool, bool, bool, bool]:
+def surroundings() -> tuple[bool, bool, bool]:
     """All of this that what is traced may depend on."""
-    return is_enclosed(), filters_are_turned(), loops_are_slow(), loops_are_the_library_s()
+    return is_enclosed(), filters_are_turned(), loops_are_the_library_s()

@@ -17,7 +17,7 @@ from .concrete import SMALL, concrete, integers, known, refuse_huge, shape_spec
 from .draws import HOST
 from .infer import Spec
 from .ragged import ROWS, Ragged, rows_of
-from .registry import Array, Floats, Int64, Ints, Longs, Scalars, op
+from .registry import Array, Float64s, Floats, Int64, Ints, Longs, Scalars, op
 from .traits import EAGER, Eager, alike, knows_rows, mixes, row_wise, sizes_from
 
 
@@ -44,7 +44,8 @@ def scalar(value: float, text: str, dtype: np.dtype) -> Any:
         raise EnforceNotMet(f"str_value is {text!r}, which is no number") from None
     if text and not math.isfinite(number):
         number = 0.0
-    return np.asarray(number).astype(dtype)[()]
+    with np.errstate(invalid="ignore", over="ignore"):  # what no integer holds is the least one, as in 1.8.5
+        return np.asarray(number).astype(dtype)[()]
 
 
 def _constant_spec(
@@ -137,10 +138,11 @@ _VALUES = {"bool": "bool_values", "int32": "int32_values", "int64": "int64_value
 @op(outs="Out", eager=EAGER)
 def assign_value(
     *, shape: Ints, dtype: int, bool_values: Ints = (), fp32_values: Floats = (), int32_values: Ints = (),
-    int64_values: Longs = (), values: Scalars = (),
+    int64_values: Longs = (), values: Scalars = (), fp64_values: Float64s = (),
 ):  # fmt: skip
     """Out = the values of the attribute for `dtype`, with `shape`; since Paddle 2.5 `values` holds those of any dtype."""
     given = {"bool": bool_values, "float32": fp32_values, "int32": int32_values, "int64": int64_values}
+    given |= {"float64": fp64_values} if fp64_values else {}  # of Paddle 2
     kind = name_of(dtype)
     if values:
         return np.asarray(values).astype(numpy_dtype(kind)).reshape(shape)

@@ -7,9 +7,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from ..errors import ShapeError
+from . import loops
 from .registry import Array, Ints, op
 from .traits import CHANNELS_FIRST, row_wise
 
@@ -25,7 +25,7 @@ def _focus(plane: Any) -> Any:
 
     order = jnp.argsort(-plane.reshape(-1), stable=True).astype(np.int32)
     free = jnp.ones(plane.shape[0], bool), jnp.ones(plane.shape[1], bool)
-    _, new = lax.scan(step, free, order)
+    _, new = loops.scan(step, free, order)
     return jnp.zeros(plane.size, plane.dtype).at[order].set(new.astype(plane.dtype)).reshape(plane.shape)
 
 

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from ..errors import ShapeError
+from . import loops
 from .bounds import size_of
 from .infer import Spec
 from .ragged import Ragged, copied, mask, pack, sequences_of, view
@@ -165,6 +166,6 @@ def attention_lstm(
         return new, (hidden, cell, found, sums, gates)
 
     start = first_state("attention_lstm", "H0", H0, x, width), first_state("attention_lstm", "C0", C0, x, width)
-    _, (hidden, cell, found, sums, gates) = jax.lax.scan(step, start, there.T)
+    _, (hidden, cell, found, sums, gates) = loops.scan(step, start, there.T)
     out = [x.with_rows(copied(x.with_rows(pack(x, jnp.moveaxis(v, 0, 1))))) for v in (hidden, cell)]
     return *out, x.with_rows(scores[:, None], bare=True), found[-1, -1][:, None], sums[-1, -1:], gates[-1, -1:]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from ..errors import FluidValueError, ShapeError
-from .concrete import integers, refuse_huge
+from .concrete import are_numbers, integers, refuse_huge
 from .infer import Spec
 from .registry import Array, Ints, grad_of, op
 from .traits import CHANNELS_FIRST, mixes, row_wise, sizes_from
@@ -90,13 +91,17 @@ def _sampled_spec(X: Spec, Grid: Spec, *, mode: str, padding_mode: str, align_co
 
 def _place(at: Any, size: int, padding_mode: str, align_corners: bool) -> Any:
     """Pixels along one axis from places between -1 and 1."""
-    kind = at.dtype.type
+    kind: Any = at.dtype.type
+    if not are_numbers((size,)):
+        kind = partial(jnp.asarray, dtype=at.dtype)
     pixel = (at + 1) * (kind(0.5) * kind(size - 1)) if align_corners else ((at + 1) * kind(size) - 1) * kind(0.5)
     if padding_mode == "reflection":
         shift = kind(0 if align_corners else 0.5)
-        period = kind(2 * (size - 1) if align_corners else 2 * size)
+        period: Any = kind(2 * (size - 1) if align_corners else 2 * size)
         far = jnp.abs(pixel + shift)
-        far = far - jnp.floor(far / period) * period if period else jnp.zeros_like(far)
+        period = period if are_numbers((size,)) else jnp.maximum(period, 1)  # of one cell the clip says where it is
+        nothing = isinstance(period, np.generic) and not period
+        far = jnp.zeros_like(far) if nothing else far - jnp.floor(far / period) * period
         pixel = jnp.minimum(far, period - far) - shift
     return pixel if padding_mode == "zeros" else jnp.clip(pixel, 0, size - 1)
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from ..errors import EnforceNotMet, ShapeError
+from .concrete import numbers_of
 from .infer import Spec
 from .layout import unfold
 from .ragged import Ragged, bounded, segments
 from .registry import Array, Ints, op
 from .traits import CHANNELS_FIRST, Attrs, knows_rows
+from .window import from_one
 
 
 def _outs(size: Any, axis: int, kernels: Any, strides: Any, paddings: Any) -> Any:
@@ -26,10 +29,11 @@ def _spec(X: Spec, Y: Spec | None, *, kernels: Ints, strides: Ints, paddings: In
             f"op 'im2sequence' takes X [N, C, H, W], two kernels and strides, and four paddings, not {list(X.shape)}, "
             f"{list(kernels)}, {list(strides)} and {list(paddings)}"
         )
+    from_one(kernels=kernels, strides=strides)
     n, channels, *sizes = X.shape
     rows = -1
-    if Y is None and min(n, *sizes) >= 0:
-        rows = n * int(np.prod([_outs(sizes[a], a, kernels, strides, paddings) for a in (0, 1)]))
+    if Y is None and all(size >= 0 for size in (n, *sizes)):
+        rows = n * math.prod(_outs(sizes[a], a, kernels, strides, paddings) for a in (0, 1))
     return Spec((rows, channels * kernels[0] * kernels[1]), X.dtype)
 
 
@@ -50,7 +54,7 @@ def im2sequence(
     n, width, count = cells.shape
     rows = jnp.swapaxes(cells, 1, 2).reshape(n * count, width)
     if Y is None or n == 1:
-        offsets = np.arange(n + 1, dtype=np.int32) * count
+        offsets = numbers_of((n, count)).arange(n + 1, dtype=np.int32) * count
         return Ragged(rows, (jnp.asarray(offsets),), (count,), ("windows", n, count))
     if Y.shape != (n, 2):
         raise EnforceNotMet(f"input Y of op 'im2sequence' has shape [{n}, 2], not {list(Y.shape)}")

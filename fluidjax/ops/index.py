@@ -17,6 +17,7 @@ from jax import lax
 from ..base.dtypes import name_of, numpy_dtype
 from ..errors import FluidTypeError, ShapeError
 from ..ir.desc import OpDesc
+from . import loops
 from .bounds import candidates, gathered, places, size_of
 from .concrete import concrete, integers
 from .conditions import absent, both, inner_axis, rank_from, unset
@@ -125,8 +126,18 @@ def scatter(X: Array, Ids: Array, Updates: Array, *, overwrite: bool = True):
     """Out = X, but Out[Ids[i]] = Updates[i]; unless overwrite: the sum of all Updates[i] of that row."""
     ids = rows(Ids)
     if overwrite:
+        ids = lax.platform_dependent(ids, cpu=lambda ids: ids, default=lambda ids: last_of_each(ids, X.shape[0]))
         return put(X, ids, Updates, add=False)
     return put(put(X, ids, jnp.zeros_like(Updates), add=False), ids, Updates, add=True)
+
+
+def last_of_each(ids: Array, height: int) -> jax.Array:
+    """Row numbers [N, 1], but past the end where a later one is the same: a GPU writes rows in any order, and the last one counts."""
+    order = jnp.argsort(ids[:, 0], stable=True)
+    ordered = ids[order, 0]
+    last = jnp.append(ordered[1:] != ordered[:-1], True)
+    counts = jnp.zeros(ids.shape[:1], bool).at[order].set(last, unique_indices=True)
+    return jnp.where(counts[:, None], ids, height)
 
 
 @grad_of("scatter", "Ids Updates", nograd="Ids")
@@ -329,4 +340,4 @@ def gather_tree(Ids: Array, Parents: Array):
         return before, jnp.take_along_axis(ids, index, axis=-1, mode=_TRUST)
 
     last = jnp.broadcast_to(jnp.arange(Ids.shape[-1], dtype=Parents.dtype), Parents.shape[1:])
-    return lax.scan(back, last, (jnp.asarray(Ids), jnp.asarray(Parents)), reverse=True)[1]
+    return loops.scan(back, last, (jnp.asarray(Ids), jnp.asarray(Parents)), reverse=True)[1]

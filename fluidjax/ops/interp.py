@@ -18,24 +18,38 @@ import numpy as np
 from jax import lax
 
 from ..errors import ShapeError
-from .concrete import concrete, integers, refuse_huge
+from .concrete import are_numbers, concrete, integers, numbers_of, refuse_huge
 from .infer import Spec
 from .registry import Array, Floats, op
 from .traits import by_format, mixes, row_wise, sizes_from
 
-Taps = list[tuple[np.ndarray, np.ndarray]]  # (input index, weight) of each output position; one pair a tap
+Taps = list[tuple[Array, Array]]  # (input index, weight) of each output position; one pair a tap
 CUBIC = np.float32(-0.75)  # Keys' parameter
 
 
-def _positions(out: int, ratio: np.float32, centred: bool) -> np.ndarray:
+def _positions(out: int, ratio: Any, centred: bool) -> Array:
     """Where each output position lies in the input, float64; `centred` counts from the middles of the cells."""
+    xp = np if are_numbers((out,)) and isinstance(ratio, np.floating) else jnp
+    if xp is jnp:
+        return ratio * (jnp.arange(out, dtype=np.float32) + 0.5) - 0.5 if centred else ratio * jnp.arange(out, dtype=np.float32)
     if centred:
         return np.float64(ratio) * (np.arange(out) + 0.5) - 0.5
     return (ratio * np.arange(out, dtype=np.float32)).astype(np.float64)
 
 
-def _ratio(size: int, out: int, corners: bool, scale: float, single: bool) -> np.float32:
+def _cells(at: Array, last: Any) -> Array:
+    """The cells that positions lie in, none behind the last."""
+    if isinstance(at, np.ndarray) and are_numbers((last,)):
+        return np.minimum(at.astype(np.int64), last)
+    return jnp.minimum(at.astype(np.int32), last)
+
+
+def _ratio(size: int, out: int, corners: bool, scale: float, single: bool) -> Any:
     """Input cells for each output cell. `single`: a single output cell is placed like any other, not at the first one."""
+    if not are_numbers((size, out)):
+        cells, outs = (jnp.asarray(n, np.float32) for n in (size, out))
+        found = (cells - 1) / (outs - 1) if corners else cells / outs if scale <= 0 else np.float32(1) / np.float32(scale)
+        return jnp.where(outs <= 1, 0, found) if corners or not single else found
     if out <= 1 and (corners or not single):
         return np.float32(0)
     if corners:
@@ -43,21 +57,23 @@ def _ratio(size: int, out: int, corners: bool, scale: float, single: bool) -> np
     return np.float32(1.0) / np.float32(scale) if scale > 0 else np.float32(size) / np.float32(out)
 
 
-def _nearest(size: int, out: int, ratio: np.float32, corners: bool, mode: int, dtype: np.dtype) -> Taps:
+def _nearest(size: int, out: int, ratio: Any, corners: bool, mode: int, dtype: np.dtype) -> Taps:
     at = _positions(out, ratio, False) + (0.5 if corners else 0)
-    return [(np.minimum(at.astype(np.int64), size - 1), np.ones(out, np.float32))]
+    return [(_cells(at, size - 1), numbers_of((out,)).ones(out, np.float32))]
 
 
-def _linear(size: int, out: int, ratio: np.float32, corners: bool, mode: int, dtype: np.dtype) -> Taps:
-    at = np.maximum(_positions(out, ratio, mode == 0 and not corners), 0)
-    low = np.minimum(at.astype(np.int64), size - 1)
+def _linear(size: int, out: int, ratio: Any, corners: bool, mode: int, dtype: np.dtype) -> Taps:
+    at = _positions(out, ratio, mode == 0 and not corners)
+    at = np.maximum(at, 0) if isinstance(at, np.ndarray) else jnp.maximum(at, 0)
+    low = _cells(at, size - 1)
     share = at.astype(np.float32) - low.astype(np.float32)
-    return [(low, np.float32(1) - share), (np.minimum(low + 1, size - 1), share)]
+    return [(low, np.float32(1) - share), (_cells(low + 1, size - 1), share)]
 
 
-def _cubic(size: int, out: int, ratio: np.float32, corners: bool, mode: int, dtype: np.dtype) -> Taps:
+def _cubic(size: int, out: int, ratio: Any, corners: bool, mode: int, dtype: np.dtype) -> Taps:
     at = _positions(out, ratio, not corners).astype(dtype)
-    low = np.floor(at)
+    xp = np if isinstance(at, np.ndarray) and are_numbers((size,)) else jnp
+    low = xp.floor(at)
     t = at - low
 
     def near(x: np.ndarray) -> np.ndarray:
@@ -67,20 +83,21 @@ def _cubic(size: int, out: int, ratio: np.float32, corners: bool, mode: int, dty
         return ((CUBIC * x - 5 * CUBIC) * x + 8 * CUBIC) * x - 4 * CUBIC
 
     weights = (far(t + 1), near(t), near(1 - t), far(2 - t))
-    index = low.astype(np.int64)
-    return [(np.clip(index + i - 1, 0, size - 1), w.astype(dtype)) for i, w in enumerate(weights)]
+    index = low.astype(np.int64 if xp is np else np.int32)
+    return [(xp.clip(index + i - 1, 0, size - 1), w.astype(dtype)) for i, w in enumerate(weights)]
 
 
 _TAPS: dict[str, Callable[..., Taps]] = {"nearest": _nearest, "linear": _linear, "cubic": _cubic}
 
 
 def _resize_axis(x: Any, axis: int, taps: Taps) -> jax.Array:
-    size, out = x.shape[axis], len(taps[0][0])
-    if len(taps) == 1 and out % size == 0 and (taps[0][0] == np.arange(out) // (out // size)).all():
+    size, out = x.shape[axis], taps[0][0].shape[0]
+    fixed = all(isinstance(index, np.ndarray) for index, _ in taps) and are_numbers((size,))
+    if fixed and len(taps) == 1 and out % size == 0 and (taps[0][0] == np.arange(out) // (out // size)).all():
         return jnp.repeat(x, out // size, axis=axis)  # a broadcast: no gather
     parts = []
     for index, weight in taps:
-        taken = x if (len(index) == size and (index == np.arange(size)).all()) else jnp.take(x, index, axis=axis)
+        taken = x if fixed and (len(index) == size and (index == np.arange(size)).all()) else jnp.take(x, index, axis=axis)
         shape = [1] * x.ndim
         shape[axis] = out
         parts.append(taken if len(taps) == 1 else taken * weight.astype(x.dtype).reshape(shape))
@@ -109,7 +126,7 @@ def _resize_integers(x: Any, axes: Sequence[int], taps: Sequence[Taps]) -> jax.A
         term = term.astype(jnp.float64)
         for axis, (_, weight) in zip(axes, chosen, strict=True):
             shape = [1] * x.ndim
-            shape[axis] = len(weight)
+            shape[axis] = weight.shape[0]
             term = _to_float32(term * weight.astype(np.float64).reshape(shape))
         total = _to_float32(total + term)
     return total.astype(x.dtype)
@@ -133,11 +150,19 @@ class Resize:
     def sizes(self, shape: Sequence[int], given: Sequence[int], scales: Sequence[float]) -> list[int]:
         """The output sizes by scales (one for all axes, or one an axis), else those given (depth, height, width)."""
         if scales:
-            return [int(np.float32(n) * np.float32(s)) if n >= 0 else -1 for n, s in zip(shape, scales, strict=True)]
+            return [self._scaled(n, s) for n, s in zip(shape, scales, strict=True)]
         given = given[3 - len(shape) :]
         if any(n <= 0 for n in given):
             raise ShapeError(f"{self.kind} needs a positive scale, or a positive size for every axis, not sizes {list(given)}")
         return list(given)
+
+    def _scaled(self, size: int, scale: float) -> int:
+        if are_numbers((size,)):
+            return int(np.float32(size) * np.float32(scale)) if size >= 0 else -1
+        times, parts = float(np.float32(scale)).as_integer_ratio()
+        if parts > 1024:
+            raise ShapeError(f"{self.kind} scales {size} by {scale}, and {size} is known only when the step runs; give it out_shape")
+        return size * times // parts
 
     def scales(self, Scale: Any, scale: Any, axes: int) -> list[float]:
         """A scale for each axis, from the tensor or the attribute; none where it is not positive."""
@@ -173,7 +198,7 @@ class Resize:
         scales = [] if SizeTensor else self.scales(Scale, scale, len(inner))
         out = list(integers(self.kind, "SizeTensor" if SizeTensor else "OutSize", OutSize, SizeTensor, ()))
         out = out or self.sizes(inner, [out_d, out_h, out_w], scales)
-        if len(out) != len(inner) or min(out) <= 0:
+        if len(out) != len(inner) or (are_numbers(out) and min(out) <= 0):
             raise ShapeError(f"{self.kind} resizes {len(inner)} axes, each to a positive size, not to {out}")
         refuse_huge(self.kind, out, X.dtype)  # before anything as long as an axis is made
         if out == inner:

@@ -29,6 +29,8 @@ SLOTS: Mapping[str, tuple[str, ...]] = {
     "matrix_nms": ("RoisNum",),
     "momentum": _MASTER,
     "psroi_pool": ("RoisNum",),
+    "reduce_all": ("AxisTensor", "AxisTensorList"),
+    "reduce_any": ("AxisTensor", "AxisTensorList"),
     "rmsprop": _MASTER,
     "roi_align": ("RoisNum",),
     "roi_pool": ("RoisNum",),
@@ -45,6 +47,7 @@ _PRECISION: Added = {"multi_precision": _FALSE}
 _NCHW: Added = {"data_format": ("STRING", "NCHW")}
 _OUTPUT_PADDING: Added = {"output_padding": ("INTS", ())}
 _CEIL: Added = {"ceil_mode": _FALSE}
+_RING: Added = {"use_model_parallel": _FALSE}
 _FLATTEN: Added = {"flatten": _FALSE}
 _ROUND: Added = {"round_type": ("INT", 0)}
 _REGULAR: Added = {
@@ -60,7 +63,11 @@ LATER: Mapping[str, Added] = {
     "arg_max": _FLATTEN,
     "arg_min": _FLATTEN,
     "argsort": {"stable": _HINT},
-    "assign_value": {"values": ("SCALARS", ())},
+    "assign_value": {"values": ("SCALARS", ()), "fp64_values": ("FLOAT64S", ())},
+    "c_allreduce_max": _RING,
+    "c_allreduce_min": _RING,
+    "c_allreduce_prod": _RING,
+    "c_allreduce_sum": _RING,
     "broadcast": {"ring_id": ("INT", ANY)},  # every ring is the same one here
     "c_comm_init": {"device_id": ("INT", ANY), "endpoints": ("STRING", ANY)},
     "conv2d_transpose": _OUTPUT_PADDING,
@@ -76,6 +83,7 @@ LATER: Mapping[str, Added] = {
     "fake_quantize_moving_average_abs_max": _ROUND,
     "fake_quantize_range_abs_max": _ROUND,
     "flip": {"axis": ("INTS", ())},  # it was named dims
+    "fusion_gru": {"Scale_data": ("FLOAT", 1.0), "Shift_data": ("FLOAT", 0.0)},
     "fusion_lstm": {
         "Scale_data": ("FLOAT", 1.0), "Scale_weights": ("FLOATS", (1.0,)), "Shift_data": ("FLOAT", 0.0), "force_fp32_output": _FALSE,
     },

@@ -14,9 +14,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from ..errors import EnforceNotMet, ShapeError
+from . import loops
 from .checking import VALUE
 from .infer import Spec
 from .random import keep_mask
@@ -75,7 +75,7 @@ def _direction(cell: Cell, x: Any, first: State, weights: Weights, there: Any) -
             new = tuple(jnp.where(alive[:, None], a, b) for a, b in zip(new, state, strict=True))
         return new, new[0]
 
-    last, out = lax.scan(step, first, (x @ w_x.T + b_x, there))
+    last, out = loops.scan(step, first, (x @ w_x.T + b_x, there))
     return (out if there is None else jnp.where(there[..., None], out, 0)), last
 
 
@@ -92,7 +92,7 @@ def _both(cell: Cell, x: Any, first: State, weights: Sequence[Weights], there: A
         return new, new[0]
 
     alive = None if there is None else _turned(there, there)
-    last, out = lax.scan(step, first, (_turned(*parts), alive))
+    last, out = loops.scan(step, first, (_turned(*parts), alive))
     out = jnp.concatenate([out[:, 0], out[::-1, 1]], -1)
     return (out if there is None else jnp.where(there[..., None], out, 0)), last
 

@@ -14,7 +14,7 @@ from .channels import apart
 from .conditions import either_inner_axes, inner_axes
 from .registry import Array, Int64, Ints, Longs, grad_of, op
 from .traits import CHANNELS_FIRST, knows_channels, mixes, row_wise
-from .window import window_count
+from .window import from_one, window_count
 
 
 @op(outs="Out", rows=row_wise("X", when=inner_axes("axis"), lod=None))
@@ -144,6 +144,7 @@ def temporal_shift_grad(d_Out: Array, *, seg_num: int, shift_ratio: float, data_
 @op(outs="Y", grad="X", rows=row_wise("X", lod=None), channels=CHANNELS_FIRST)
 def unfold(X: Array, *, kernel_sizes: Ints, strides: Ints, paddings: Ints, dilations: Ints):
     """Y [N, C kh kw, L] = the L windows of X [N, C, H, W], one a column; paddings: up, left, down, right."""
+    from_one(kernel_sizes=kernel_sizes, strides=strides, dilations=dilations)
     n, c = X.shape[:2]
     (kh, kw), (sh, sw), (dh, dw) = kernel_sizes, strides, dilations
     up, left, down, right = paddings

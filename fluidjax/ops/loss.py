@@ -35,12 +35,20 @@ def _index(label: Any, axis: int, ignore: int) -> Any:
 
 
 def _pick(x: Any, label: Any, axis: int, ignore: int) -> Any:
-    """x at the label along `axis`, which keeps size 1."""
-    return jnp.take_along_axis(x, _index(label, axis, ignore), axis, mode="clip")
+    """x at the label along `axis`, which keeps size 1. Raises ShapeError for labels that would be repeated: one for several rows."""
+    each = tuple(1 if i == axis % x.ndim else n for i, n in enumerate(x.shape))
+    if label.shape != each:
+        raise ShapeError(f"labels of shape {list(label.shape)} are not one for each row of {list(x.shape)}, which takes {list(each)}")
+    at, count = _index(label, axis, ignore), x.shape[axis]
+    # clipped here: jax 0.10.0 would do it where the pick is differentiated, there with another dtype unless the caller enables x64
+    at = jnp.clip(jnp.where(at < 0, at + count, at), 0, count - 1)
+    return jnp.take_along_axis(x, at, axis, mode="promise_in_bounds")
 
 
 def _shifted(x: Any, axis: int) -> Any:
-    """x - max(x) along `axis`, no less than -64: so no probability is zero, and no loss infinite."""
+    """x - max(x) along `axis`, no less than -64: so no probability is zero, and no loss infinite. Of no elements there are none."""
+    if not x.size:
+        return x
     return jnp.maximum(x - jnp.max(x, axis, keepdims=True), LOWEST)
 
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import EnforceNotMet, ShapeError
+from . import loops
 from .infer import Spec
 from .ragged import Ragged, mask, pack, rows_of, sequences_of, view
 from .registry import Array, grad_of, op
@@ -148,7 +149,7 @@ def lstmp_grad(
 
     zero = jnp.zeros((x.sequences, projected), x.dtype), jnp.zeros((x.sequences, width), x.dtype)
     given = d, mask(x).T, jnp.split(gates, 4, 2), shown, out, cell, cell_before
-    (d_h0, d_c0), (d_biases, d_z) = jax.lax.scan(back, zero, given, reverse=True)
+    (d_h0, d_c0), (d_biases, d_z) = loops.scan(back, zero, given, reverse=True)
     d_bias, d_gates = d_biases.sum((0, 1)).reshape(Bias.shape), d_biases[..., : 4 * width]
     d_weight = jnp.einsum("tnp,tng->pg", out_before, d_gates)
     d_project = jnp.einsum("tnd,tnp->dp", hidden, d_z)

@@ -13,9 +13,10 @@ from jax import lax
 
 from ..base.dtypes import name_of, numpy_dtype
 from ..errors import ShapeError
-from .concrete import integers, refuse_huge
+from .concrete import are_numbers, integers, numbers_of, refuse_huge
 from .conditions import absent, attribute, both, first_axis, inner_axes, inner_axis
 from .infer import Spec
+from .integers import converted
 from .registry import Array, Ints, grad_of, op
 from .traits import (
     CHANNELS_FIRST,
@@ -32,9 +33,9 @@ from .traits import (
 )
 
 
-def xshape(X: Array) -> np.ndarray:
+def xshape(X: Array) -> Array:
     """[0, *X.shape]: no elements, it only tells the gradient the shape of X."""
-    return np.zeros((0, *X.shape), X.dtype)
+    return numbers_of(X.shape).zeros((0, *X.shape), X.dtype)
 
 
 def _like_xshape(XShape: Array, d_Out: Array) -> Array:
@@ -55,6 +56,8 @@ def reshaped(shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
         return tuple(out)
     total = math.prod(dims)
     rest = math.prod(n for n in out if n != -1)
+    if not are_numbers(dims):
+        return tuple(total // rest if n == -1 else n for n in out)  # JAX says whether they fit
     if -1 in out and rest and total % rest == 0:
         out[out.index(-1)] = total // rest
     if math.prod(out) != total:
@@ -273,7 +276,7 @@ def _concat_spec(X: tuple[Spec, ...], AxisTensor: Spec | None, *, axis: int) -> 
         found = {n for n in sizes if n != -1}
         if len(found) > 1:
             raise ShapeError(f"concat on axis {axis}: dim {i} differs in {[list(x.shape) for x in X]}")
-        out.append(sizes[0])
+        out.append(found.pop() if found else -1)
     return Spec(tuple(out), X[0].dtype)
 
 
@@ -432,8 +435,8 @@ def _to_float(attrs: Attrs) -> bool:
 
 @op(outs="Out", rows=elementwise("X"), carries="X", eager=Eager(when=_to_float))
 def cast(X: Array, *, in_dtype: int, out_dtype: int):
-    """Out = X as dtype `out_dtype`; `in_dtype` is ignored, X knows its own."""
-    return X.astype(numpy_dtype(name_of(out_dtype)))
+    """Out = X as dtype `out_dtype`; `in_dtype` is ignored, X knows its own. Floats are rounded toward zero."""
+    return converted(X, numpy_dtype(name_of(out_dtype)))
 
 
 @op(outs="Out", rows=elementwise("X"), sparse=by_values(), carries="X", eager=EAGER)
@@ -444,8 +447,10 @@ def assign(X: Array | None):
 
 @op(outs="Out", rows=mixes(), shape_of=("Input",))
 def shape(Input: Array):
-    """Out = the dims of Input, int32 [rank]; a NumPy array, for they are known while tracing."""
-    return np.array(Input.shape, np.int32)
+    """Out = the dims of Input, int32 [rank]; a NumPy array where they are known while tracing."""
+    if are_numbers(Input.shape):
+        return np.array(Input.shape, np.int32)
+    return jnp.stack([jnp.asarray(n, np.int32) for n in Input.shape])
 
 
 def _size_spec(Input: Spec) -> Spec:
@@ -455,4 +460,4 @@ def _size_spec(Input: Spec) -> Spec:
 @op(outs="Out", infer=_size_spec, rows=mixes(), shape_of=("Input",))
 def size(Input: Array):
     """Out = the number of elements of Input, int64 [1]."""
-    return np.array([math.prod(Input.shape)], np.int64)
+    return numbers_of(Input.shape).asarray(math.prod(Input.shape), np.int64).reshape(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -271,7 +272,7 @@ def _norm_of_rows(x: Any) -> Any:
 
 
 def _rows(x: Any) -> Any:
-    return x.reshape(x.shape[0], -1)
+    return x.reshape(x.shape[0], math.prod(x.shape[1:]))
 
 
 @grad_of("cos_sim", "X Y Out XNorm YNorm")

@@ -20,12 +20,13 @@ def accuracy(Out: Array | Ragged, Indices: Array | Ragged, Label: Array | Ragged
     Out, Indices [N, k] (what top_k gave), Label [N, 1]. Accuracy float32 [1]; Correct and Total, the counts, int32 [1].
     """
     padded, found, label = counted("accuracy", Out=Out, Indices=Indices, Label=Label), rows_of(Indices), rows_of(Label)
+    _check_rows("accuracy", label, found.shape[0])
     hits = jnp.any(found == label.reshape(-1, 1).astype(found.dtype), axis=1)
     if padded is not None:
         hits &= padded.kept()
     n = found.shape[0] if padded is None else padded.count
     correct = jnp.sum(hits, dtype=jnp.int32, keepdims=True)
-    return correct.astype(jnp.float32) / jnp.float32(n), correct, jnp.full((1,), n, jnp.int32)
+    return correct.astype(jnp.float32) / jnp.maximum(jnp.float32(n), 1), correct, jnp.full((1,), n, jnp.int32)
 
 
 def _area(pos: Array, neg: Array) -> jax.Array:
@@ -35,6 +36,11 @@ def _area(pos: Array, neg: Array) -> jax.Array:
     area = jnp.sum(neg * (2 * above - pos) / 2)
     pairs = above[-1] * jnp.sum(neg)
     return jnp.where(pairs > 0, area / jnp.where(pairs > 0, pairs, 1), area).reshape(1)
+
+
+def _check_rows(kind: str, label: Array, rows: int) -> None:
+    if label.size != rows:
+        raise ShapeError(f"{kind} takes a label for each of {rows} rows, not {list(label.shape)}")
 
 
 def _check_counts(states: tuple[Array, Array], buckets: int, slide_steps: int) -> None:
@@ -66,6 +72,7 @@ def auc(
     _check_counts((StatPos, StatNeg), buckets, slide_steps)
     padded = counted("auc", Predict=Predict, Label=Label)
     where = jnp.clip((rows_of(Predict)[:, -1] * num_thresholds).astype(jnp.int32), 0, num_thresholds)
+    _check_rows("auc", rows_of(Label), where.shape[0])
     positive = rows_of(Label).reshape(-1) != 0
     kept = True if padded is None else padded.kept()
 

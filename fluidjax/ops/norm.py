@@ -331,8 +331,8 @@ def _groups(x: Array, groups: int, data_layout: str) -> Groups:
     if c % groups:
         raise ShapeError(f"{c} channels do not divide into {groups} groups")
     if data_layout == "NHWC":
-        return Groups((x.shape[0], -1, groups, c // groups), (1, 3), (1, 1, groups, c // groups), (0, 1))
-    return Groups((x.shape[0], groups, c // groups, -1), (2, 3), (1, groups, c // groups, 1), (0, 3))
+        return Groups((x.shape[0], math.prod(x.shape[1:-1]), groups, c // groups), (1, 3), (1, 1, groups, c // groups), (0, 1))
+    return Groups((x.shape[0], groups, c // groups, math.prod(x.shape[2:])), (2, 3), (1, groups, c // groups, 1), (0, 3))
 
 
 @op(outs="Y Mean~ Variance~", rows=row_wise("X"), channels=by_format("data_layout", "X", "Y"))
@@ -349,7 +349,7 @@ def group_norm(
         y = y * Scale.reshape(gr.channel)
     if Bias is not None:
         y = y + Bias.reshape(gr.channel)
-    return y.reshape(X.shape), mean.reshape(-1, groups), variance.reshape(-1, groups)
+    return y.reshape(X.shape), mean.reshape(X.shape[0], groups), variance.reshape(X.shape[0], groups)
 
 
 @grad_of("group_norm", "Y Scale Bias Variance")
@@ -395,7 +395,8 @@ def _planes(x: Array, channel: int) -> tuple[Array, int, tuple[int, ...]]:
     """x as [N, C, rest] or [N, rest, C], which axis is the rest, and the shape to broadcast [C] with; N before C in both."""
     n, c = x.shape[0], x.shape[channel]
     first = channel == 1
-    return x.reshape((n, c, -1) if first else (n, -1, c)), 2 if first else 1, (1, c, 1) if first else (1, 1, c)
+    rest = math.prod(x.shape[2:] if first else x.shape[1:channel])
+    return x.reshape((n, c, rest) if first else (n, rest, c)), 2 if first else 1, (1, c, 1) if first else (1, 1, c)
 
 
 def _instance_norm_grad(
@@ -429,7 +430,7 @@ def instance_norm_grad(X, Scale, SavedMean, SavedVariance, d_Y):
 def instance_norm_grad_grad(X, Scale, SavedMean, SavedVariance, DY, DDX, DDScale, DDBias, *, epsilon):
     """The vector-Jacobian product of instance_norm_grad as a function of X, Scale and Y@GRAD."""
     X = rows_of(X)
-    rows = X.reshape(*X.shape[:2], -1)
+    rows = X.reshape(*X.shape[:2], math.prod(X.shape[2:]))
 
     def first(x: Array, scale: Array, d_y: Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         n, _, _, inverse = _normalise(x, (2,), epsilon)

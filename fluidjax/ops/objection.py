@@ -79,7 +79,8 @@ def reason(exc: BaseException) -> str:
 def refusal(kind: str, inputs: Mapping[str, Any], exc: BaseException) -> ShapeError:
     """The error of an op that cannot take such inputs (of which some have shapes and dtypes)."""
     given = ", ".join(f"{slot}{shown(value)}" for slot, value in inputs.items() if value is not None)
-    return ShapeError(f"op '{kind}' cannot take {given or 'these attributes'}: {reason(exc)}")
+    traced = "; a traced program keeps the sizes that its function was traced with" if kind.startswith("jax.") else ""
+    return ShapeError(f"op '{kind}' cannot take {given or 'these attributes'}: {reason(exc)}{traced}")
 
 
 def shown(value: Any) -> str:

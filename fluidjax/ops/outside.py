@@ -23,7 +23,7 @@ def outside(what: str, value: Any, low: int | None, high: int, unless: Any = Non
         return
     found = None if isinstance(value, Ragged) else known(rows)  # what is known is not computed by the step
     xp: Any = jnp if found is None or unless is not None else np
-    rows = rows if found is None else found
+    rows = jnp.asarray(rows) if found is None else found  # not of NumPy, which nothing that is traced can index
     bad: Any = rows >= high if low is None else (rows < low) | (rows >= high)
     bad = bad if also is None else bad & (rows != also)
     if isinstance(value, Ragged) and value.padded:

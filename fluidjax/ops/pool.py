@@ -22,7 +22,7 @@ from ..errors import ShapeError
 from .pool_gradient import MOST_TAPS, least, tiling_max_grad, unrolled_max_grad
 from .registry import Array, Ints, grad_of, op
 from .traits import by_format, row_wise
-from .window import Windows, channel_last, gathered, spatial_axes, uneven, windows_of
+from .window import Windows, channel_last, from_one, gathered, spatial_axes, uneven, windows_of
 
 
 def _greater(so_far: jax.Array, x: jax.Array) -> jax.Array:
@@ -36,7 +36,7 @@ def _greater_within(so_far: jax.Array, x: jax.Array) -> jax.Array:
 
 
 def _max(x: Array, win: Windows) -> jax.Array:
-    if math.prod(win.sizes) <= MOST_TAPS:
+    if win.few(MOST_TAPS):
         greater = _greater_within if any(map(any, win.widths(x.ndim))) else _greater
         return reduce(greater, win.taps(x, -np.inf), jnp.asarray(least(x)))
     if win.tiling:
@@ -47,12 +47,12 @@ def _max(x: Array, win: Windows) -> jax.Array:
 
 def _sum(x: Array, win: Windows) -> jax.Array:
     if win.tiling:
-        if math.prod(win.outs) == 1:  # a whole plane
+        if win.sizes == win.cells:  # a whole plane
             return jnp.sum(x, win.axes, keepdims=True)
-        if math.prod(win.sizes) > 16:
+        if not win.few(16):
             blocks, inner = win.blocks(x)
             return blocks.sum(inner)
-    if math.prod(win.sizes) <= 16:
+    if win.few(16):
         return reduce(operator.add, win.taps(x, 0.0))
     return _reduce_window(x, win, 0.0, 0.0, lax.add)
 
@@ -67,8 +67,8 @@ def _reduce_window(x: Array, win: Windows, fill: float, start: Any, function: An
 
 def _average(x: Array, win: Windows, exclusive: bool) -> jax.Array:
     whole = math.prod(win.sizes)
-    counts = win.counts() if exclusive else np.asarray(whole)
-    if (counts == whole).all():
+    counts = win.counts() if exclusive and not win.tiling else None
+    if counts is None or (isinstance(counts, np.ndarray) and (counts == whole).all()):
         return _sum(x, win) / whole
     shape = [1] * x.ndim
     for a, o in zip(win.axes, win.outs, strict=True):
@@ -78,8 +78,10 @@ def _average(x: Array, win: Windows, exclusive: bool) -> jax.Array:
 
 def _max_grad(x: Array, d_out: Array, win: Windows) -> jax.Array:
     """The gradient goes to the first maximum of each window, as in Paddle."""
-    if math.prod(win.sizes) <= MOST_TAPS:
-        return unrolled_max_grad(x, d_out, win)
+    if win.few(MOST_TAPS):
+        found = unrolled_max_grad(x, d_out, win)
+        # XLA:GPU would look it up anew within sums over all images, such as a batch norm's: six times as long as to write it down first
+        return lax.platform_dependent(found, cuda=lax.optimization_barrier, default=lambda found: found)
     if win.tiling:
         return tiling_max_grad(x, d_out, win)
     return jax.vjp(lambda x: _reduce_window(x, win, least(x), -jnp.inf, lax.max), x)[1](d_out)[0]
@@ -99,11 +101,12 @@ def _adaptive(x: Array, kind: str, ksize: Sequence[int], strides: Sequence[int],
     Paddle's max pool takes from `adaptive` the size of Out alone: its windows still are ksize large and lie a stride
     apart. (The adaptive_pool layers use max_pool2d_with_index, which is right.)
     """
+    from_one(ksize=ksize, strides=strides if kind == "max" else ())
     axes = spatial_axes(x.ndim, data_format)
     cells, nothing = tuple(x.shape[a] for a in axes), (0,) * len(axes)
     if kind == "max":
         return Windows(axes, cells, tuple(ksize), tuple(strides), nothing, tuple(ksize))
-    if any(n % o for n, o in zip(cells, ksize, strict=True)):
+    if not all(n % o == 0 for n, o in zip(cells, ksize, strict=True)):
         return None
     sizes = tuple(n // o for n, o in zip(cells, ksize, strict=True))
     return Windows(axes, cells, sizes, sizes, nothing, tuple(ksize))

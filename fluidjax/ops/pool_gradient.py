@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .concrete import numbers_of
 from .extremes import by_equality
 from .registry import Array
 from .window import Windows
@@ -42,7 +43,8 @@ def unrolled_max_grad(x: Array, d_out: Array, win: Windows) -> jax.Array:
         win.axes, overlap, blocks, win.outs, win.before, win.cells, win.strides, lengths, strict=True
     ):
         widths[a] = (q - 1, m - o, 0)
-        wanted = wanted * length + ((np.arange(n) + b) % s).astype(np.int32).reshape([n if i == a else 1 for i in range(x.ndim)])
+        cells = ((numbers_of((n,)).arange(n) + b) % s).astype(np.int32)
+        wanted = wanted * length + cells.reshape([n if i == a else 1 for i in range(x.ndim)])
     place, d_out = (lax.pad(v, jnp.asarray(fill, v.dtype), widths) for v, fill in ((place, -1), (d_out, 0)))
     total = jnp.zeros(x.shape, x.dtype)
     for ago in np.ndindex(*overlap):

@@ -12,13 +12,14 @@ import numpy as np
 from jax import lax
 
 from ..errors import UnsupportedError
+from .concrete import numbers_of
 from .outside import within
 from .registry import Array, Ints, grad_of, op
 from .traits import CHANNELS_FIRST, mixes, row_wise
 from .window import even, gathered, uneven, windows_of
 
 
-def _max_and_place(x: Array, tables: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[jax.Array, jax.Array]:
+def _max_and_place(x: Array, tables: Sequence[tuple[Array, Array]]) -> tuple[jax.Array, jax.Array]:
     """The maximum of each window of [N, C, ...] and the place of the first one in its plane, int32.
 
     As in Paddle the search starts from the least float32, at place -1, and passes over NaN.
@@ -35,7 +36,7 @@ def _max_and_place(x: Array, tables: Sequence[tuple[np.ndarray, np.ndarray]]) ->
 def _put(d_out: Array, mask: Array, like: Array, add: bool = True) -> jax.Array:
     """Zeros like [N, C, ...] with d_out added (or written) at the places `mask` of each plane."""
     planes = like.shape[0] * like.shape[1]
-    rows, cells = np.arange(planes)[:, None], math.prod(like.shape[2:])
+    rows, cells = numbers_of((planes,)).arange(planes)[:, None], math.prod(like.shape[2:])
     places = mask.reshape(planes, -1)
     places = jnp.where(places < 0, cells, places)  # a window without a maximum
     target = jnp.zeros((planes, cells), d_out.dtype).at[rows, places]
@@ -43,7 +44,7 @@ def _put(d_out: Array, mask: Array, like: Array, add: bool = True) -> jax.Array:
     return (target.add(values, mode="drop") if add else target.set(values, mode="drop")).reshape(like.shape)
 
 
-def _tables(x: Array, ksize, strides, paddings, global_pooling, adaptive) -> list[tuple[np.ndarray, np.ndarray]]:
+def _tables(x: Array, ksize, strides, paddings, global_pooling, adaptive) -> list[tuple[Array, Array]]:
     if adaptive:  # as in Paddle also beside global_pooling, which then asks for as many windows as there are cells
         outs = x.shape[2:] if global_pooling else ksize
         return [uneven(n, o) for n, o in zip(x.shape[2:], outs, strict=True)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +13,12 @@ from ..errors import EnforceNotMet
 
 _functions: list[Callable[..., Any]] = []
 _raised: list[BaseException] = []
+_calling = threading.local()
+
+
+def is_calling() -> bool:
+    """Whether this thread is within a function that a step calls, and waits for."""
+    return getattr(_calling, "on", False)
 
 
 def add(function: Callable[..., Any]) -> int:
@@ -50,12 +57,17 @@ def told(error: Any) -> bool:
 def called(number: int, place: str, given: Sequence[Any], outs: Sequence[tuple[str, tuple[int, ...], np.dtype]]) -> list[np.ndarray]:
     """What function `number` returns for these arguments, as arrays of what is declared; an output without name is dropped.
 
-    outs: name, shape and dtype of each, the name empty for one that nobody wants. Whatever is raised is also kept for
+    given: arrays, and values with a LoD as ops have them; None for what there is not.
+    outs: name, shape (-1: any size) and dtype of each, the name empty for one that nobody wants. Whatever is raised is also kept for
     :func:`raised`: EnforceNotMet for results of another number, shape or dtype, else what the function raised.
     """
     try:
         fn = function(number, place)
-        result = fn(*given) if inspect.signature(fn).parameters else fn()
+        _calling.on = True
+        try:
+            result = fn(*given) if inspect.signature(fn).parameters else fn()
+        finally:
+            _calling.on = False
         results = list(result) if isinstance(result, list | tuple) else [result]
         if outs and len(results) != len(outs):
             raise EnforceNotMet(f"the function of op 'py_func'{place} returns {len(results)} values, but the op has {len(outs)} outputs")
@@ -70,7 +82,8 @@ def _declared(value: Any, out: tuple[str, tuple[int, ...], np.dtype], place: str
     if value is None and "@GRAD" in name:
         return np.zeros(shape, dtype)
     array = np.asarray(value)
-    if array.shape != shape or array.dtype != dtype:
+    fits = array.ndim == len(shape) and all(n in (-1, m) for n, m in zip(shape, array.shape, strict=True))
+    if not fits or array.dtype != dtype:
         raise EnforceNotMet(
             f"the function of op 'py_func'{place} returns {array.dtype} of shape {list(array.shape)} for {name!r}, which is declared as "
             f"{dtype} of shape {list(shape)}"

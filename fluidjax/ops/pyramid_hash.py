@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 
 from ..errors import FluidValueError, ShapeError, UnsupportedError
+from . import loops
 from .definition import Unwritten
 from .infer import Spec
 from .ragged import Ragged, bounded, made_key, sequences_of, some_rows
@@ -100,5 +101,5 @@ def _draws(seed: int, there: Any) -> Any:
             number = (number << np.uint32(10)) ^ ((now // np.uint32(65536)) % np.uint32(bits))
         return jnp.where(here, now, state), number
 
-    _, numbers = lax.scan(step, jnp.asarray(seed % 2**32, jnp.uint32), there)
+    _, numbers = loops.scan(step, jnp.asarray(seed % 2**32, jnp.uint32), there)
     return numbers.astype(np.float64) / _MOST

@@ -80,7 +80,7 @@ class Ragged:
     def form(self) -> tuple[Any, ...]:
         """All that a compiled step is particular to."""
         sizes = tuple(level.shape[0] for level in self.offsets)
-        return self.rows.shape, sizes, self.longest, self.key, self.padded, self.most, self.each, self.alive is None
+        return self.rows.shape, self.rows.dtype, sizes, self.longest, self.key, self.padded, self.most, self.each, self.alive is None
 
     def rows_in(self, level: int) -> int:
         """How many rows a sequence of a level has at most."""

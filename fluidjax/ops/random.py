@@ -141,7 +141,11 @@ def keep_mask(key: jax.Array, shape: tuple[int, ...], drop: float) -> Array:
     unit = jnp.uint16 if width == 16 else jnp.uint32
     total = math.prod(shape)
     drawn = split_words(key, -(-total * width // 64))  # uint32 [n, 2]
-    bits = lax.bitcast_convert_type(drawn, unit).reshape(-1)[:total].reshape(shape)
+    if width == 16 and not isinstance(total, int):  # exported for any batch: XLA does not cut words of what has no size yet
+        bits = jnp.stack([drawn & 0xFFFF, drawn >> 16], -1).astype(unit)
+    else:
+        bits = lax.bitcast_convert_type(drawn, unit)
+    bits = bits.reshape(-1)[:total].reshape(shape)
     threshold = min(round(drop * 2**width), 2**width - 1)
     return bits >= np.asarray(threshold, unit)
 

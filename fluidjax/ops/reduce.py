@@ -10,9 +10,12 @@ import numpy as np
 from jax import lax
 
 from ..base.dtypes import name_of, numpy_dtype
+from .concrete import integers
 from .extremes import by_equality
+from .infer import Spec
+from .integers import converted
 from .registry import Array, Ints, grad_of, op
-from .traits import Rows, reduces
+from .traits import Rows, reduces, sizes_from
 
 
 def _axes(rank: int, dim: Sequence[int], reduce_all: bool) -> tuple[int, ...]:
@@ -40,11 +43,20 @@ def _prod(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
 
 
 def _max(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
-    return jnp.max(without_nan(x, -np.inf), axis, keepdims=keepdims)
+    found = without_nan(x, -np.inf)
+    return jnp.max(found, axis, keepdims=keepdims, initial=None if found.size else _worst(found.dtype, -1))
 
 
 def _min(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
-    return jnp.min(without_nan(x, np.inf), axis, keepdims=keepdims)
+    found = without_nan(x, np.inf)
+    return jnp.min(found, axis, keepdims=keepdims, initial=None if found.size else _worst(found.dtype, 1))
+
+
+def _worst(dtype: Any, sign: int) -> Any:
+    """The extreme of no elements: the one that every number beats."""
+    if jnp.issubdtype(dtype, jnp.inexact):
+        return sign * np.inf
+    return jnp.iinfo(dtype).max if sign > 0 else jnp.iinfo(dtype).min
 
 
 def without_nan(x: Any, value: float) -> Any:
@@ -65,13 +77,24 @@ TABLE: list[tuple[str, Callable[..., Any], str, str | None, Rows]] = [
 ]
 
 
+_FROM_TENSORS = ("reduce_all", "reduce_any")  # later Paddles may give them `dim` by tensors
+
+
+def _rank_alone(X: Spec, AxisTensor: Spec | None, AxisTensorList: Any, *, keep_dim: bool, reduce_all: bool, **_: Any) -> Spec | None:
+    """Of dims that only the step knows: unknown sizes. None: they are attributes, and the op is run."""
+    count = len(AxisTensorList) if AxisTensorList else None if AxisTensor is None else AxisTensor.shape[0] if AxisTensor.ndim else 1
+    if count is None or reduce_all:
+        return None
+    return Spec((-1,) * (X.ndim if keep_dim or count < 0 else X.ndim - count) or (1,), X.dtype)
+
+
 def _declare(kind: str, reduction: Callable[..., Any], formula: str, grad: str | None, rows: Rows) -> None:
     def run(
         X: Array, *, dim: Ints = (0,), keep_dim: bool = False, reduce_all: bool = False,
         in_dtype: int = -1, out_dtype: int = -1,
     ):  # fmt: skip
         if out_dtype >= 0:
-            X = X.astype(numpy_dtype(name_of(out_dtype)))
+            X = converted(X, numpy_dtype(name_of(out_dtype)))
         out = reduction(X, _axes(X.ndim, dim, reduce_all), keepdims=keep_dim)
         return out if out.ndim else out.reshape(1)
 
@@ -79,7 +102,19 @@ def _declare(kind: str, reduction: Callable[..., Any], formula: str, grad: str |
         f"{formula}\n\nAll dimensions with `reduce_all`. They stay as 1 with `keep_dim`, else go; where none would be\n"
         "left, Out has shape [1]. X is first cast to `out_dtype` (-1: as it is)."
     )
-    op(kind, outs="Out", grad=grad, rows=rows)(run)
+    if kind not in _FROM_TENSORS:
+        op(kind, outs="Out", grad=grad, rows=rows)(run)
+        return
+
+    def from_tensors(
+        X: Array, AxisTensor: Array | None, AxisTensorList: list[Array] | None, *, dim: Ints = (0,), keep_dim: bool = False,
+        reduce_all: bool = False, in_dtype: int = -1, out_dtype: int = -1,
+    ):  # fmt: skip
+        dims = dim if reduce_all else integers(kind, "AxisTensor", AxisTensor, AxisTensorList, dim)
+        return run(X, dim=dims, keep_dim=keep_dim, reduce_all=reduce_all, in_dtype=in_dtype, out_dtype=out_dtype)
+
+    from_tensors.__doc__ = f"{run.__doc__}\nAxisTensor and AxisTensorList take `dim`'s place."
+    op(kind, outs="Out", grad=grad, rows=rows, infer=_rank_alone, sizes=sizes_from("AxisTensor AxisTensorList"))(from_tensors)
 
 
 for _row in TABLE:

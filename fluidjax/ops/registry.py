@@ -2,6 +2,7 @@
 
 - attributes.py: annotations and Paddle's attribute types; definition.py: what a declaration says, as values;
 - catalog.py: all op types by name; declare.py: ``@op``; derivative.py: ``@grad_of`` and gradients by jax.vjp;
+- further.py: gradients of gradient ops that declare none, made when they are asked for;
 - traits.py: what an op is besides what it computes; control_interface.py: what one is that is no function of arrays.
 """
 
@@ -21,6 +22,7 @@ from .attributes import (
     Int64,
     Ints,
     Longs,
+    Scalar,
     Scalars,
     Strs,
 )
@@ -28,12 +30,15 @@ from .catalog import REGISTRY, attr_type, control, having, lookup, register, tra
 from .declare import control_op, op, parse_slots, signature
 from .definition import GRAD, GradDef, OpDef, Reuse, Slot, canonical
 from .derivative import add_grad, grad_of, grad_reuses, pullback
+from .further import further, further_grad, inputs_of
 from .ragged import Ragged
 from .selected import SelectedRows
 
 __all__ = [
-    "GRAD", "HINTS", "REGISTRY", "REQUIRED", "Array", "Attr", "BlockRef", "Bools", "Float64", "Float64s", "Floats", "GradDef", "Int64",
-    "Ints", "Longs", "OpDef", "Ragged", "Reuse", "Scalars", "SelectedRows", "Slot", "Strs", "VarType", "add_grad", "attr_type", "canonical",
-    "control", "control_op", "grad_of", "grad_reuses", "having", "lookup", "op", "parse_slots", "pullback", "register", "signature",
-    "traits",
+    "GRAD", "HINTS", "REGISTRY", "REQUIRED", "Array", "Attr", "BlockRef", "Bools", "Float64", "Float64s", "Floats", "GradDef",
+    "Int64", "Ints", "Longs", "OpDef", "Ragged", "Reuse", "Scalar", "Scalars", "SelectedRows", "Slot", "Strs", "VarType", "add_grad",
+    "attr_type", "canonical", "control", "control_op", "further_grad", "grad_of", "grad_reuses", "having", "inputs_of", "lookup", "op",
+    "parse_slots", "pullback", "register", "signature", "traits",
 ]  # fmt: skip
+
+REGISTRY.made_by(further)

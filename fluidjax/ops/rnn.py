@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jax.ad_checkpoint import checkpoint_name
 
 from ..errors import EnforceNotMet, ShapeError
+from . import loops
 from .infer import Spec
 from .ragged import Ragged, copied, mask, pack, sequences_of, view
 from .registry import Array, op
@@ -77,7 +78,7 @@ def scanned(x: Ragged, reverse: bool, state: Any, step: Callable[[Any, Any], tup
         return jax.tree.map(lambda a, b: jnp.where(alive[:, None], a, b), new, state), outputs
 
     one = jax.checkpoint(one, prevent_cse=False, policy=jax.checkpoint_policies.save_only_these_names(KEPT))
-    _, cells = jax.lax.scan(one, state, (jnp.moveaxis(view(x, reverse), 1, 0), mask(x).T))
+    _, cells = loops.scan(one, state, (jnp.moveaxis(view(x, reverse), 1, 0), mask(x).T))
     return jax.tree.map(lambda c: copied(x.with_rows(pack(x, jnp.moveaxis(c, 0, 1), reverse))), cells)
 
 

@@ -252,7 +252,13 @@ def lod_levels(definition: OpDef, levels: Mapping[str, int], inputs: Specs, outp
     if not level or any(s.ragged for s in definition.inputs) or not may_share(definition, inputs, attrs):
         return found
     rows_in = _first(inputs[slot or ""])
-    return {**found, **{s: level for s, spec in outputs.items() if spec and shares(definition, s) and _first(spec) == rows_in}}
+    others = rows.over if isinstance(rows, RowWise) and rows_in == (-1,) else ()
+    told = {rows_in, *(_first(inputs[s]) for s in others if inputs.get(s))}  # beside an operand of known size, Out has that size
+
+    def alike(spec: Any) -> bool:
+        return bool(spec) and _first(spec) in told
+
+    return {**found, **{s: level for s, spec in outputs.items() if alike(spec) and shares(definition, s)}}
 
 
 def _first(spec: Any) -> tuple[int, ...]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 
 from ..errors import ShapeError
+from . import loops
 from .infer import Spec
 from .registry import Array, Attr, Ints, control_op, op
 from .traits import Runs, mixes
@@ -72,7 +72,7 @@ def _sections(X: Spec, *, sections: Ints = (), num: int = 0) -> tuple[Spec, ...]
 @op(outs="Out*", infer=_sections, rows=mixes("X"))
 def split_byref(X: Array, *, sections: Ints = (), num: int = 0):
     """Out[i] = the next sections[i] rows of X."""
-    if sum(sections) != X.shape[0]:
+    if sum(sections) != X.shape[0] or min(sections, default=0) < 0:
         raise ShapeError(f"op 'split_byref' cuts {list(sections)}, {sum(sections)} rows in all, out of a tensor of {X.shape[0]} rows")
     ends = [sum(sections[: i + 1]) for i in range(len(sections))]
     return [X[end - n : end] for n, end in zip(sections, ends, strict=True)]
@@ -81,4 +81,4 @@ def split_byref(X: Array, *, sections: Ints = (), num: int = 0):
 @op(outs="Out", infer=lambda X, TrainerId: X[0], rows=mixes("X"))
 def ref_by_trainer_id(X: list[Array], TrainerId: Array):
     """Out = X[TrainerId]."""
-    return jax.lax.switch(jnp.asarray(TrainerId).reshape(()), [lambda x=x: jnp.asarray(x) for x in X])
+    return loops.switch(jnp.asarray(TrainerId).reshape(()), [lambda x=x: jnp.asarray(x) for x in X])

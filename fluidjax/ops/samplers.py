@@ -13,6 +13,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from . import loops
+
 
 class Sampler(Protocol):
     """What the losses ask of one."""
@@ -95,5 +97,5 @@ def draw_distinct(key: jax.Array, sampler: Sampler, classes: int, count: int) ->
 
     zero = jnp.zeros((), np.int32)
     state = (zero, zero, jnp.zeros(classes, bool), jnp.zeros(count, np.int64))
-    _, tries, _, drawn = jax.lax.while_loop(more, one, state)
+    _, tries, _, drawn = loops.while_loop(more, one, state)
     return drawn, tries

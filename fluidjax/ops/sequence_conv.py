@@ -61,6 +61,9 @@ def sequence_conv(
     x = sequences_of("sequence_conv", "X", X, 1)
     if not x.capacity or not x.sequences:
         return x.with_rows(jnp.zeros((x.capacity, Filter.shape[1]), x.dtype))
+    width = x.rows.shape[1]
+    if Filter.shape[0] != contextLength * width:
+        raise ShapeError(f"op 'sequence_conv' takes Filter [{contextLength} * {width}, M] for rows of {width}, not {list(Filter.shape)}")
     before = max(0, -contextStart)
     cells = []
     for rows, within, away in _neighbours(x, contextStart, contextLength):

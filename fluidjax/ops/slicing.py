@@ -105,7 +105,8 @@ _SLICED = by_axes("axes", "Input", "Out", when=attribute("decrease_axis", lambda
 
 @op(
     "slice", outs="Out", grad=f"Input {_SLICE_TENSORS}", nograd=_SLICE_TENSORS, infer=_slice_spec,
-    rows=row_wise("Input", when=inner_axes("axes", "Input")), sizes=sizes_from(_SLICE_TENSORS, _one_element),
+    rows=row_wise("Input", when=inner_axes("axes", "Input"), lod=lambda attrs: None if tuple(attrs["axes"][:1]) == (0,) else "Input"),
+    sizes=sizes_from(_SLICE_TENSORS, _one_element),
     channels=_SLICED, refuses=_beyond,
 )
 def slice_(

@@ -21,6 +21,7 @@ from ..errors import NotOneStep
 from ..ir import walk
 from ..ir.desc import EMPTY, OpDesc
 from ..ir.edit import BACKWARD, role
+from . import loops
 from .control_interface import Call, Env
 from .definition import GRAD, Unwritten
 from .forms import form_of, same, types_of
@@ -192,7 +193,7 @@ def either(call: Call, condition: Any, taken: Callable[[], Env], old: Env, nothi
         missing = {n: empty[n] if n in empty else zeros(t) for n, t in types.items() if n not in old}
         return OrderedDict((n, missing[n] if n in missing else jax.tree.map(jnp.asarray, old[n])) for n in types)
 
-    return jax.lax.cond(condition, yes, no)
+    return loops.cond(condition, yes, no)
 
 
 def on_gradients(op: OpDesc) -> bool:

@@ -45,9 +45,9 @@ def marked(env: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
 
 def made_anew(env: dict[str, Any], names: Iterable[str]) -> None:
     """These names were given values."""
-    marks = env[UNMADE]
-    if not marks.keys().isdisjoint(names):
-        env[UNMADE] = {n: made for n, made in marks.items() if n not in set(names)}
+    marks, made = env[UNMADE], set(names)
+    if not marks.keys().isdisjoint(made):
+        env[UNMADE] = {n: when for n, when in marks.items() if n not in made}
 
 
 def unmade(names: Iterable[str], env: dict[str, Any]) -> Iterator[Objection]:

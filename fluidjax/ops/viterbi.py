@@ -6,9 +6,9 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from ..errors import ShapeError
+from . import loops
 from .greatest import first_greatest
 from .infer import Spec
 from .registry import Array, op
@@ -44,14 +44,14 @@ def viterbi_decode(Input: Array, Transition: Array, Length: Array, *, include_bo
         lives = (at < length)[:, None]
         return jnp.where(lives, best, state), jnp.where(lives, origin, jnp.arange(state.shape[1], dtype=np.int32))
 
-    score, origins = lax.scan(forward, score, jnp.arange(1, count))
+    score, origins = loops.scan(forward, score, jnp.arange(1, count))
     last = first_greatest(score, 1)
 
     def backward(tag: Any, origin: Any) -> Any:
         before = jnp.take_along_axis(origin, tag[:, None], 1)[:, 0]
         return before, tag
 
-    first, tags = lax.scan(backward, last, origins, reverse=True)
+    first, tags = loops.scan(backward, last, origins, reverse=True)
     path = jnp.concatenate([first[:, None], jnp.moveaxis(tags, 0, 1)], 1)
     path = jnp.where(jnp.arange(count) < length[:, None], path, 0)
     return score.max(1), path.astype(np.int64)

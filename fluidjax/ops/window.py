@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import operator
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +12,7 @@ import numpy as np
 from jax import lax
 
 from ..errors import ShapeError
+from .concrete import are_numbers, numbers_of
 from .registry import Array
 
 Pads = tuple[tuple[int, int], ...]
@@ -28,6 +29,13 @@ def channel_last(data_format: str) -> bool:
     return data_format in ("NHWC", "NDHWC")
 
 
+def from_one(**sizes: Sequence[int]) -> None:
+    """Raises ShapeError, which names them, unless all numbers are 1 or more: of windows, strides and dilations."""
+    for what, numbers in sizes.items():
+        if any(n < 1 for n in numbers):
+            raise ShapeError(f"{what} are numbers from 1, not {list(numbers)}")
+
+
 def paddings_of(
     algorithm: str, paddings: Sequence[int], sizes: Sequence[int], window: Sequence[int], strides: Sequence[int]
 ) -> Pads:
@@ -36,6 +44,7 @@ def paddings_of(
     EXPLICIT takes one number an axis, or two (before, after); SAME makes the output ceil(size / stride), its odd cell
     after; VALID pads nothing.
     """
+    from_one(strides=strides)
     if algorithm == "VALID":
         return ((0, 0),) * len(sizes)
     if algorithm == "SAME":
@@ -48,6 +57,10 @@ def paddings_of(
     if len(paddings) == 2 * len(sizes):
         return tuple(zip(paddings[::2], paddings[1::2], strict=True))
     raise ShapeError(f"paddings has {len(paddings)} numbers; {len(sizes)} or {2 * len(sizes)} are needed")
+
+
+def _within(end: int, cells: int) -> bool:
+    return end == cells or (are_numbers((end, cells)) and end <= cells)
 
 
 def window_count(cells: int, size: int, stride: int) -> int:
@@ -78,14 +91,19 @@ class Windows:
     @property
     def tiling(self) -> bool:
         """Windows that lie side by side and within the input."""
-        return self.sizes == self.strides and not any(self.before) and all(map(operator.le, self.ends, self.cells))
+        return self.sizes == self.strides and not any(self.before) and all(map(_within, self.ends, self.cells))
 
-    def counts(self) -> np.ndarray:
+    def few(self, most: int) -> bool:
+        """Whether a window has so many cells or fewer."""
+        return are_numbers(self.sizes) and math.prod(self.sizes) <= most
+
+    def counts(self) -> Array:
         """Input cells in each window, [outs...]; 0 or less for a window that begins past the end, as in Paddle."""
-        total = np.ones((), np.int64)
+        xp = numbers_of(self.cells)
+        total = xp.ones((), np.int64)
         for o, s, k, b, n in zip(self.outs, self.strides, self.sizes, self.before, self.cells, strict=True):
-            start = np.arange(o) * s - b
-            total = np.multiply.outer(total, np.minimum(start + k, n) - np.maximum(start, 0))
+            start = xp.arange(o) * s - b
+            total = total[..., None] * (xp.minimum(start + k, n) - xp.maximum(start, 0))
         return total
 
     def widths(self, rank: int) -> list[tuple[int, int, int]]:
@@ -131,34 +149,39 @@ def windows_of(
         return Windows(axes, cells, cells, cells, (0,) * len(axes), (1,) * len(axes))
     if len(ksize) != len(axes) or len(strides) != len(axes):
         raise ShapeError(f"ksize {list(ksize)} and strides {list(strides)} must have {len(axes)} numbers each")
+    from_one(ksize=ksize)
     pads = paddings_of(padding_algorithm, paddings, cells, ksize, strides)
     outs = tuple(
         window_count(n + lo + hi + (s - 1 if ceil_mode else 0), k, s)
         for n, k, s, (lo, hi) in zip(cells, ksize, strides, pads, strict=True)
     )
-    if min(outs) < 1:
+    if any(isinstance(n, int) and n < 1 for n in outs):
         raise ShapeError(f"a window of {list(ksize)} does not fit in {list(cells)} cells padded by {list(pads)}")
     return Windows(axes, cells, tuple(ksize), tuple(strides), tuple(lo for lo, _ in pads), outs)
 
 
-def uneven(cells: int, outs: int) -> tuple[np.ndarray, np.ndarray]:
+def uneven(cells: int, outs: int) -> tuple[Array, Array]:
     """Cells of each adaptive window, [outs, longest], and which of them count."""
-    starts = np.arange(outs) * cells // outs
-    ends = -(-(np.arange(1, outs + 1) * cells) // outs)
-    index = starts[:, None] + np.arange((ends - starts).max())
-    return np.minimum(index, cells - 1), index < ends[:, None]
+    xp = numbers_of((cells, outs))
+    starts = xp.arange(outs) * cells // outs
+    ends = -(-(xp.arange(1, outs + 1) * cells) // outs)
+    longest = (ends - starts).max() if xp is np else -(-cells // outs) + 1
+    index = starts[:, None] + xp.arange(longest)
+    return xp.minimum(index, cells - 1), index < ends[:, None]
 
 
-def even(n: int, o: int, k: int, s: int, b: int) -> tuple[np.ndarray, np.ndarray]:
+def even(n: int, o: int, k: int, s: int, b: int) -> tuple[Array, Array]:
     """Cells of each of `o` windows of k at stride s after a padding of b, and which of them lie in the n there are."""
-    index = (np.arange(o) * s - b)[:, None] + np.arange(k)
-    return np.clip(index, 0, n - 1), (index >= 0) & (index < n)
+    xp = numbers_of((n, o, k))
+    index = (xp.arange(o) * s - b)[:, None] + xp.arange(k)
+    return xp.clip(index, 0, n - 1), (index >= 0) & (index < n)
 
 
-def gathered(x: Array, tables: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[jax.Array, np.ndarray, np.ndarray]:
+def gathered(x: Array, tables: Sequence[tuple[Array, Array]]) -> tuple[jax.Array, Array, Array]:
     """[N, C, ...] as [N, C, outs..., cells of a window], the cells' places in the plane, and which of them count."""
     rank, cells = len(tables), x.shape[2:]
-    places, valid = np.zeros((), np.int32), np.ones((), bool)
+    places: Array = np.zeros((), np.int32)
+    valid: Array = np.ones((), bool)
     for i, (index, ok) in enumerate(tables):
         shape = [1] * (2 * rank)
         shape[i], shape[rank + i] = index.shape

@@ -11,6 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from . import loops
+
 _P64 = tuple(map(np.uint64, (0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5)))
 _P32 = tuple(map(np.uint32, (0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1)))
 _LANES = 4
@@ -44,7 +46,7 @@ def xxh64(words: Any, seed: int) -> Any:
         begin = (seed + int(_P64[0]) + int(_P64[1]), seed + int(_P64[1]), seed, seed - int(_P64[0]))
         lanes = jnp.stack([_full(words, v, np.uint64) for v in begin], -1)
         parts = jnp.moveaxis(longs[..., : stripes * _LANES].reshape(*words.shape[:-1], stripes, _LANES), -2, 0)
-        lanes, _ = lax.scan(lambda lane, word: (_round64(lane, word), None), lanes, parts)
+        lanes, _ = loops.scan(lambda lane, word: (_round64(lane, word), None), lanes, parts)
         total = sum(_turned(lanes[..., i], by) for i, by in enumerate((1, 7, 12, 18)))
         for i in range(_LANES):
             total = (total ^ _round64(jnp.zeros_like(total), lanes[..., i])) * _P64[0] + _P64[3]
@@ -68,7 +70,7 @@ def xxh32(words: Any, seed: int) -> Any:
         begin = (seed + int(_P32[0]) + int(_P32[1]), seed + int(_P32[1]), seed, seed - int(_P32[0]))
         lanes = jnp.stack([_full(words, v, np.uint32) for v in begin], -1)
         parts = jnp.moveaxis(words[..., : stripes * _LANES].reshape(*words.shape[:-1], stripes, _LANES), -2, 0)
-        lanes, _ = lax.scan(lambda lane, word: (_round32(lane, word), None), lanes, parts)
+        lanes, _ = loops.scan(lambda lane, word: (_round32(lane, word), None), lanes, parts)
         total = sum(_turned(lanes[..., i], by) for i, by in enumerate((1, 7, 12, 18)))
     else:
         total = _full(words, seed + int(_P32[4]), np.uint32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -45,6 +45,11 @@ class Accumulator:
     out: str | None
     fill: float = 0.0
     scalar: bool = False
+
+
+def _is_traced_scalar(loss: Variable) -> bool:
+    """Whether a loss is the scalar that a function of JAX's returned."""
+    return not loss.shape and any(op.type.startswith("jax.") and loss.name in op.desc.writes for op in loss.block.ops)
 
 
 class Optimizer:
@@ -242,12 +247,13 @@ class Optimizer:
         start = len(block.ops)
         self._create_accumulators(block, [p for p, _ in parameters_and_grads if p.trainable])
         self._create_global_learning_rate()
+        devices = _devices_of({param.name for param, _ in parameters_and_grads}, block)
         for param, grad in parameters_and_grads:
             if grad is None:
                 continue
             with param.block.program._optimized_guard([param, grad]), name_scope("optimizer"):
                 if param.trainable:
-                    with device_guard(_device_of(param, block)):
+                    with device_guard(devices.get(param.name)):
                         self._append_optimize_op(block, (param, grad))
         self._finish_update(block, parameters_and_grads)
         return block.ops[start:]
@@ -260,7 +266,7 @@ class Optimizer:
         no_grad_set: Iterable[Any] | None = None,
         callbacks: Sequence[Callable[..., Any]] | None = None,
     ) -> list[tuple[Parameter, Variable]]:
-        """Append the backward ops of `loss` (shape [1]); (parameter, gradient) pairs. First half of minimize.
+        """Append the backward ops of `loss` (shape [1], or [] of a traced function); (parameter, gradient) pairs. First half of minimize.
 
         The ops go into the program of `loss`, whatever the guard in force, as in 1.8.5. Raises FluidTypeError or
         FluidValueError for a loss that is no Variable of one element, and FluidValueError where the guard in force is of a
@@ -268,7 +274,7 @@ class Optimizer:
         """
         if not isinstance(loss, Variable):
             raise FluidTypeError(f"minimize takes the loss as a Variable, not {loss!r}")
-        if tuple(loss.shape) != (1,):
+        if tuple(loss.shape) != (1,) and not _is_traced_scalar(loss):
             raise FluidValueError(
                 f"the loss to minimize has shape [1]; {loss.name!r} has {list(loss.shape)}; reduce it with layers.mean"
             )
@@ -350,9 +356,14 @@ class Optimizer:
         return self.backward(*args, **kwargs)
 
 
-def _device_of(param: Parameter, block: Block) -> str | None:
-    """The device that device_guard named for the first op that reads a parameter."""
-    return next((device_of(op) for op in block.ops if param.name in op.desc.reads), None)
+def _devices_of(params: Collection[str], block: Block) -> dict[str, str | None]:
+    """The device that device_guard named for the first op that reads a parameter, of each of these."""
+    found: dict[str, str | None] = {}
+    for op in block.ops:
+        for name in op.desc.reads:
+            if name in params and name not in found:
+                found[name] = device_of(op)
+    return found
 
 
 _UPDATED: ContextVar[Block | None] = ContextVar("block of updates", default=None)

@@ -125,11 +125,14 @@ class Optax(Optimizer):
         if not leaves:
             return []
         start = default_startup_program().global_block()
-        missing = [p.name for p in params if not start.has_var(p.name)]
-        if missing:
+        missing = [p for p in params if not start.has_var(p.name)]
+        if missing and not any(op.type.startswith("jax.") for op in params[0].block.ops):
             raise FluidValueError(
-                f"the startup program does not initialise {missing}; give minimize the startup_program that does"
+                f"the startup program does not initialise {[p.name for p in missing]}; give minimize the "
+                "startup_program that does"
             )
+        for p in missing:  # of a traced function: Traced.write has put its values into the scope
+            start.create_var(name=p.name, shape=p.shape, dtype=p.dtype, persistable=True)
         made = []
         for leaf in leaves:
             given: dict[str, Any] = {"name": unique_name.generate(self._variable_name(leaf)), "shape": leaf.shape, "dtype": leaf.dtype}

@@ -16,6 +16,7 @@ from ..base.flags import get_flags as get_flags
 from ..base.flags import set_flags as set_flags
 from ..errors import FluidTypeError, UnsupportedError
 from ..graph.program import default_main_program, default_startup_program
+from ..layers.tensor import create_parameter as create_parameter
 from ..loaders.decorators import batch as batch
 from ..lod_tensor import LoDTensor as Tensor
 from ..param_attr import ParamAttr as ParamAttr
@@ -27,9 +28,11 @@ from . import (
     arrange,
     counts,
     creation,
+    device,
     dtypes,
     inplace,
     io,
+    jit,
     methods,
     metric,
     names,
@@ -113,10 +116,10 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "DataParallel", "Model", "ParamAttr", "Tensor", "batch", "cdist",
-    "cholesky", "dataset", "disable_static", "einsum", "enable_static", "flops", "get_flags", "in_dynamic_mode",
-    "inner", "install", "inv", "inverse", "io", "is_compiled_with_cuda", "metric", "mv", "nn", "norm", "optimizer",
-    "outer", "reader", "regularizer", "renorm", "seed", "set_flags", "signal", "static", "summary", "tensordot",
-    "uninstall",
+    "cholesky", "create_parameter", "dataset", "device", "disable_static", "einsum", "enable_static", "flops",
+    "get_flags", "in_dynamic_mode", "inner", "install", "inv", "inverse", "io", "is_compiled_with_cuda", "jit",
+    "metric", "mv", "nn", "norm", "optimizer", "outer", "reader", "regularizer", "renorm", "seed", "set_flags",
+    "signal", "static", "summary", "tensordot", "uninstall",
 ]  # fmt: skip
 __all__ += arrange.__all__
 __all__ += counts.__all__

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-long_type = int
+int_type = long_type = int
 
 
 def to_text(obj: Any, encoding: str = "utf-8", inplace: bool = False) -> Any:

@@ -33,7 +33,10 @@ MOVED = {
     "paddle.fluid.dataloader.dataset": "fluidjax.loaders.samples",
     "paddle.fluid.dataloader.collate": "fluidjax.loaders.collate",
     "paddle.fluid.layers.core": "fluidjax.core",
-}
+    # Paddle 2 has a module for each optimizer
+    **{f"paddle.optimizer.{n}": "fluidjax.paddle.optimizer" for n in (
+        "adadelta", "adagrad", "adam", "adamax", "adamw", "lamb", "momentum", "optimizer", "rmsprop", "sgd")},
+}  # fmt: skip
 # where to look for a name that another module lacks
 _PLACES = (
     "paddle", "paddle.static", "paddle.static.nn", "paddle.nn.functional", "paddle.nn.initializer", "paddle.optimizer",
@@ -61,6 +64,8 @@ HINTS = {
     "static_pylayer": "use paddle.static.nn.py_func, whose backward_func gives the gradient",
     "sparse_embedding": "use paddle.static.nn.embedding(is_sparse=True, is_distributed=True), whose table pservers hold",
     "LBFGS": "it searches lines by calling a closure, which dynamic mode alone has",
+    "split": "parts of a layer on several devices are not there; paddle.split cuts tensors",
+    "DygraphGeneratorLoader": "it belongs to dynamic mode",
     "LazyGuard": "parameters are made by the startup program, when it is run",
 }
 
@@ -79,9 +84,9 @@ def real_name(name: str) -> str:
 
 def _exists(real: str) -> bool:
     try:
-        return find_spec(real) is not None
+        return find_spec(real) is not None or real in sys.modules
     except ModuleNotFoundError:  # the parent is no package, or is not there
-        return False
+        return real in sys.modules
 
 
 def _is_module(name: str) -> bool:
@@ -200,7 +205,9 @@ class _Finder(MetaPathFinder):
             return None
         if not _is_module(fullname):
             parent, _, name = fullname.rpartition(".")
-            raise MissingModule(_import_sentence(parent, name), name=parent)
+            error = MissingModule(_import_sentence(parent, name))
+            error.name = parent
+            raise error
         return ModuleSpec(fullname, _FaceLoader(), is_package=True)
 
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ..dist.jobs.env import read_env
 from ..errors import FluidTypeError, FluidValueError
-from ..loaders.samples import Dataset, IterableDataset
+from ..loaders.samples import BatchSampler, Dataset, IterableDataset
 
 
 def _sets(datasets: Iterable[Any], what: str, kind: type = Dataset) -> list[Any]:
@@ -119,4 +120,58 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) 
     return [Subset(dataset, order[a:b]) for a, b in itertools.pairwise(ends)]
 
 
-__all__ = ["ChainDataset", "ComposeDataset", "ConcatDataset", "Subset", "TensorDataset", "random_split"]
+class DistributedBatchSampler(BatchSampler):
+    """The batches of one worker of several: of every num_replicas batches in a row one is its own.
+
+    num_replicas, rank: how many workers there are and which this is; default what the environment says. The first samples come again
+    at the end where the workers would have different numbers of them. shuffle: in an order that follows from the epoch, the same on all
+    workers; each pass is another epoch unless set_epoch says which. Raises FluidValueError for a rank that there is not.
+    """
+
+    def __init__(
+        self, dataset: Any, batch_size: int, num_replicas: int | None = None, rank: int | None = None, shuffle: bool = False,
+        drop_last: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(dataset, None, shuffle, batch_size, drop_last)
+        env = read_env()
+        self.nranks = (env.count if env else 1) if num_replicas is None else num_replicas
+        self.local_rank = (env.rank if env else 0) if rank is None else rank
+        if not 0 <= self.local_rank < self.nranks:
+            raise FluidValueError(f"a DistributedBatchSampler's rank is one of {self.nranks}, not {self.local_rank}")
+        self.epoch = 0
+        self.num_samples = -(-len(self.indices) // self.nranks)
+        self.total_size = self.num_samples * self.nranks
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next pass is of this epoch."""
+        self.epoch = epoch
+
+    def _own(self) -> list[int]:
+        """The samples of this worker, batch after batch."""
+        order = self.indices + self.indices[: self.total_size - len(self.indices)]
+        if self.shuffle:
+            np.random.RandomState(self.epoch).shuffle(order)
+            self.epoch += 1
+        if self.nranks == 1:
+            return order
+        together = self.batch_size * self.nranks  # samples of a batch of each worker
+        whole = self.total_size // together * together
+        mine = [i for at in range(self.local_rank * self.batch_size, whole, together) for i in order[at : at + self.batch_size]]
+        rest = (self.total_size - whole) // self.nranks
+        return mine + order[whole + self.local_rank * rest : whole + (self.local_rank + 1) * rest]
+
+    def __iter__(self) -> Iterator[list[int]]:
+        own = self._own()
+        for begin in range(0, len(own), self.batch_size):
+            batch = own[begin : begin + self.batch_size]
+            if len(batch) == self.batch_size or not self.drop_last:
+                yield batch
+
+    def __len__(self) -> int:
+        """How many batches a pass of this worker has."""
+        return (self.num_samples + (0 if self.drop_last else self.batch_size - 1)) // self.batch_size
+
+
+__all__ = [
+    "ChainDataset", "ComposeDataset", "ConcatDataset", "DistributedBatchSampler", "Subset", "TensorDataset", "random_split",
+]  # fmt: skip

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..base import units
 from ..errors import FluidError, FluidTypeError, FluidValueError, ShapeError
-from ..graph.fetches import found_names
+from ..graph.fetches import fetch_names, found_names
 from ..graph.program import Program
 from ..graph.variable import Variable
 from ..lower.sizes import refuse_fed_sizes
@@ -77,6 +77,7 @@ def plan(
     if not isinstance(program, Program):
         raise FluidTypeError(f"plan takes a Program, not {type(program).__name__}")
     counts = _counts(devices)
+    program = program.holding(fetch_names(fetch_list))
     found = found_names(program, fetch_list)
     step = Step(program.desc, found)
     if not step.ops:

@@ -19,16 +19,19 @@ from .tensors import PaddleTensor, ZeroCopyTensor, fed
 
 
 class Predictor:
-    """A model that was loaded for inference. Its values are in a scope of its own, which `clone` shares."""
+    """A model that was loaded for inference. Its values are in a scope of its own, which `clone` shares, and what is compiled too.
+
+    Any number of threads may run it at once: by `run`, or each by zero_copy_run of a clone, whose tensors are its own.
+    """
 
     def __init__(self, config: AnalysisConfig | NativeConfig, origin: Predictor | None = None) -> None:
         self._config = config.analysis() if isinstance(config, NativeConfig) else AnalysisConfig(config)
-        self._exe = Executor(self._config.place())
         if origin is None:
-            self._scope = Scope()
+            self._exe, self._scope = Executor(self._config.place()), Scope()
             self._program, self._feeds, self._targets = _loaded(self._config.model(), self._exe, self._scope)
         else:
-            self._scope, self._program, self._feeds, self._targets = origin._scope, origin._program, origin._feeds, origin._targets
+            self._exe, self._scope, self._program = origin._exe, origin._scope, origin._program
+            self._feeds, self._targets = origin._feeds, origin._targets
         self._inputs = {n: ZeroCopyTensor(n, True) for n in self._feeds}
         self._outputs = {t.name: ZeroCopyTensor(t.name, False) for t in self._targets}
 
@@ -87,7 +90,7 @@ class Predictor:
         return {n: list(self._program.global_block().var(n).shape) for n in self._feeds}
 
     def clone(self) -> Predictor:
-        """Another predictor with the same values and tensors of its own, for another thread."""
+        """Another predictor with the same values and compiled steps, and tensors of its own, for another thread."""
         return Predictor(self._config, self)
 
     def program(self) -> Program:

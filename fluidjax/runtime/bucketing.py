@@ -31,19 +31,20 @@ def bucket(n: int) -> int:
 
 def bucketed(
     feed: Mapping[str, Any], exact: bool = False, fill: Collection[str] | None = None, inner: Collection[str] = (),
-    by_offsets: bool = False,
+    by_offsets: bool = False, rooms: Mapping[str, tuple[int, int]] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """A feed for ``step_fn``: LoDTensors with sequences become Ragged, anything else stays.
 
     Rows and the longest sequence of each level are padded up to a bucket, by copies of the last row, so that varied batches make few
     shapes; with exact they are not. fill: the number of sequences is padded too, by empty ones, and so are those arrays of these
     names that have as many rows. inner: names of which the numbers of sequences below the first level are padded up to a bucket, by
-    empty ones. by_offsets: of the longest sequences nothing is said but that they have no more rows than there are. Equal LoDs get
-    equal keys, numbered by first appearance. Raises FluidValueError for a LoD that does
-    not fit its rows.
+    empty ones. by_offsets: of the longest sequences nothing is said but that they have no more rows than there are. rooms: rows, and
+    longest sequence, up to which those of these names are padded at least. Equal LoDs get equal keys, numbered by first appearance.
+    Raises FluidValueError for a LoD that does not fit its rows.
     """
     keys: dict[tuple[bytes, ...], int] = {}
-    ragged = {n: _ragged(n, v, keys, exact, by_offsets) for n, v in feed.items() if isinstance(v, LoDTensor) and has_lod(v)}
+    lods = {n: v for n, v in feed.items() if isinstance(v, LoDTensor) and has_lod(v)}
+    ragged = {n: _ragged(n, v, keys, exact, by_offsets, (rooms or {}).get(n, (0, 0))) for n, v in lods.items()}
     if not exact:
         ragged |= {n: _inner(ragged[n]) for n in inner if n in ragged}
     if fill is None or exact:
@@ -94,7 +95,9 @@ def extended(array: np.ndarray, size: int) -> np.ndarray:
     return rows
 
 
-def _ragged(name: str, tensor: LoDTensor, keys: dict[tuple[bytes, ...], int], exact: bool, by_offsets: bool) -> Ragged:
+def _ragged(
+    name: str, tensor: LoDTensor, keys: dict[tuple[bytes, ...], int], exact: bool, by_offsets: bool, room: tuple[int, int]
+) -> Ragged:
     array = tensor.array()
     wrong = tensor.misfit()
     if wrong:
@@ -103,7 +106,7 @@ def _ragged(name: str, tensor: LoDTensor, keys: dict[tuple[bytes, ...], int], ex
     key = keys.setdefault(lod, len(keys))
     if exact:
         return Ragged(np.array(array), offsets, longest, key)
-    most, long = tensor.room
+    most, long = map(max, tensor.room, room)
     rows = extended(array, max(bucket(array.shape[0]), most))
     if by_offsets:
         return Ragged(rows, offsets, (*(bucket(len(level) - 1) for level in offsets[1:]), len(rows)), key, padded=True)

@@ -17,7 +17,6 @@ from .compiled import Compiled
 from .kind import Kind
 from .placement import OWN, REPLICATED
 from .reasons import Origin, fed, types
-from .staged import compile_stages
 from .state_buffers import StateLayout
 from .traced import traced
 
@@ -28,8 +27,7 @@ def build(compiled: Compiled, kind: Kind, args: Sequence[Any], refuse: Callable[
     refuse: where a fetch has a LoD, makes the error that is raised instead, of its name.
     """
     with waiting(f"compiling a step of {len(compiled.step.ops):,} ops"):
-        for _ in building(compiled, kind, args, refuse):
-            pass
+        _build(compiled, kind, args, refuse)
 
 
 def ready(compiled: Compiled, kind: Kind, args: Sequence[Any]) -> Any:
@@ -40,36 +38,26 @@ def ready(compiled: Compiled, kind: Kind, args: Sequence[Any]) -> Any:
     return fn
 
 
-def building(
-    compiled: Compiled, kind: Kind, args: Sequence[Any], refuse: Callable[[str], Exception] | None = None, background: bool = False
-) -> Iterator[None]:
-    """`build` in two parts: what Python does, and what XLA does. args: values or types."""
+def _build(compiled: Compiled, kind: Kind, args: Sequence[Any], refuse: Callable[[str], Exception] | None) -> None:
     fn, times = compiled.function(kind), [time.perf_counter()]
     made = traced(compiled, kind, args)
     times.append(time.perf_counter())
-    lowered = fn.trace(*args).lower() if made.stages is None else None
+    lowered = fn.trace(*args).lower()
     times.append(time.perf_counter())
     if made.ragged is not None and refuse is not None:
         raise refuse(made.ragged)
-    yield
-    signature = compiled.signature(fn, args[2])
-    if made.stages is None:
-        compile_lowered(lowered)
-    else:
-        compiled.staged[signature] = compile_stages(compiled, made.stages, args, made.tree, compile_lowered, made.order)
+    compile_lowered(lowered)
     made.keep()
     times.append(time.perf_counter())
     trace, lower, compile = (after - before for before, after in pairwise(times))
-    count = 1 if made.stages is None else len(made.stages.stages)
     reasons = compiled.recompiles.reasons
-    origin = Origin(compiled.step.desc, compiled.fetches, kind, compiled.effort.name, types(compiled.shapes), fed(args[2]))
+    origin = Origin(compiled.step.desc, compiled.fetches, kind, types(compiled.shapes), fed(args[2]))
     report = Compilation(
-        kind.value, compiled.fetches, types_of(args[2]), compiled.effort.name, background, trace, lower, compile, count,
-        reasons.of(origin), None if background else user_line(), made.found,
-    )  # fmt: skip
+        kind.value, compiled.fetches, types_of(args[2]), trace, lower, compile, reasons.of(origin), user_line(), made.found
+    )
     reasons.made.append(report)
     record(compiled.compilations, report, compiled.step)
-    compiled.ready[signature] = made.ragged
+    compiled.ready[compiled.signature(fn, args[2])] = made.ragged
 
 
 def compile_lowered(lowered: Any) -> None:
@@ -107,15 +95,3 @@ def _group(compiled: Compiled, layout: StateLayout) -> list[jax.ShapeDtypeStruct
     homes = [where.sharding(OWN if own else REPLICATED) for own in layout.own]
     shapes = [(where.count, *t.shape) if own else t.shape for t, own in zip(types, layout.own, strict=True)]
     return [jax.ShapeDtypeStruct(s, t.dtype, sharding=home) for s, t, home in zip(shapes, types, homes, strict=True)]
-
-
-def feed_types(feed: Any) -> Any:
-    """The types of fed values as a call sees them, in their order."""
-    if isinstance(feed, tuple):
-        return tuple(map(feed_types, feed))
-    return {name: jax.tree.map(_type, value) for name, value in feed.items()}
-
-
-def _type(value: Any) -> jax.ShapeDtypeStruct:
-    home = value.sharding if isinstance(value, jax.Array) and value.committed else None
-    return jax.ShapeDtypeStruct(value.shape, value.dtype, sharding=home)

@@ -20,22 +20,18 @@ class Compilation:
 
     kind: what a call of it runs: "one" step, "many" in a scan, the ranks in "turns"; "checked" ones report what is not finite; a "segment"
     of a program that is cut, of which lowering counts as compiling, and so does its first run.
-    fetches: what it returns. feed: the type of each fed array. effort: "quick" or "optimised". background: whether steps went
-    on meanwhile. trace, lower, compile: seconds that it took to run the ops on types, to write StableHLO, and XLA's own (with
-    a persistent cache: to read it there). stages: into how many a large step is divided, which are compiled at once; lowering them
-    counts as compiling. reason: in what it differs from what was compiled of the program before. line: where the script ran it.
+    fetches: what it returns. feed: the type of each fed array. trace, lower, compile: seconds that it took to run the ops on types,
+    to write StableHLO, and XLA's own (with a persistent cache: to read it there). reason: in what it differs from what was compiled
+    of the program before. line: where the script ran it.
     found: whether the compilation cache had its trace, so that `trace` are the seconds to read it.
     """
 
     kind: str
     fetches: tuple[str, ...]
     feed: Mapping[str, str]
-    effort: str
-    background: bool
     trace: float
     lower: float
     compile: float
-    stages: int = 1
     reason: str = ""
     line: str | None = None
     found: bool = False
@@ -48,9 +44,8 @@ class Compilation:
     def __str__(self) -> str:
         fed = ", ".join(f"{n}: {t}" for n, t in self.feed.items()) or "nothing"
         what = f"{self.kind}, fetching {', '.join(self.fetches) or 'nothing'}, fed {fed}"
-        how = f"{self.effort}{' in the background' if self.background else ''}{f' in {self.stages} stages' if self.stages > 1 else ''}"
         first = "find its trace" if self.found else "trace"
-        return f"{what}: {how}: {self.trace:.2f} s to {first}, {self.lower:.2f} to lower, {self.compile:.2f} to compile"
+        return f"{what}: {self.trace:.2f} s to {first}, {self.lower:.2f} to lower, {self.compile:.2f} to compile"
 
 
 watchers: list[Callable[[Compilation, Any], None]] = []  # each is given every report, and the step that was compiled

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
+import threading
+import warnings
+import weakref
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -13,7 +16,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import EnforceNotMet, FeedError, FetchError, near
+from ..ir import walk
 from ..ir.desc import ProgramDesc
+from ..ir.recomputed import segment
+from ..lower import platforms
 from ..lower.by_samples import at_once, mapped
 from ..lower.checks import Objections, begin
 from ..lower.divergence import divergent
@@ -24,15 +30,14 @@ from ..lower.read_only import is_read_only
 from ..lower.sizes import first_use
 from ..lower.step import Step
 from ..lower.uncompiled import uncompiled
-from ..lower.updates import joined
 from ..ops import ring
-from ..ops.enclosed import enclosed, loops_in_library, slow_loops
+from ..ops.enclosed import enclosed, loops_in_library
 from ..ops.fixed import Fixed
 from ..ops.ragged import Ragged
 from .bucketing import limits
 from .compilations import Compilation
 from .compile_cache import CACHE, label, named
-from .effort import ELEMENTWISE, MEMORY_OPTIMIZED, OPTIMISED, READS_TURNED, YNNPACK, Effort, known
+from .compiler_options import IN_LIBRARY, MEMORY_OPTIMIZED, ORDINARY, READS_TURNED, YNNPACK, known, left_open
 from .feeding import FeedRule, Range, fixed, overwritten, ranges, rule_for, told_bounds, unknown_feed
 from .fetching import of_rank
 from .kind import Kind
@@ -45,9 +50,11 @@ from .raising import may_raise
 from .recompiles import Recompiles
 from .scope import Scope, ScopeVar
 from .shard_layout import ShardedValue, ShardLayout, arrays_of, dealt
-from .state_buffers import SMALL, StateBuffers, StateLayout, all_rows, held_by_mesh, identical, plan
+from .state_buffers import SMALL, Borrowed, StateBuffers, StateLayout, Turned, all_rows, borrow, borrows, claimed, plan
 from .state_shapes import fits, zeros
-from .work import LEAST_BATCH, products_seconds
+from .storage import lasting
+from .turns import NOBODY, Turn, ordered
+from .work import LEAST_BATCH, SHARED_BATCH, batch_of, loops_are_long, products
 
 
 class Compiled:
@@ -56,12 +63,15 @@ class Compiled:
     def __init__(
         self, desc: ProgramDesc, fetches: tuple[str, ...], where: Placement, recompiles: Recompiles, memory_optimized: bool = False,
         sharded: Mapping[str, ShardLayout] = MappingProxyType({}), given: frozenset[str] = frozenset(),
+        unset: frozenset[str] = frozenset(),
     ) -> None:  # fmt: skip
-        """sharded: variables of which no rank holds the whole, and where their elements are. given: persistable ones that are fed."""
-        # elsewhere than on the CPU XLA orders the work before it copies what is overwritten
-        in_place = memory_optimized and where.device.platform == "cpu"
+        """sharded: variables of which no rank holds the whole, and where their elements are. given: persistable ones that are fed.
+        unset: persistable ones that begin without a value.
+        """
+        self.tuning = platforms.tuning(where.device.platform)
+        in_place = memory_optimized and self.tuning.waits
         offloads = isinstance(where, OneDevice) and where.count == 1
-        step = Step(desc, fetches, in_blocks=True, in_place=in_place, given=given, offloads=offloads)
+        step = Step(desc, fetches, in_blocks=True, in_place=in_place, given=given, unset=unset, offloads=offloads)
         self.step = laid_out(step, where.device.platform)
         if where.reorders:
             self.step = predicting(self.step)
@@ -79,7 +89,8 @@ class Compiled:
         self._check_fetches(desc)
         self.rules = self._rules(desc)
         self.fed_bounds = [t for t in told_bounds(desc, self.step.ops) if t[0] in self.rules and t[1] in self.rules]
-        self.written = tuple(dict.fromkeys((*self.step.writes,)))
+        self.reads_only = is_read_only(self.step) and not self.step.given and borrows(where)  # what is fed to the state stays in it
+        self.written = () if self.reads_only else tuple(dict.fromkeys((*self.step.writes,)))
         self.creates = any(n not in self.step.reads for n in self.written)
         self.initialises = self.creates and not self.step.reads and not self.rules
         self.random, self.may_raise = self.step.random, may_raise(self.step)
@@ -89,43 +100,48 @@ class Compiled:
         self.padding = Padding(batches, inner_levels(self.step), goes_by_offsets(self.step))
         self.limited: set[str] = set()  # feeds that bound loops: a step is compiled for each of their buckets
         self.cutting: Any = None  # CutStep: the step in segments, where it cannot be one function
-        self._looks = isinstance(where, OneDevice) and where.count == 1 and is_read_only(self.step)
+        self.lock = threading.RLock()  # held while something here is decided or compiled
         self.shared = isinstance(where, Mesh) and where.shared  # with other processes
-        self._begin(OPTIMISED)
+        self.wanted: Mapping[str, Any] | None = None  # options of XLA, chosen by what is fed first
+        self.within_budget = False  # it was fitted into so many bytes
+        self._begin()
         self.persistable_fetches = tuple(i for i, n in enumerate(fetches) if (v := desc.blocks[0].vars.get(n)) and v.persistable)
 
-    def _begin(self, effort: Effort) -> None:
-        self.effort = effort
-        self.tiers: Any = None  # Tiers: what this is the quick executable of
+    def _begin(self) -> None:
         self.ready: dict[Any, str | None] = {}  # signatures that are compiled, and a fetch that has a LoD there
         self.called: set[Any] = set()  # those of them that were called, so that a further call runs in C
-        self.buffers: StateBuffers | None = None
+        self._last: Any = lambda: None  # a weak reference to the buffers that were bound last
         self.own: frozenset[str] = frozenset()  # of these variables every rank has its own value
-        self._copied: list[Any] = []  # what the values of buffers beside others depend on
         self.agreed: set[Any] = set()  # signatures of feeds that the processes have compared
         self.layouts: tuple[StateLayout, StateLayout] | None = None
         self._fresh: Any = None  # the types that the layouts were planned for
         self._jitted: dict[Kind, Any] = {}
-        self.staged: dict[Any, Any] = {}  # signature -> Staged, of calls that are compiled in stages
         self._traced: dict[Any, Any] = {}  # kind and signature -> what calls run that need not be traced any more
         self.finite: dict[Kind, Finite] = {}
 
-    def again(self, effort: Effort) -> Compiled:
-        """The same step, for the same feeds and fetches, compiled otherwise; state of the same types as this one's is planned."""
+    def again(self) -> Compiled:
+        """The same step, for the same feeds and fetches, of which nothing is bound, traced or compiled yet."""
         other = copy.copy(self)
-        other._begin(effort)
-        if self.layouts is not None:
-            other.own, other._fresh = self.own, self._fresh
-            other._plan(self.shapes)
+        other._begin()
         return other
+
+    def choose_options(self, feed: Any) -> None:
+        """Before anything is compiled: whether loops over elements are a library's, which follows from the sizes that are fed first."""
+        if self.wanted is not None:
+            return
+        batch = SHARED_BATCH if self.shared else batch_of(feed)
+        tight = self.within_budget or self.memory_optimized or any(segment(op) is not None for op in self.step.ops)
+        found = IN_LIBRARY if not tight and loops_are_long(self.step, batch) else ORDINARY
+        with self.lock:  # the first of several threads decides
+            self.wanted = self.wanted or found
 
     @property
     def options(self) -> dict[str, Any] | None:
         """What XLA is told for this step."""
-        if self.where.device.platform != "cpu":
+        if not self.tuning.options:
             return None
-        turned = known(READS_TURNED) if reads_filters_as_they_lie(self.step) else {}
-        return {**self.effort.options(), **(MEMORY_OPTIMIZED if self.memory_optimized else {}), **turned} or None
+        turned = READS_TURNED if reads_filters_as_they_lie(self.step) else {}
+        return known({**left_open(self.wanted or ORDINARY), **(MEMORY_OPTIMIZED if self.memory_optimized else {}), **turned}) or None
 
     def _check_fetches(self, desc: ProgramDesc) -> None:
         for name in self.fetches:
@@ -136,25 +152,35 @@ class Compiled:
 
     def _rules(self, desc: ProgramDesc) -> dict[str, FeedRule]:
         bounds = ranges(desc, self.step.ops)
-        return {name: rule_for(var, bounds.get(name, ())) for name, var in self.step.feeds.items()}
+        readers = {n: [op for _, op in walk.ops(desc) if n in op.reads] for n in self.step.feeds}
+        return {name: rule_for(var, bounds.get(name, ()), readers[name]) for name, var in self.step.feeds.items()}
 
     def check_feed(self, feed: Mapping[str, Any]) -> dict[str, Any]:
-        """The fed values that the step takes. Raises FeedError for what is missing, unknown or does not fit."""
+        """The fed values that the step takes. Raises FeedError for what is missing or does not fit.
+
+        What the program does not know is passed over with a warning; it is an error on several devices, as in 1.8.5, and where something
+        else is missing.
+        """
         rules = self.rules
-        values = {}
+        values: dict[str, Any] = {}
+        unknown: list[FeedError] = []
         for name, value in feed.items():
             rule = rules.get(name)
             if rule is not None:
                 try:
-                    values[name] = rule(value) if name not in self.fixed else fixed(rule(value))
+                    values[name] = self.where.fed(rule(value)) if name not in self.fixed else fixed(rule(value))
                 except FeedError as error:
                     raise overwritten(error, name, self.step.desc) from None
             else:
                 var = self.step.desc.find_var(name)
                 if var is None:
-                    raise unknown_feed(name, self.step.desc)
-                if var.shape is not None:
-                    rule_for(var)(value)  # fed, but nothing that is asked for reads it
+                    unknown.append(unknown_feed(name, self.step.desc))
+                else:
+                    rule_for(var, readers=())(value)  # fed, but nothing that is asked for reads it
+        if unknown and (len(values) < len(rules) or self.where.count > 1):
+            raise unknown[0]
+        for passed_over in unknown:
+            warnings.warn(f"{passed_over}; it is passed over", RuntimeWarning, stacklevel=4)
         if len(values) < len(rules):
             name = next(n for n in rules if n not in values)
             given = f"; fed are {', '.join(map(repr, feed))}" if feed else ""
@@ -179,49 +205,80 @@ class Compiled:
 
     # -- state -----------------------------------------------------------------------------------------------------
 
+    @property
+    def buffers(self) -> StateBuffers | None:
+        """The buffers that were bound last, in whatever scope."""
+        found: StateBuffers | None = self._last()
+        return found
+
+    def bound(self, scope: Scope) -> StateBuffers | None:
+        """The buffers of this program's state in `scope`, if they are what the scope shows."""
+        found: StateBuffers | None = scope.bound.get(self)
+        return found if found is not None and found.in_force and found.layouts is self.layouts else None
+
     def in_force(self, scope: Scope) -> bool:
         """Whether the buffers of this program's state are what `scope` shows."""
-        return self.buffers is not None and self.buffers.in_force and self.buffers.scope is scope
+        return self.bound(scope) is not None
+
+    def turns(self, scope: Scope) -> list[Turn]:
+        """Whose turns a run takes: of the variables that it writes; of all, if Python goes through its parts, or on a mesh."""
+        buffers = self.bound(scope)
+        if buffers is not None and self.cutting is None:
+            return buffers.turns
+        names = self.written if borrows(self.where) and self.cutting is None else (*self.step.reads, *self.sharded, *self.written)
+        vars = [var for name in dict.fromkeys(names) if (var := scope.find_var(name)) is not None]
+        return ordered({v.turn for v in vars} - {NOBODY}) if self.initialises else claimed(vars)
 
     def bind(self, scope: Scope) -> StateBuffers:
         """The buffers of this program's state in `scope`; made from the scope's variables where they are not in force."""
-        buffers = self.buffers
-        if buffers is not None and self.in_force(scope):
+        buffers = self.bound(scope)
+        if buffers is not None and (not borrows(self.where) or buffers.borrowed.stands()):
             return buffers
-        held = held_by_mesh(self.step.reads, scope) if self._looks else []
-        if held and buffers is not None and identical(held, self._copied):
+        return scope.between_steps((*self.step.reads, *self.sharded), lambda: self._bound_anew(scope, buffers))
+
+    def _bound_anew(self, scope: Scope, buffers: StateBuffers | None) -> StateBuffers:
+        taken = set(self.written) if borrows(self.where) else None
+        if buffers is not None and buffers.renew(borrow(scope, buffers.constants)):
             return buffers
-        values, fresh = self.collect(scope, keep=bool(held))
+        values, fresh = self.collect(scope, taken)
         layouts = self.layouts
         if layouts is None or fresh != self._fresh:
             self._fresh = fresh
             own = {n for n, v in values.items() if n in self._holders or isinstance(v, PerRank)}
             shapes = {n: jax.ShapeDtypeStruct(v.shape[1:] if n in own else v.shape, v.dtype) for n, v in values.items()}
-            layouts = self._plan(shapes)
+            layouts = self.plan_layouts(shapes)
             self._jitted.clear()
-            self.staged.clear()
             self._traced.clear()
             self.ready.clear()
             self.called.clear()
-        buffers = StateBuffers(scope, layouts, values, self.where, self.sharded, beside=bool(held))
-        self.buffers, self._copied = buffers, held
+        borrowed = Borrowed() if taken is None else borrow(scope, (n for n in values if n not in taken))
+        buffers = StateBuffers(scope, layouts, values, self.where, self.sharded)
+        buffers.bind(borrowed)
+        scope.bound[self], self._last, buffers.step = buffers, weakref.ref(buffers), weakref.ref(self)
         return buffers
 
-    def _plan(self, shapes: Mapping[str, Any]) -> tuple[StateLayout, StateLayout]:
+    def plan_layouts(self, shapes: Mapping[str, Any]) -> tuple[StateLayout, StateLayout]:
         """Decide how state of these shapes and dtypes travels: what the step writes, and what it only reads."""
         self.shapes, mutable = shapes, {n: shapes[n] for n in self.written if n in shapes}
         constant = {n: v for n, v in shapes.items() if n not in mutable}
-        busy = products_seconds(self.step, LEAST_BATCH) if self.effort.packs else math.inf
+        packing, flops = self.tuning.packs, products(self.step) * LEAST_BATCH
         orders = turned(self.step) if self.where.reorders else {}
-        joints = self.step.joints if self.effort.joins and type(self.where) is OneDevice and self.where.count == 1 else {}
-        self.layouts = made = plan(mutable, self.own, busy, joints=joints), plan(constant, self.own, busy, orders)
-        return made
+        self.layouts = plan(mutable, packing, flops, self.own), plan(constant, packing, flops, self.own, orders)
+        return self.layouts
 
-    def lower(self, state: Mapping[str, jax.ShapeDtypeStruct], feed: Mapping[str, jax.ShapeDtypeStruct]) -> jax.stages.Lowered:
-        """The step, traced for values of these types: nothing is bound, compiled or run. On a mesh the state's are those of one rank."""
+    def lower(
+        self, state: Mapping[str, jax.ShapeDtypeStruct], feed: Mapping[str, jax.ShapeDtypeStruct], platform: str | None = None
+    ) -> jax.stages.Lowered:
+        """The step, traced for values of these types: nothing is bound, compiled or run. On a mesh the state's are those of one rank.
+
+        platform: one that need not be here ("cuda"), for whose compiler the step is lowered.
+        """
         if self.where.count > 1:
             self.own = divergent(self.step, [*self._holders, *self.made])
-        groups = [self._of_ranks(layout, layout.types(state)) for layout in self._plan(state)]
+        groups = [self._of_ranks(layout, layout.types(state)) for layout in self.plan_layouts(state)]
+        if platform is not None:
+            with jax.enable_x64(True):
+                return self.function().trace(*groups, dict(feed), 0, 0).lower(lowering_platforms=(platform,))
         with jax.enable_x64(True), jax.default_device(self.where.device):
             return self.function().lower(*groups, dict(feed), 0, 0)
 
@@ -230,25 +287,28 @@ class Compiled:
         each = zip(types, layout.own, strict=True)
         return [jax.ShapeDtypeStruct((self.where.count, *t.shape), t.dtype) if own else t for t, own in each]
 
-    def collect(self, scope: Scope, keep: bool = False) -> tuple[dict[str, Any], Any]:
-        """Values of what the step reads, out of other buffers (keep: these go on); and their types, which the layout depends on."""
+    def collect(self, scope: Scope, taken: Collection[str] | None = None) -> tuple[dict[str, Any], Any]:
+        """Values of what the step reads, and their types, which the layout depends on. In the turn of the variables.
+
+        taken: those that are taken out of other buffers, default all.
+        """
         values: dict[str, Any] = {}
         for name in (*(n for n in self.step.reads if n not in self._holders), *self.sharded):
             var = scope.find_var(name)
-            if var is not None and not keep:
+            if var is not None and (taken is None or name in taken):
                 var.storage.release()
-            value = None if var is None else self._parts(var) or var.value
+            value = None if var is None else self._parts(var) or (var.storage if isinstance(var.storage, Turned) else var.storage.read())
             if value is None:
                 value = zeros(self.step, name)
             if value is None:
                 raise EnforceNotMet(f"variable {name!r} is not initialised; run the startup program first")
-            value = value if isinstance(value, jax.Array | ShardedValue) else np.asarray(value)
+            value = value if isinstance(value, jax.Array | ShardedValue | Turned) else np.asarray(value)
             shape = self.sharded[name].shape if name in self.sharded else self.step.desc.blocks[0].vars[name].shape
             if not fits(self.step, name, shape, value.shape):
                 raise EnforceNotMet(
                     f"variable {name!r} holds a value of shape {list(value.shape)} in the scope, but the program declares {list(shape)}"
                 )
-            values[name] = np.array(value) if keep and name in self.written else value
+            values[name] = value
         types = tuple((n, tuple(v.shape), str(v.dtype)) for n, v in values.items())
         if self.where.count == 1:
             return values, types
@@ -256,6 +316,19 @@ class Compiled:
         kept.update(self._dealt({n: values.pop(n) for n in self.sharded}))
         self.own = divergent(self.step, [*kept, *self.made])
         return {**values, **kept}, (types, self.own)
+
+    def apart(self, scope: Scope) -> dict[str, Any]:
+        """Values of what the step reads, for a run that takes its time: those that other programs may change are copies."""
+
+        def values() -> dict[str, Any]:
+            taken = {*self.written} if borrows(self.where) else None
+            found, _ = self.collect(scope, taken)
+            for name in found.keys() - (found.keys() if taken is None else taken):
+                var = scope.find_var(name)
+                found[name] = found[name] if var is None or var.turn is NOBODY else lasting(found[name])
+            return {n: v.read() if isinstance(v, Turned) else v for n, v in found.items()}
+
+        return scope.between_steps((*self.step.reads, *self.sharded), values)
 
     def _parts(self, var: ScopeVar) -> ShardedValue | None:
         """The variable as it lies on this mesh already, if it does."""
@@ -299,7 +372,7 @@ class Compiled:
             name = label(op.type for op in self.step.ops)
             CACHE.mend(name)
             body = named(self._known_or_run(kind), name)
-            options: dict[str, Any] = {"donate_argnums": () if kind.checked or self.may_raise else (0,), "compiler_options": self.options}
+            options: dict[str, Any] = {"donate_argnums": (0,) if self.donates(kind) else (), "compiler_options": self.options}
             if kind.in_turn:
                 self._jitted[kind] = jax.jit(body, out_shardings=self._homes(kind), **options)
             elif isinstance(self.where, Mesh):
@@ -308,13 +381,18 @@ class Compiled:
                 self._jitted[kind] = jax.jit(body, **options)
         return self._jitted[kind]
 
+    def donates(self, kind: Kind) -> bool:
+        """Whether a call is given the old state, whose arrays are no more afterwards."""
+        return not (kind.checked or self.may_raise or self.reads_only)
+
     def body(self, kind: Kind) -> Any:
         """What the jitted function runs, traced in the form that suits how it is compiled."""
-        library = YNNPACK in self.effort.wanted and ELEMENTWISE in (self.options or {}).get(YNNPACK, "")
-        run = kept_apart(self._bodies[kind]) if library else self._bodies[kind]
+        if self.wanted is not IN_LIBRARY or (self.options or {}).get(YNNPACK) != IN_LIBRARY[YNNPACK]:
+            return self._bodies[kind]
+        run = kept_apart(self._bodies[kind])
 
         def call(*args: Any) -> Any:
-            with slow_loops(self.effort.slow_loops), loops_in_library(library), joined(self.effort.joins):
+            with loops_in_library():
                 return run(*args)
 
         return call
@@ -367,8 +445,8 @@ class Compiled:
     def signature(fn: Any, feed: Any) -> Any:
         """What a compiled function is particular to, beside the state's types."""
         if isinstance(feed, tuple):
-            return (fn, *(v.form if type(v) in _FORMED else v.shape for one in feed for v in one.values()))
-        return (fn, *(v.form if type(v) in _FORMED else v.shape for v in feed.values()))
+            return (fn, *(v.form if type(v) in _FORMED else (v.shape, v.dtype) for one in feed for v in one.values()))
+        return (fn, *(v.form if type(v) in _FORMED else (v.shape, v.dtype) for v in feed.values()))
 
     def with_lod(self, fetched: Sequence[Any]) -> str | None:
         """The first fetch that has a LoD, given the fetched values or their types."""
@@ -390,7 +468,6 @@ class Compiled:
                 # Two names may not share one buffer: the next step donates it.
                 own[name] = jnp.copy(state[name]) if id(state[name]) in taken else state[name]
                 taken.add(id(state[name]))
-        own.update((p.joint, state[p.joint]) for p in self.layouts[0].packs if p.joint is not None)
         extra = {n: own[n][None] if n in self.own else own[n] for n in self._created() if n in own}
         return self.layouts[0].pack(own), extra
 
@@ -452,4 +529,4 @@ class Compiled:
         return *self._turns(mutable, constant, feeds, seed, step, finite.watch), finite.flags
 
 
-_FORMED = frozenset({Ragged, Fixed})  # kinds of values of which a compiled step is particular to more than the shape
+_FORMED = frozenset({Ragged, Fixed})  # kinds of values of which a compiled step is particular to more than shape and dtype

@@ -159,14 +159,18 @@ class _Run:
 
 
 def store(scope: Scope, changed: Mapping[str, Any]) -> None:
-    """The written variables become what the scope shows, all or none."""
+    """The written variables become what the scope shows, all or none, between two steps of others."""
     arrays = {n: v.rows if isinstance(v, Ragged) else v for n, v in changed.items()}
     values = {n: v if isinstance(v, jax.Array) else np.asarray(v) for n, v in arrays.items()}
     lods = {n: tuple(tuple(np.asarray(level).tolist()) for level in v.offsets) if isinstance(v, Ragged) else () for n, v in changed.items()}
-    with uninterrupted():
+
+    def put() -> None:
         for name, value in values.items():
-            var = scope.find_var(name) or scope.var(name)
+            var = scope.persistable(name)
             var.value, var.lod = value, lods[name]
+
+    with uninterrupted():
+        scope.between_steps(values, put, changing=True)
 
 
 def with_lod(step: Step, scope: Scope, state: dict[str, Any]) -> dict[str, Any]:

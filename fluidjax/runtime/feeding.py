@@ -1,8 +1,12 @@
-"""Checks of what is fed: by name, dtype, shape and range, before anything runs. A feed is never narrowed or clipped."""
+"""Checks of what is fed: by name, dtype, shape and range, before anything runs. A feed is never narrowed or clipped.
+
+As in Fluid, the variable says how strict they are (`need_check_feed`): a variable of fluid.data takes what it declares, any
+other that the ops do not keep takes any shape, and any dtype of numbers that no op could misread; ops look at those.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,11 +14,12 @@ import jax
 import numpy as np
 
 from ..base.dtypes import numpy_dtype
-from ..errors import FeedError, FetchError, NanInfError, UnsupportedError, near, note
+from ..errors import EnforceNotMet, FeedError, FetchError, NanInfError, UnsupportedError, near, note
 from ..ir import walk
 from ..ir.desc import OpDesc, ProgramDesc, VarDesc
 from ..lod_tensor import LoDTensor, has_lod
 from ..lower.checks import bounded_feeds
+from ..lower.unlike import fits_within
 from ..ops.fixed import Fixed
 
 
@@ -45,8 +50,8 @@ class Range:
 class FeedRule:
     """What one fed variable must look like.
 
-    loose: sizes may be other than declared, as for variables of layers.data in Paddle, where only ops look at them; the
-    number of dimensions may not.
+    loose: other shapes and dtypes may be fed than declared, since only ops look at them. free: no op that reads it minds the
+    kind of its numbers.
     """
 
     name: str
@@ -55,6 +60,7 @@ class FeedRule:
     ranges: tuple[Range, ...] = field(default=())
     lod_level: int = 0
     loose: bool = False
+    free: bool = False
 
     def __call__(self, value: Any) -> Any:
         """The value as the step takes it. Raises FeedError saying what is wrong with it."""
@@ -63,13 +69,30 @@ class FeedRule:
         if not isinstance(value, np.ndarray | jax.Array):
             value = self._from_python(value)
         if value.dtype != self.dtype:
-            self._refuse_dtype(value.dtype, value)
-        shape, want = value.shape, self.shape
-        if shape != want and (len(shape) != len(want) or not (self.loose or self.declares(shape))):
+            value = self._of_another_dtype(value)
+        shape = value.shape
+        if shape != self.shape and not (self.loose or self.declares(shape)):
             raise FeedError(f"{self._other(shape)}{self._hint(shape)}")
         if self.ranges and isinstance(value, np.ndarray):
             for r in self.ranges:
                 r.check(self.name, value)
+        return value
+
+    def _of_another_dtype(self, value: Any) -> Any:
+        """The value as ops take it: integers and floats of fewer bits as declared, of more as they are."""
+        got, want = np.dtype(value.dtype), self.dtype
+        if not got.isnative:
+            raise FeedError(
+                f"feed {self.name!r} is {got.name} in the other order of bytes ({got.str}); convert it with "
+                f".astype({want.name!r})"
+            )
+        if not self.loose or got.kind not in "biuf":
+            self._refuse_dtype(got, value)
+        if fits_within(got, want):
+            with jax.enable_x64(True):
+                return value.astype(want)
+        if not (self.free or got.kind in _TAKEN.get(want.kind, "")):
+            self._refuse_dtype(got, value)
         return value
 
     def _tensor(self, tensor: LoDTensor) -> Any:
@@ -80,8 +103,12 @@ class FeedRule:
         wrong = tensor.misfit()
         if wrong:
             raise FeedError(f"feed {self.name!r} has a LoD that does not fit its rows: {wrong}")
-        self(array)
-        return tensor
+        taken = self(array)
+        if taken is array:
+            return tensor
+        other = LoDTensor(taken)
+        other.offsets, other.room = tensor.offsets, tensor.room
+        return other
 
     def declares(self, shape: Sequence[int]) -> bool:
         """Whether a shape is the declared one; a negative dimension may be of any size."""
@@ -89,6 +116,15 @@ class FeedRule:
 
     def _other(self, shape: Sequence[int]) -> str:
         return f"feed {self.name!r} has shape {list(shape)}, but the program declares {list(self.shape)}"
+
+    def unlike(self, value: Any) -> str:
+        """In what a fed value is other than declared, in words; "" if it is as declared."""
+        shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+        if isinstance(shape, tuple) and self.shape and not self.declares(shape):
+            return self._other(shape)
+        if isinstance(shape, tuple) and dtype is not None and dtype != self.dtype:
+            return f"feed {self.name!r} is {np.dtype(dtype).name}, but the program declares {self.dtype} (.astype converts it)"
+        return ""
 
     def _hint(self, shape: tuple[int, ...]) -> str:
         want = self.shape
@@ -101,7 +137,9 @@ class FeedRule:
     def _refuse_dtype(self, got: Any, values: Any = None) -> None:
         kind = np.dtype(got).kind
         if kind in "OUST" and values is not None:
-            raise FeedError(f"feed {self.name!r} holds {_odd(values)}, but the program declares {self.dtype.name} {list(self.shape)}")
+            raise FeedError(
+                f"feed {self.name!r} holds {_odd(values)}, but the program declares {self.dtype.name} {list(self.shape)}"
+            )
         raise FeedError(
             f"feed {self.name!r} is {np.dtype(got).name}, but the program declares {self.dtype.name}; convert it with "
             f".astype({self.dtype.name!r})"
@@ -112,18 +150,25 @@ class FeedRule:
 
         What has a dtype of its own (a torch tensor, a DataFrame, a list of arrays) keeps it, and is checked like an array.
         Numbers and lists of numbers have none and take the declared one, exactly: an integer that does not fit is refused.
+        A number has the shape [1], as in Fluid.
         """
         if value is None:
-            raise FeedError(f"feed {self.name!r} is None, but the program declares {self.dtype.name} {list(self.shape)}")
+            raise FeedError(
+                f"feed {self.name!r} is None, but the program declares {self.dtype.name} {list(self.shape)}"
+            )
         plain = self._as_array(value)
         if _has_dtype(value) and plain.dtype.kind not in "OUST":
             return plain
+        if not plain.ndim and (self.shape or self.loose):
+            plain = plain.reshape(1)
         if plain.dtype == object and plain.ndim and all(isinstance(v, int) for v in plain.ravel()):
             raise FeedError(f"feed {self.name!r} holds integers that do not fit {self.dtype.name}")
         if self.dtype.kind in "iu" and plain.dtype.kind in "iub":
             info = np.iinfo(self.dtype)
             if plain.size and not (int(plain.min()) >= info.min and int(plain.max()) <= info.max):
-                raise FeedError(f"feed {self.name!r} holds integers that do not fit {self.dtype.name} ({info.min} to {info.max})")
+                raise FeedError(
+                    f"feed {self.name!r} holds integers that do not fit {self.dtype.name} ({info.min} to {info.max})"
+                )
         elif plain.dtype.kind not in {"i": "", "u": "", "b": "b"}.get(self.dtype.kind, "iubf"):
             self._refuse_dtype(plain.dtype, plain)
         return plain.astype(self.dtype)
@@ -176,7 +221,9 @@ def uneven(rules: Mapping[str, FeedRule], feed: Any) -> str:
     if not isinstance(feed, Mapping):
         return ""
     open_ended = (n for n, r in rules.items() if r.shape and r.shape[0] == -1 and r.lod_level == 0 and n in feed)
-    sizes = {n: shape[0] for n in open_ended if (shape := getattr(feed[n], "shape", ())) and not isinstance(feed[n], Fixed)}
+    sizes = {
+        n: shape[0] for n in open_ended if (shape := getattr(feed[n], "shape", ())) and not isinstance(feed[n], Fixed)
+    }
     if len(set(sizes.values())) < 2:
         return ""
     return ", ".join(f"{n!r} has {size}" for n, size in sizes.items())
@@ -188,18 +235,23 @@ def _uneven(rules: Mapping[str, FeedRule], feed: Any) -> str:
 
 
 def _undeclared(rules: Mapping[str, FeedRule], feed: Any) -> str:
-    """Which feed has other sizes than its variable declares, if one has."""
-    for name, value in (feed.items() if isinstance(feed, Mapping) else ()):
-        shape = getattr(value, "shape", None)
-        if name in rules and isinstance(shape, tuple) and not rules[name].declares(shape):
-            return f"{rules[name]._other(shape)}, and an op needs what is declared"
+    """Which feed is other than its variable declares, if one is."""
+    for name, value in feed.items() if isinstance(feed, Mapping) else ():
+        told = rules[name].unlike(value) if name in rules else ""
+        if told:
+            return f"{told}, and an op needs what is declared"
     return ""
 
 
 def explained(error: Exception, rules: Mapping[str, FeedRule], feed: Any) -> Exception:
-    """`error`, or a FeedError in its place where a step failed on feeds of other shapes than declared, or which have
-    different numbers of samples.
+    """`error`, or a FeedError in its place where a step failed on feeds of other shapes or dtypes than declared, or which have
+    different numbers of samples; of XLA's word that memory is out, an EnforceNotMet.
     """
+    if isinstance(error, jax.errors.JaxRuntimeError) and "RESOURCE_EXHAUSTED" in str(error):
+        first = str(error).splitlines()[0].partition("RESOURCE_EXHAUSTED: ")[2]
+        spent = EnforceNotMet(f"the step needs more memory than there is ({first}); feed less, or set BuildStrategy.memory_budget")
+        spent.__cause__ = error
+        return spent
     told = _undeclared(rules, feed) or _uneven(rules, feed)
     notes = getattr(error, "__notes__", [])
     itself = isinstance(error, FeedError | FetchError | UnsupportedError | NanInfError)
@@ -217,21 +269,28 @@ NARROWED = {"int64": "int32", "uint64": "uint32", "float64": "float32"}  # what 
 
 
 def narrowed(value: Any, rule: FeedRule) -> bool:
-    """Whether a value is a JAX array of the 32 bits that JAX makes of the declared 64 by default."""
-    return isinstance(value, jax.Array) and NARROWED.get(rule.dtype.name) == value.dtype.name
+    """Whether a value is an array of the 32 bits that JAX makes of the declared 64 by default."""
+    return isinstance(value, np.ndarray | jax.Array) and NARROWED.get(rule.dtype.name) == value.dtype.name
 
 
-def rule_for(var: VarDesc, ranges: tuple[Range, ...] = ()) -> FeedRule:
-    """The rule of a variable. Raises FeedError for a kind that cannot be fed."""
-    if var.shape is None or var.dtype is None:
+_TAKEN = {"f": "iuf", "i": "iu", "u": "iu"}  # kind of a declared dtype -> kinds that ops take in its place
+_FREE = frozenset({"cast", "shape"})  # ops to whom all numbers are alike
+
+
+def rule_for(var: VarDesc, ranges: tuple[Range, ...] = (), readers: Iterable[OpDesc] | None = None) -> FeedRule:
+    """The rule of a variable. readers: the ops that read it, where they are known. Raises FeedError for a kind that cannot be fed."""
+    if var.kind not in walk.FEEDABLE_KINDS or var.dtype is None:
         raise FeedError(f"variable {var.name!r} of kind {var.kind} cannot be fed")
-    return FeedRule(var.name, numpy_dtype(var.dtype), var.shape, ranges, var.lod_level, loose=not var.need_check_feed)
+    loose = not (var.need_check_feed or var.persistable) or var.shape is None
+    free = loose and readers is not None and all(op.type in _FREE for op in readers)
+    return FeedRule(var.name, numpy_dtype(var.dtype), var.shape or (), ranges, var.lod_level, loose, free)
 
 
 def unknown_feed(name: Any, desc: ProgramDesc) -> FeedError:
+    """That the program has no variable of this name. Raises FeedError for a name that is none."""
     if not isinstance(name, str):
         hint = f"; use {name.name!r}" if hasattr(name, "name") else ""
-        return FeedError(f"the keys of a feed are the names of variables, not {type(name).__name__}{hint}")
+        raise FeedError(f"the keys of a feed are the names of variables, not {type(name).__name__}{hint}")
     data = [v.name for v in desc.blocks[0].vars.values() if v.is_data]
     hint = near(name, data) or (f"; it takes {', '.join(map(repr, data))}" if data else "")
     return FeedError(f"feed {name!r}: var {name} not in this block: the program has no such variable{hint}")
@@ -242,7 +301,9 @@ def overwritten(error: FeedError, name: str, desc: ProgramDesc) -> FeedError:
     writer = next((op for _, op in reversed([*walk.ops(desc)]) if name in op.writes and not op.blocks), None)
     if writer is None:
         return error
-    return type(error)(f"{error}; the program writes {name!r} too, last by {_where(writer)}, and what is declared is what that gives")
+    return type(error)(
+        f"{error}; the program writes {name!r} too, last by {_where(writer)}, and what is declared is what that gives"
+    )
 
 
 def _where(op: OpDesc) -> str:

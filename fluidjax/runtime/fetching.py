@@ -5,26 +5,37 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import jax
 import numpy as np
 
 from ..errors import EnforceNotMet
+from ..lod_tensor import LoDTensor
 from ..ops.ragged import Ragged
 from ..ops.selected import SelectedRows
+from ..ops.tensor_array import Listed, Stacked, TensorArray
 from .bucketing import StepTensor, true_rows
 
 
 class OneElement(np.ndarray):
-    """An array with one element that float() and int() take, whatever its rank.
+    """An array with one element that float() and int() take, whatever its rank, and so do the results of its arithmetic.
 
-    Fluid's losses have shape [1]; scripts write ``float(loss)`` and ``"%.3f" % loss``, which newer NumPy refuses for
-    arrays that have dimensions. Otherwise a plain array.
+    Fluid's losses have shape [1]; scripts write ``total += loss``, ``"%.3f" % (total / n)``, ``math.exp(loss)`` or
+    ``best[0] = loss * 2``, which newer NumPy refuses for arrays that have dimensions. What comes out of it with several
+    elements is a plain array.
     """
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self.item()) if self.size == 1 else super().__float__()
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self.item()) if self.size == 1 else super().__int__()
+
+    def __complex__(self) -> complex:
+        return complex(self.item()) if self.size == 1 else super().__complex__()
+
+    def round(self, decimals: Any = 0, out: Any = None) -> Any:
+        """As an array's, which NumPy returns without its class."""
+        return _as_it_is(np.asarray(self).round(decimals, out))
 
     def __repr__(self) -> str:
         return repr(np.asarray(self))
@@ -33,8 +44,21 @@ class OneElement(np.ndarray):
         """Nothing to carry over."""
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        """Results of arithmetic are plain arrays."""
-        return array[()] if return_scalar else np.asarray(array)
+        """The result of a ufunc."""
+        return array[()] if return_scalar else _as_it_is(array)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """What a function of NumPy gives: np.round, np.concatenate."""
+        result = super().__array_function__(func, types, args, kwargs)
+        if isinstance(result, list | tuple):
+            made = [_as_it_is(v) if isinstance(v, np.ndarray) else v for v in result]
+            return made if type(result) is list else tuple(made) if type(result) is tuple else result
+        return _as_it_is(result) if isinstance(result, np.ndarray) else result
+
+
+def _as_it_is(array: np.ndarray) -> np.ndarray:
+    """A OneElement where there is one element and a dimension, else a plain array."""
+    return array.view(OneElement) if array.size == 1 and array.ndim else np.asarray(array)
 
 
 def to_numpy(value: Any) -> np.ndarray:
@@ -43,16 +67,39 @@ def to_numpy(value: Any) -> np.ndarray:
         array = value.table()
     else:
         array = true_rows(value) if type(value) is Ragged else np.array(value)
-    return array.view(OneElement) if array.size == 1 and array.ndim else array
+    return _as_it_is(array)
 
 
 def to_tensor(value: Any) -> Any:
-    """What return_numpy=False gives: arrays and sparse rows as they are, ragged values as LoDTensors, without padding."""
+    """What return_numpy=False gives: LoDTensors, of ragged values without padding; sparse rows as they are."""
     if type(value) is SelectedRows:
         return value.on_host()
     if type(value) is not Ragged:
-        return value
-    return true_rows(value) if value.bare else StepTensor(value)
+        return value if isinstance(value, LoDTensor) else LoDTensor.of(value)
+    return LoDTensor.of(true_rows(value)) if value.bare else StepTensor(value)
+
+
+def shown(value: Any, return_numpy: bool) -> Any:
+    """A fetched value as the caller gets it; of a tensor array a list of the entries, None (or a tensor without a value) for
+    those that nothing wrote.
+    """
+    kind = type(value)
+    if kind is list:
+        return [shown(one, return_numpy) for one in value]
+    if kind is Listed or kind is Stacked:
+        return shown(entries(value), return_numpy)
+    if value is None:
+        return None if return_numpy else LoDTensor()
+    return to_numpy(value) if return_numpy else to_tensor(value)
+
+
+def entries(array: TensorArray) -> list[Any]:
+    """The entries of an array that is no longer traced."""
+    if isinstance(array, Listed):
+        return list(array.items)
+    written = np.asarray(array.written)
+    count = int(np.max(np.nonzero(written)[0], initial=-1)) + 1
+    return [jax.tree.map(lambda rows, k=k: rows[k], array.rows) if written[k] else None for k in range(count)]
 
 
 def refuse_lod(name: str) -> EnforceNotMet:
@@ -68,4 +115,4 @@ def of_rank(values: Sequence[Any], count: int) -> list[Any]:
     if count == 1:
         return list(values)
     values = [v.dense() if isinstance(v, SelectedRows) else v for v in values]
-    return [v if isinstance(v, Ragged) or v.ndim else v[None] for v in values]
+    return [v if isinstance(v, Ragged) else jax.tree.map(lambda a: a if a.ndim else a[None], v) for v in values]

@@ -16,6 +16,11 @@ class Kind(Enum):
     CHECKED = "checked"
     CHECKED_TURNS = "checked turns"
 
+    @staticmethod
+    def of(turns: bool, checked: bool) -> Kind:
+        """One step."""
+        return (Kind.CHECKED_TURNS if turns else Kind.CHECKED) if checked else Kind.TURNS if turns else Kind.ONE
+
     @property
     def checked(self) -> bool:
         return self in (Kind.CHECKED, Kind.CHECKED_TURNS)

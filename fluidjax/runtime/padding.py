@@ -2,6 +2,9 @@
 
 A number of sequences is a batch size, which mostly stays what it is, and padding it costs time. So the first two of a program are
 taken as they are (the second may be the rest of an epoch); from the third on they go up to a bucket too.
+
+A bucket of sizes costs a compilation, so it has to be used for that. A batch that fits into sizes which the step has already, and is
+not much smaller, is padded up to them, until so many have come that sizes of their own pay.
 """
 
 from __future__ import annotations
@@ -14,9 +17,11 @@ from ..lod_tensor import LoDTensor, measured
 from ..lower.step import Step
 from ..ops.registry import lookup, traits
 from ..ops.traits import Sequences
-from .bucketing import bucketed, form_of
+from .bucketing import bucket, bucketed, form_of
 
 AS_THEY_ARE = 2  # numbers of sequences
+ROOM = 2  # times as many rows, or as long a sequence, as a bucket of their own has: more is not padded
+PATIENCE = 32  # batches of one bucket that are padded up before it is compiled
 
 
 def inner_levels(step: Step) -> frozenset[str]:
@@ -55,6 +60,7 @@ class Padding:
         self._exact: set[Any] = set()  # forms of which some op must see no padding
         self._counted: set[Any] = set()  # forms of which some op must know how many sequences there are
         self._counts: dict[Any, dict[tuple[int, ...], None]] = {}
+        self._sizes: dict[Any, dict[tuple[int, ...], int]] = {}  # of a form: buckets, and how many batches of one were padded up
 
     @staticmethod
     def ragged(values: Mapping[str, Any]) -> bool:
@@ -69,7 +75,22 @@ class Padding:
         if form in self._exact:
             return bucketed(values, exact=True)
         fill = None if form in self._counted or not self._vary(form, values) else self.batches
-        return bucketed(values, fill=fill, inner=self.inner, by_offsets=self.by_offsets)
+        return bucketed(values, fill=fill, inner=self.inner, by_offsets=self.by_offsets, rooms=self._rooms(form, values))
+
+    def _rooms(self, form: Any, values: Mapping[str, Any]) -> Mapping[str, tuple[int, int]]:
+        """Rows and length of the longest sequence up to which each LoDTensor is padded; {} where some have several levels."""
+        ragged = {n: measured(v) for n, v in values.items() if isinstance(v, LoDTensor)}
+        if any(len(found.longest) != 1 for found in ragged.values()):
+            return {}
+        lengths = [0 if self.by_offsets else bucket(found.longest[0]) for found in ragged.values()]
+        sizes = zip([bucket(int(found.offsets[0][-1])) for found in ragged.values()], lengths, strict=True)
+        own, waits = tuple(n for pair in sizes for n in pair), self._sizes.setdefault(form, {})
+        if waits.get(own, 0) < PATIENCE:
+            there = [s for s, count in list(waits.items()) if count >= PATIENCE]  # other threads add some
+            fits = [s for s in there if all(a <= b <= ROOM * a for a, b in zip(own, s, strict=True))]
+            waits[own] = waits.get(own, 0) + 1 if fits else PATIENCE
+            own = min(fits, default=own)
+        return dict(zip(ragged, zip(own[::2], own[1::2], strict=True), strict=True))
 
     def _vary(self, form: Any, values: Mapping[str, Any]) -> bool:
         counts = self._counts.setdefault(form, {})

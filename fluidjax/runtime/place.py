@@ -9,9 +9,11 @@ from functools import cache
 from typing import Any
 
 import jax
+import jax.extend
 import numpy as np
 
 from ..errors import FluidTypeError, FluidValueError
+from . import forked
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ def synchronize(place: Place) -> None:
 
 def cpu_devices(wanted: int = 1) -> tuple[Any, ...]:
     """The CPU devices of this process: as many as CPU_NUM says, or at least `wanted`, if JAX was not in use before."""
+    forked.devices_asked_for()
     _prepare(max(wanted, cpu_num()))
     return tuple(jax.local_devices(backend="cpu"))
 
@@ -121,11 +124,31 @@ def too_few(wanted: int) -> str:
 
 @cache
 def gpus() -> tuple[Any, ...]:
+    forked.devices_asked_for()
     _prepare(cpu_num())  # to ask for GPUs is a first use of JAX, too
     try:
         return tuple(jax.local_devices(backend="gpu"))
     except RuntimeError:
         return ()
+
+
+_starts = 0
+
+
+def starts() -> int:
+    """How often JAX has been started anew; devices that were asked for before are none of its any more."""
+    return _starts
+
+
+def start_anew() -> None:
+    """Have JAX look for its devices once more, as in a new process: it must know of a job before it does so.
+
+    Arrays that are there keep their values, and move when they are used next. What was compiled is forgotten.
+    """
+    global _starts
+    _starts += 1
+    gpus.cache_clear()
+    jax.extend.backend.clear_backends()
 
 
 def is_compiled_with_cuda() -> bool:

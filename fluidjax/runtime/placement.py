@@ -18,6 +18,7 @@ from jax.sharding import Mesh as JaxMesh
 from jax.sharding import NamedSharding, PartitionSpec, SingleDeviceSharding
 
 from ..lower.lockstep import AXIS
+from ..lower.platforms import tuning
 
 IN_FLIGHT = 16  # steps on CPU devices that may be under way at once
 OWN, REPLICATED, STACKED = PartitionSpec(AXIS), PartitionSpec(), PartitionSpec(None, AXIS)
@@ -52,7 +53,7 @@ class OneDevice:
     @property
     def reorders(self) -> bool:
         """Whether it matters to a step, and to nobody else, in which order an array's axes lie."""
-        return self.count == 1 and self.device.platform == "cpu"
+        return self.count == 1 and tuning(self.device.platform).turns
 
     def sharding(self, spec: PartitionSpec) -> SingleDeviceSharding:
         """Where an array of the state is."""
@@ -71,6 +72,13 @@ class OneDevice:
     def put_all(self, values: Sequence[Any], own: Sequence[bool]) -> list[Any]:
         """`put` of each."""
         return [self.put(v, o) for v, o in zip(values, own, strict=True)]
+
+    def fed(self, value: Any) -> Any:
+        """What is fed, as the step takes it: an array that its owner has laid on other devices comes to this one."""
+        if not isinstance(value, jax.Array) or not value.committed or value.devices() == {self.device}:
+            return value
+        with jax.enable_x64(True):
+            return jax.device_put(value, self.device)
 
     def kept(self, values: Sequence[Any]) -> list[Any]:
         """Device arrays of values that nobody else holds."""
@@ -157,6 +165,11 @@ class Mesh:
             for i, first in zip(new, self._first([np.asarray(values[i]) for i in new]), strict=True):
                 values[i] = np.asarray(first) if own[i] else first
         return [self.put(v, o) for v, o in zip(values, own, strict=True)]
+
+    def fed(self, value: Any) -> Any:
+        """What is fed, as the ranks' parts are made of it: an array that its owner has laid on other devices comes to the host."""
+        elsewhere = isinstance(value, jax.Array) and value.committed and value.devices() != set(self.devices)
+        return np.asarray(value) if elsewhere and not self.shared else value
 
     def kept(self, values: Sequence[Any]) -> list[Any]:
         """These values on all devices; where other processes hold some, process 0's."""

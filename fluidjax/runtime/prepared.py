@@ -7,6 +7,7 @@ raised. What is fed is looked at in every run.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,21 +15,28 @@ import jax
 import numpy as np
 
 from ..base.flags import flag
+from .calling import donated, undonated
 from .compiled import Compiled
 from .kind import Kind
 from .scope import Scope
+from .turns import held
+
+
+class Overtaken(Exception):
+    """Another thread has changed something meanwhile; nothing has happened."""
 
 
 class Prepared:
     """A step on one device over the state in one scope, for the shapes of feeds with which it was called before."""
 
-    __slots__ = ("_buffers", "_fed", "_function", "_least", "_scope", "_shapes", "_step", "compiled", "version")
+    __slots__ = ("_buffers", "_devices", "_fed", "_function", "_least", "_shapes", "_step", "compiled", "version")
 
     def __init__(self, version: Any, compiled: Compiled, scope: Scope) -> None:
         """version: of the program, as the caller tells one from another. The state is in force in the scope."""
-        assert compiled.buffers is not None
-        self.version, self.compiled, self._buffers, self._scope = version, compiled, compiled.buffers, scope
+        self.version, self.compiled = version, compiled
+        self._buffers: Any = weakref.ref(scope.bound[compiled])  # which the scope keeps
         self._step, self._function = compiled.step, compiled.function(Kind.ONE)
+        self._devices = {compiled.where.device}
         self._fed = [(name, rule.dtype, rule.ranges) for name, rule in compiled.rules.items()]
         self._shapes: set[tuple[Any, ...]] = set()
         self._least = 0  # steps that the program has taken at least: before, another executable may be due
@@ -38,12 +46,14 @@ class Prepared:
         """Whether all that a further call does is to call: it creates nothing, waits for nothing, and takes arrays alone."""
         more = compiled.creates or compiled.may_raise or compiled.alone or compiled.fixed or compiled.fed_bounds
         looks = bool(compiled.objections.numbers or compiled.limited) or compiled.cutting is not None
-        return not (more or looks) and compiled.tiers is None and compiled.where.count == 1 and compiled.in_force(scope)
+        return not (more or looks) and compiled.where.count == 1 and compiled.in_force(scope)
 
     def remember(self, feed: Mapping[str, Any], taken: int) -> None:
         """Told of a feed with which the step was called, when the program had taken so many steps."""
         compiled = self.compiled
-        if len(feed) != len(self._fed) or not all(type(v) is np.ndarray or isinstance(v, jax.Array) for v in feed.values()):
+        if len(feed) != len(self._fed) or not all(
+            type(v) is np.ndarray or isinstance(v, jax.Array) for v in feed.values()
+        ):
             return
         signature = compiled.signature(self._function, feed)
         if signature in compiled.called and compiled.ready.get(signature) is None:
@@ -52,9 +62,17 @@ class Prepared:
 
     def stands(self, scope: Scope, taken: int) -> bool:
         """Whether nothing has changed."""
-        compiled, buffers = self.compiled, self._buffers
-        current = compiled.buffers is buffers and buffers.in_force and self._scope is scope and compiled.step is self._step
-        return current and taken >= self._least and not flag("FLAGS_check_nan_inf")
+        buffers = self._buffers()
+        if (
+            buffers is None
+            or not buffers.in_force
+            or buffers.scope is not scope
+            or self.compiled.step is not self._step
+        ):
+            return False
+        if not buffers.borrowed.stands():
+            self.compiled.bind(scope)
+        return taken >= self._least and not flag("FLAGS_check_nan_inf")
 
     def takes(self, feed: Any) -> bool:
         """Whether a feed is of a kind that was fed before. Raises FeedError for integers that are out of range."""
@@ -66,6 +84,8 @@ class Prepared:
             kind = type(value)
             if not (kind is np.ndarray or isinstance(value, jax.Array)) or value.dtype != dtype:
                 return False
+            if kind is not np.ndarray and value.committed and value.devices() != self._devices:  # it has to be moved first
+                return False
             if ranges and kind is np.ndarray:
                 for each in ranges:
                     each.check(name, value)
@@ -73,12 +93,22 @@ class Prepared:
         return tuple(shapes) in self._shapes
 
     def __call__(self, feed: Mapping[str, Any], seed: int, step: int) -> list[Any]:
-        """The fetched values of one more step, whose state is the scope's from now on."""
-        buffers = self._buffers
-        cell = buffers.cell
+        """The fetched values of one more step, whose state is the scope's from now on. Raises Overtaken."""
+        buffers, inputs = self._buffers(), (feed, seed, step)
         with jax.enable_x64(True):
-            # in C from the look at the arguments to the result's place: Ctrl-C finds the state before or the one after
-            cell.extend(map(self._function, (cell[-1][0],), (buffers.constant,), (feed,), (seed,), (step,)))
-        del cell[:-1]
-        found: list[Any] = cell[-1][2]
+            if self.compiled.reads_only:
+                found: list[Any] = undonated(self._function, buffers, inputs)[2]
+                return found
+            for turn in buffers.turns:
+                if turn.waiting:
+                    turn.let_pass()
+            if len(buffers.locks) == 2:  # of one turn, as nearly always: `held`, a microsecond shorter
+                with buffers.locks[0], buffers.locks[1]:
+                    return self._advanced(buffers, inputs)
+            return held(buffers.locks, lambda: self._advanced(buffers, inputs))
+
+    def _advanced(self, buffers: Any, inputs: tuple[Any, ...]) -> list[Any]:
+        if not (buffers.in_force and buffers.borrowed.stands()):
+            raise Overtaken
+        found: list[Any] = donated(self._function, buffers, inputs)[2]
         return found

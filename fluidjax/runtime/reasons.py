@@ -23,7 +23,6 @@ class Origin:
     desc: ProgramDesc
     fetches: tuple[str, ...]
     kind: Kind
-    effort: str
     state: Mapping[str, str]
     feed: Mapping[str, str]
 
@@ -65,7 +64,7 @@ class RecompileReport:
 
 
 def _where(made: Compilation) -> str:
-    return "in the background" if made.background else made.line or "at no line of a script"
+    return made.line or "at no line of a script"
 
 
 def fed(feed: Any) -> dict[str, str]:
@@ -113,8 +112,6 @@ def _differences(new: Origin, old: Origin) -> Iterator[str]:
         yield f"it fetches {_listed(new.fetches)}, before {_listed(old.fetches)}"
     if new.kind is not old.kind:
         yield f"it runs {_KINDS[new.kind]}, before {_KINDS[old.kind]}"
-    if new.effort != old.effort:
-        yield f"it is the {new.effort} executable, before the {old.effort} one"
     yield from differences(new.state, old.state)
     yield from _by_name(new.feed, old.feed, str)
 

@@ -1,43 +1,77 @@
 """Scope: variables by name, with their values.
 
 Where a value is, only its Storage knows (storage.py): the scope holds it, or the arrays between the steps of a program do
-(state_buffers.py). A look-up reads it there, and a write from outside goes there too, or takes the value back first.
+(state_buffers.py). A look-up reads it there, and a write from outside goes there too, or takes the value back first. Both may
+come from any thread (turns.py).
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from ..base.within import InForce
 from ..errors import FluidTypeError
-from ..lod_tensor import Lod, LoDTensor, ScopeTensor
+from ..lod_tensor import Lod, LoDTensor, LoDTensorArray, ScopeTensor
 from ..ops.selected import SelectedRows
-from .storage import Held, Storage
+from .storage import Held, Storage, lasting
+from .turns import NOBODY, Turn, looking
+
+T = TypeVar("T")
+CHANGES = [0]  # how often a variable of any scope has come to hold something else, steps apart; borrowers look at it
 
 
 class ScopeVar:
     """One variable of a scope. `value` is None until something is stored; `lod` are the offsets that a user set with it."""
 
-    __slots__ = ("lod", "name", "storage")
+    __slots__ = ("_storage", "lod", "name", "turn")
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.storage: Storage = Held()
+        self._storage: Storage = Held()
+        self.turn: Turn = NOBODY  # who else may change the value now
         self.lod: Lod = ()
 
     @property
+    def storage(self) -> Storage:
+        """Where the value is. Who reads it there, or puts it elsewhere, has the variable's turn."""
+        return self._storage
+
+    @storage.setter
+    def storage(self, storage: Storage) -> None:
+        self._storage = storage
+        CHANGES[0] += 1
+
+    def lie(self, storage: Storage) -> None:
+        """Have the same value lie otherwise."""
+        self._storage = storage
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is stored."""
+        return self._storage.empty
+
+    @property
     def value(self) -> Any:
-        """The array (NumPy or JAX), or None. Where the ranks of a data-parallel program have their own, that of the first."""
-        return self.storage.read()
+        """The value between two steps, which later ones do not touch: an array on the host, or None.
+
+        Where the ranks of a data-parallel program have their own, that of the first.
+        """
+        return None if self._storage.empty else looking([self], lambda: lasting(self._storage.read()))
 
     @value.setter
     def value(self, array: Any) -> None:
-        if not self.storage.write(array):
-            self.storage.release()
-            self.storage = Held(array)
+        def write() -> None:
+            if not self._storage.write(array):
+                self._storage.release()
+                self.storage = Held(array)
+            CHANGES[0] += 1
+
+        looking([self], write, changing=True)
 
     @property
     def sparse(self) -> bool:
@@ -56,6 +90,17 @@ class ScopeVar:
             raise FluidTypeError(f"variable {self.name!r} holds no sparse rows (SELECTED_ROWS); use get_tensor() instead")
         return self.value.on_host()
 
+    def get_lod_tensor_array(self) -> LoDTensorArray:
+        """The value as a LoDTensorArray; of a variable without one, an empty one that it has from now on.
+
+        Raises FluidTypeError if it is something else.
+        """
+        if self.value is None:
+            self.value = LoDTensorArray()
+        if not isinstance(self.value, LoDTensorArray):
+            raise FluidTypeError(f"variable {self.name!r} holds no LoDTensorArray; use get_tensor() instead")
+        return self.value
+
     def set(self, value: Any, place: Any = None) -> None:
         self.get_tensor().set(value, place)
 
@@ -67,23 +112,37 @@ class Scope:
         self._vars: dict[str, ScopeVar] = {}
         self.parent = parent
         self._kids: list[Scope] = []
+        self.bound: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # compiled step -> the buffers of its state here
 
     def var(self, name: str) -> ScopeVar:
         """The variable of this very scope, made if it is not there."""
         if not isinstance(name, str):
             raise FluidTypeError(f"a scope finds variables by name (a string), not by {type(name).__name__}")
-        if name not in self._vars:
-            self._vars[name] = ScopeVar(name)
-        return self._vars[name]
+        var = self._vars.get(name)
+        if var is None:
+            var = self._vars.setdefault(name, ScopeVar(name))
+            CHANGES[0] += 1  # it may hide an ancestor's
+        return var
 
     def find_var(self, name: str) -> ScopeVar | None:
         """The variable here or in the nearest ancestor, or None."""
         scope: Scope | None = self
         while scope is not None:
-            if name in scope._vars:
-                return scope._vars[name]
+            var = scope._vars.get(name)
+            if var is not None:
+                return var
             scope = scope.parent
         return None
+
+    def persistable(self, name: str) -> ScopeVar:
+        """The variable that a program keeps a value in: found as by find_var, else made in the outermost scope, as in Fluid."""
+        found = self.find_var(name)
+        if found is not None:
+            return found
+        outermost = self
+        while outermost.parent is not None:
+            outermost = outermost.parent
+        return outermost.var(name)
 
     def new_scope(self) -> Scope:
         kid = Scope(self)
@@ -95,13 +154,34 @@ class Scope:
 
     def erase(self, names: list[str]) -> None:
         """Forget variables of this scope."""
-        for name in names:
-            if name in self._vars:
-                self._vars[name].storage.release()  # what shares arrays with it goes on
-                del self._vars[name]
+
+        def forget() -> None:
+            for name in names:
+                var = self._vars.pop(name, None)
+                if var is not None:
+                    var.storage.release()  # what shares arrays with it goes on
+
+        looking([v for name in names if (v := self._vars.get(name)) is not None], forget, changing=True)
+        CHANGES[0] += 1
 
     def local_var_names(self) -> list[str]:
         return list(self._vars)
+
+    def between_steps(self, names: Iterable[str], work: Callable[[], T], changing: bool = False) -> T:
+        """What `work` returns, called while no step of any thread changes those of these variables that are there.
+
+        changing: it changes them itself.
+        """
+        return looking([v for name in names if (v := self.find_var(name)) is not None], work, changing)
+
+    def put(self, values: Mapping[str, Any]) -> None:
+        """Store values by name, all between the same two steps: in the nearest scope that has the name, else in this one."""
+
+        def store() -> None:
+            for name, value in values.items():
+                self.persistable(name).value = value
+
+        self.between_steps(values, store, changing=True)
 
     def get(self, name: str) -> np.ndarray:
         """A copy of a variable's value as a NumPy array; of sparse rows, the table. Raises KeyError for a name without value."""
@@ -112,23 +192,18 @@ class Scope:
         return np.array(value.table() if isinstance(value, SelectedRows) else value)
 
 
-_global = Scope()
-_current = _global
+_current = InForce("scope", Scope())
 
 
 def global_scope() -> Scope:
     """The scope that Executor.run uses by default."""
-    return _current
+    return _current.get()
 
 
 @contextlib.contextmanager
 def scope_guard(scope: Scope) -> Iterator[None]:
-    """Make `scope` the default within the block."""
-    global _current
+    """Make `scope` the default within the block, in this thread."""
     if not isinstance(scope, Scope):
         raise FluidTypeError(f"scope_guard takes a Scope, not {type(scope).__name__}")
-    old, _current = _current, scope
-    try:
+    with _current.within(scope):
         yield
-    finally:
-        _current = old

@@ -85,7 +85,7 @@ class Segment:
         self._forms.append(forms)
         what = f"segment of {len(self.piece.ops)} ops from op '{first.type}'{where}"
         reason = f"{what}: {'; '.join(found) or 'its values have another form'}"
-        return Compilation("segment", self.piece.results, forms, "optimised", False, trace, 0.0, compile, reason=reason, line=user_line())
+        return Compilation("segment", self.piece.results, forms, trace, 0.0, compile, reason=reason, line=user_line())
 
     def _given(self, name: str, value: Any, env: Env) -> Any:
         if isinstance(value, Ragged) and value.padded and self._exact:

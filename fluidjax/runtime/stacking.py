@@ -13,6 +13,7 @@ from ..errors import FeedError, UnsupportedError
 from ..lod_tensor import LoDTensor
 from ..ops.fixed import Fixed, shown
 from ..ops.ragged import Ragged
+from ..ops.tensor_array import is_array
 from .compiled import Compiled
 
 
@@ -68,8 +69,9 @@ def _widened(name: str, values: Sequence[Any]) -> Ragged:
 
 
 def each_step(value: Any, count: int) -> Any:
-    """A fetched value of all steps; of ragged ones a list of the values."""
-    return [jax.tree.map(lambda a, k=k: a[k], value) for k in range(count)] if isinstance(value, Ragged) else value
+    """A fetched value of all steps; of ragged ones and of tensor arrays a list of the values."""
+    apart = isinstance(value, Ragged) or is_array(value)
+    return [jax.tree.map(lambda a, k=k: a[k], value) for k in range(count)] if apart else value
 
 
 def _stacked(name: str, feeds: Sequence[Mapping[str, Any]]) -> Any:

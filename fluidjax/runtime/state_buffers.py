@@ -2,7 +2,8 @@
 
 A jitted call costs more than a microsecond per output array, so small arrays (biases, moments, batch-norm statistics)
 travel packed: one flat array per dtype, cut apart inside the step. Large arrays travel as they are. While the buffers are
-in force, the storage of the scope's variables is Buffered: it points here.
+in force, the storage of the variables that the step writes is Buffered: it points here. What a step on one device only reads
+it borrows: the variables stay where they are, and the step looks whether they have changed.
 """
 
 from __future__ import annotations
@@ -16,25 +17,25 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..errors import EnforceNotMet
+from ..lower.platforms import Packing
 from ..ops.concrete import known
 from .placement import Mesh, PerRank, Placement, per_rank, spread_out
-from .scope import Scope
+from .scope import CHANGES, Scope, ScopeVar
 from .shard_layout import ShardedValue, ShardLayout, arrays_of
 from .storage import Held
+from .turns import NOBODY, Turn, claim, ordered
 
 SMALL = 8192  # elements: an array up to this size may be packed
 WORTHWHILE = 16  # packing fewer arrays than this gains nothing
-CALL_SECONDS = 1.4e-6  # what an array that travels by itself adds to a call (measured, CPU)
-BYTES_A_SECOND = 10e9  # a step reads and writes its large state at about this speed, or does more
+NUMBERS = 4  # nor fewer single numbers, where these are packed in any case
 Axes = tuple[int, ...]
-NOTICED = 0.05  # share of the step's time below which the cost of the calls does not matter
 
 
 @dataclass(frozen=True)
 class Pack:
     """Arrays of one dtype in one flat array: names, shapes, and where each begins. own: every rank has its own values.
 
-    joint: where the step takes them as they are, stacked: the name of the stack.
     """
 
     names: tuple[str, ...]
@@ -42,7 +43,6 @@ class Pack:
     starts: tuple[int, ...]
     size: int
     own: bool = False
-    joint: str | None = None
 
     def _span(self, k: int) -> slice:
         return slice(self.starts[k], self.starts[k] + int(np.prod(self.shapes[k], dtype=int)))
@@ -69,11 +69,11 @@ class Pack:
 
     def opened(self, flat: Any) -> dict[str, Any]:
         """What the step takes, by name."""
-        return self.cut(flat) if self.joint is None else {self.joint: flat.reshape(len(self.names), *self.shapes[0])}
+        return self.cut(flat)
 
     def closed(self, values: Mapping[str, Any]) -> Any:
         """The flat array of what the step has left."""
-        return self.join(values) if self.joint is None else values[self.joint].reshape(-1)
+        return self.join(values)
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,12 @@ class StateLayout:
 
     def out(self, name: str, value: Any) -> Any:
         """A single array as it travels."""
-        return _transposed(value, self.turned[name]) if name in self.turned else value
+        axes = self.turned.get(name)
+        if isinstance(value, Turned):
+            if value.axes == axes:
+                return value.array
+            value = value.read()
+        return value if axes is None else _transposed(value, axes)
 
     def back(self, name: str, array: Any) -> Any:
         """A single array as the program has it."""
@@ -126,45 +131,48 @@ class StateLayout:
 
 
 def plan(
-    values: Mapping[str, Any], owned: frozenset[str] = frozenset(), busy: float = 0.0, turned: Mapping[str, Axes] = MappingProxyType({}),
-    joints: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    values: Mapping[str, Any], packing: Packing | None, flops: float = 0.0, owned: frozenset[str] = frozenset(),
+    turned: Mapping[str, Axes] = MappingProxyType({}),
 ) -> StateLayout:  # fmt: skip
-    """A layout for arrays of these shapes and dtypes. owned: names of which every rank has its own value. busy: seconds that
-    a step takes in any case. turned: the axes of those that travel in another order. joints: names that the step takes stacked.
+    """A layout for arrays of these shapes and dtypes. packing: what it costs that they travel by themselves; None: they do. flops: of
+    the products that a step computes in any case. owned: names of which every rank has its own value. turned: the axes of those that
+    travel in another order.
 
     Packed arrays take longer to compile (every use has its own offset), so they are packed only where the calls would
     otherwise be noticed beside the large arrays that the step moves and what else it does.
     """
-    stacks = [_pack(names, values, False, joint) for joint, names in joints.items() if _alike(names, values, owned)]
-    stacked = {n for p in stacks for n in p.names}
-    by_dtype: dict[tuple[Any, bool], list[str]] = {}
-    moved = 0
-    for name, v in values.items():
-        if name in stacked:
-            continue
-        if v.size <= SMALL and name not in turned:
-            by_dtype.setdefault((np.dtype(v.dtype), name in owned), []).append(name)
-        else:
-            moved += 2 * v.size * np.dtype(v.dtype).itemsize
-    small = sum(len(names) for names in by_dtype.values())
+    small = {n: v for n, v in values.items() if v.size <= SMALL and n not in turned}
     made: list[Pack] = []
-    if small * CALL_SECONDS > NOTICED * (moved / BYTES_A_SECOND + busy):
-        made = [_pack(names, values, own) for (_, own), names in by_dtype.items() if len(names) >= WORTHWHILE]
-    made = stacks + made
+    if packing is not None:
+        numbers = {n: v for n, v in small.items() if v.size == 1} if packing.numbers else {}
+        made += _packs(numbers, owned, NUMBERS)
+        small = {n: v for n, v in small.items() if n not in numbers}
+        moved = 2 * sum(v.size * np.dtype(v.dtype).itemsize for n, v in values.items() if n not in small)
+        busy = moved / packing.bytes + flops / packing.flops
+        if len(small) * packing.array > packing.noticed * busy:
+            made += _packs(small, owned, WORTHWHILE)
     packed = {n for p in made for n in p.names}
     singles = tuple(n for n in values if n not in packed)
     return StateLayout(tuple(made), singles, owned.intersection(values) - packed, {n: turned[n] for n in singles if n in turned})
 
 
-def _alike(names: Sequence[str], values: Mapping[str, Any], owned: frozenset[str]) -> bool:
-    """Whether they can be stacked."""
-    return owned.isdisjoint(names) and all(n in values for n in names) and len({(values[n].shape, values[n].dtype) for n in names}) == 1
+def _packs(values: Mapping[str, Any], owned: frozenset[str], fewest: int) -> list[Pack]:
+    """A pack of those of each dtype, and of those that each rank has its own of, if there are so many."""
+    alike: dict[tuple[Any, bool], list[str]] = {}
+    for name, v in values.items():
+        alike.setdefault((np.dtype(v.dtype), name in owned), []).append(name)
+    return [_pack(names, values, own) for (_, own), names in alike.items() if len(names) >= fewest]
 
 
-def _pack(names: Sequence[str], values: Mapping[str, Any], own: bool, joint: str | None = None) -> Pack:
+def _pack(names: Sequence[str], values: Mapping[str, Any], own: bool) -> Pack:
     sizes = [int(values[n].size) for n in names]
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist()
-    return Pack(tuple(names), tuple(tuple(values[n].shape) for n in names), tuple(starts), sum(sizes), own, joint)
+    return Pack(tuple(names), tuple(tuple(values[n].shape) for n in names), tuple(starts), sum(sizes), own)
+
+
+def borrows(where: Placement) -> bool:
+    """Whether what a step only reads stays where it is. On a mesh it comes to lie on all devices, so it is taken over."""
+    return where.count == 1 and not isinstance(where, Mesh)
 
 
 class StateBuffers:
@@ -172,27 +180,34 @@ class StateBuffers:
 
     def __init__(
         self, scope: Scope, layouts: tuple[StateLayout, StateLayout], values: Mapping[str, Any], where: Placement,
-        sharded: Mapping[str, ShardLayout] = MappingProxyType({}), beside: bool = False,
+        sharded: Mapping[str, ShardLayout] = MappingProxyType({}),
     ) -> None:  # fmt: skip
-        """sharded: variables that no rank holds whole, whose elements are in the arrays that they name; the scope shows the whole.
-
-        beside: the values are copies, and the scope's variables stay where they are.
-        """
-        self.beside = beside
+        """sharded: variables that no rank holds whole, whose elements are in the arrays that they name; the scope shows the whole."""
         self.in_force = False  # whether the scope's variables point here
+        self.turns: list[Turn] = []  # of the variables that the step writes
+        self.locks: list[Any] = []  # held by a call that donates
+        self.borrowed = Borrowed()
+        self.step: Any = lambda: None  # a weak reference to the compiled step whose state this is
+        self._absent: list[str] = []
         self.sharded = sharded
         self._holders = frozenset(arrays_of(sharded.values()))
         self._gathered: tuple[str, Any, Any] | None = None  # the array that was looked at last, and its rows on the host
         self.scope = scope
         self.layouts = layouts
         self.where = where
-        arrays = [n for layout in layouts for n in (*layout.singles, *(m for p in layout.packs for m in p.names))]
-        self.names = [*(n for n in arrays if n not in self._holders), *sharded]  # those that the scope knows
+        own = layouts[:1] if borrows(where) else layouts
+        arrays = [n for layout in own for n in (*layout.singles, *(m for p in layout.packs for m in p.names))]
+        self.names = [*(n for n in arrays if n not in self._holders), *sharded]  # those that the scope knows, and that are here
         self.constant = _arrays(layouts[1], values, where)
         # Results of steps are appended (the donating call does it itself, in C); the last one holds the state in force.
         # So an interrupt at any moment sees the old state or the new one, never none.
         self.cell: list[Any] = [(_arrays(layouts[0], values, where),)]
         self._at = self._index()
+
+    @property
+    def constants(self) -> list[str]:
+        """The variables that the step only reads."""
+        return [n for n, (group, _, _) in self._at.items() if group]
 
     def _index(self) -> dict[str, tuple[int, int, Pack | None]]:
         where: dict[str, tuple[int, int, Pack | None]] = {}
@@ -297,13 +312,71 @@ class StateBuffers:
         return per_rank(self.where.everywhere(array)) if self.sharded else all_rows(array)
 
     def adopt(self) -> None:
-        """Make the scope's variables point here, unless they are only copied."""
-        if self.beside:
-            return
+        """Make those of the variables point here that the scope has. The others, which nothing has set, come by `keep`."""
+        self._absent = []
         for name in self.names:
-            var = self.scope.find_var(name) or self.scope.var(name)  # an accumulator that nothing has set is not there yet
-            var.storage = Buffered(self, name)
+            var = self.scope.find_var(name)
+            if var is None:
+                self._absent.append(name)
+            else:
+                var.storage = Buffered(self, name)
         self.in_force = True
+
+    def keep(self) -> None:
+        """After the first step: the scope gets the variables that it has not had."""
+        names, self._absent = self._absent, []
+        vars = [self.scope.persistable(name) for name in names]
+        self._claim(vars)
+        for var in vars:
+            var.storage = Buffered(self, var.name)
+        self.borrowed.changes = CHANGES[0]
+
+    def _claim(self, vars: Sequence[ScopeVar]) -> None:
+        self.turns = ordered([*self.turns, *claimed(vars)])
+        self.locks = [*(t.steps for t in self.turns), *(t.arrays for t in ordered([*self.turns, *self.borrowed.turns]))]
+
+    def bind(self, borrowed: Borrowed) -> None:
+        """Take over, or borrow, the variables that the arrays were made of; called in their turn."""
+        self.borrowed, layout = borrowed, self.layouts[1]
+        for name, axes in layout.turned.items() if borrows(self.where) else ():
+            var = self.scope.find_var(name)
+            if var is not None and isinstance(var.storage, Held):  # one copy of it is enough
+                var.lie(Turned(self.constant[len(layout.packs) + layout.singles.index(name)], axes))
+                borrowed.values[name] = var.storage
+        self._claim([var for name in self.names if (var := self.scope.find_var(name)) is not None])
+        self.adopt()
+        borrowed.changes = CHANGES[0]
+
+    def copied(self) -> list[Any]:
+        """Copies of the constant group as it is now."""
+
+        def copies() -> list[Any]:
+            if not self.renew(borrow(self.scope, self.constants)):
+                raise EnforceNotMet("the variables that a program reads came to have other shapes while it ran")
+            return [array.copy() for array in self.constant]
+
+        return self.scope.between_steps(self.constants, copies)
+
+    def renew(self, borrowed: Borrowed) -> bool:
+        """Borrow anew, in the variables' turn. False if something has another shape or dtype now."""
+        old, new, layout = self.borrowed.values, borrowed.values, self.layouts[1]
+        if new.keys() != old.keys():
+            return False
+        changed = {n for n, v in new.items() if v is not old[n]}
+        if any(new[n].shape != old[n].shape or new[n].dtype != old[n].dtype for n in changed):
+            return False
+        if changed:
+            arrays = list(self.constant)
+            for i, pack in enumerate(layout.packs):
+                if not changed.isdisjoint(pack.names):
+                    arrays[i] = self.where.put(_joined(pack, new, self.where.count), pack.own)
+            for i, name in enumerate(layout.singles, len(layout.packs)):
+                if name in changed:
+                    arrays[i] = self.where.put(layout.out(name, new[name]), name in layout.owned)
+            self.constant = arrays
+        self.borrowed = borrowed
+        self._claim([])
+        return True
 
     def _apart(self) -> set[str]:
         """Variables that lie on a mesh in an array of their own, and need not be put together."""
@@ -329,6 +402,98 @@ class StateBuffers:
             if var is not None and isinstance(var.storage, Buffered) and var.storage.buffers is self:
                 var.storage = Held(values[name])
         self.in_force = False
+        step = self.step()
+        if step is not None and self.scope.bound.get(step) is self:
+            self.scope.bound.pop(step, None)
+
+
+@dataclass
+class Borrowed:
+    """What a step only reads, as it was found. changes: the count of changes then. sources: buffers that held some of it, with the
+    state that they were in. turns: of programs that write some of it.
+    """
+
+    values: dict[str, Any] = field(default_factory=dict)
+    changes: int = -1
+    sources: list[tuple[StateBuffers, Any]] = field(default_factory=list)
+    turns: list[Turn] = field(default_factory=list)
+
+    def stands(self) -> bool:
+        """Whether nothing has changed since."""
+        if self.changes != CHANGES[0]:
+            return False
+        return not self.sources or all(buffers.cell[-1] is state for buffers, state in self.sources)
+
+
+def borrow(scope: Scope, names: Iterable[str]) -> Borrowed:
+    """The values of variables where they lie, in their turn; those that have none are left out."""
+    found, sources, turns = Borrowed(changes=CHANGES[0]), {}, set()
+    for name in names:
+        var = scope.find_var(name)
+        if var is None:
+            continue
+        storage = var.storage
+        if isinstance(storage, Buffered):
+            sources[id(storage.buffers)] = storage.buffers, storage.buffers.cell[-1]
+        value = storage if isinstance(storage, Turned) else storage.read()
+        if value is not None:
+            found.values[name] = value if isinstance(value, jax.Array | Turned) else np.asarray(value)
+            turns.add(var.turn)
+    found.sources, found.turns = list(sources.values()), ordered(turns - {NOBODY})
+    return found
+
+
+def claimed(vars: Sequence[ScopeVar]) -> list[Turn]:
+    """The turns of variables that a step writes, and may be given to change in place: from now on only in their turn."""
+    return claim(vars, _own_arrays)
+
+
+def _own_arrays(vars: Sequence[ScopeVar]) -> None:
+    """Arrays that nobody has been given before, in place of those that another thread may be reading without a turn."""
+    for var in vars:
+        value = var.storage.value if isinstance(var.storage, Held) else None
+        if isinstance(value, jax.Array) and len(value.devices()) == 1:
+            var.storage = Held(value.copy())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Turned:
+    """The storage of a variable whose array lies with its axes in another order, as a step reads it."""
+
+    array: Any
+    axes: Axes
+    empty = False
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        shape = self.array.shape
+        return tuple(shape[self.axes.index(i)] for i in range(len(shape)))
+
+    @property
+    def dtype(self) -> Any:
+        return self.array.dtype
+
+    @property
+    def size(self) -> int:
+        return int(self.array.size)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.read(), dtype=dtype)
+
+    def read(self) -> Any:
+        return _transposed(self.array, np.argsort(self.axes).tolist())
+
+    def write(self, value: Any) -> bool:
+        return False
+
+    def per_rank(self) -> Any:
+        return None
+
+    def shards(self) -> ShardedValue | None:
+        return None
+
+    def release(self) -> None:
+        """The variable holds it by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,24 +529,6 @@ def in_force(scope: Scope) -> list[StateBuffers]:
     return list(dict.fromkeys(s.buffers for s in storages if isinstance(s, Buffered)))
 
 
-def held_by_mesh(names: Iterable[str], scope: Scope) -> list[Any]:
-    """The buffers that hold these variables, if a mesh of several devices holds some of them; else nothing.
-
-    A program that only reads them, on one device, takes copies, so that they stay on the mesh: each rank keeps what is
-    its own, and the processes of a job need not look at the same time.
-    """
-    vars = [var for n in names if (var := scope.find_var(n)) is not None]
-    used = dict.fromkeys(var.storage.buffers for var in vars if isinstance(var.storage, Buffered))
-    if not any(isinstance(b.where, Mesh) and b.where.count > 1 for b in used):
-        return []
-    return [*(part for b in used for part in (b, *b.arrays)), *(var.storage.value for var in vars if isinstance(var.storage, Held))]
-
-
-def identical(these: Sequence[Any], those: Sequence[Any]) -> bool:
-    """Whether both are the very same objects."""
-    return len(these) == len(those) and all(a is b for a, b in zip(these, those, strict=True))
-
-
 def _columns(array: Any, pack: Pack | None, name: str) -> Any:
     """The part of a host array, or of each of its rows, that is the variable's."""
     return array if pack is None else pack.part(array, name)
@@ -408,9 +555,10 @@ def all_rows(array: Any) -> PerRank:
 def _transposed(value: Any, axes: Sequence[int]) -> Any:
     """value.transpose(axes). Of an array that is there it needs no compilation, which JAX would make one for each shape."""
     held = known(value) if isinstance(value, jax.Array) else None
-    if held is None:
-        return value.transpose(axes)
-    return jax.device_put(held.transpose(axes), value.sharding, may_alias=False)
+    with jax.enable_x64(True):  # or it would put float64 as float32
+        if held is None:
+            return value.transpose(axes)
+        return jax.device_put(held.transpose(axes), value.sharding, may_alias=False)
 
 
 def _arrays(layout: StateLayout, values: Mapping[str, Any], where: Placement) -> list[Any]:

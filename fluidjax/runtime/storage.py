@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import jax
 import numpy as np
 
 from .placement import PerRank
@@ -31,6 +32,16 @@ class Storage(Protocol):
 
     def release(self) -> None:
         """Have the variable hold its value itself, so that whoever holds it now may go."""
+
+
+def lasting(value: Any) -> Any:
+    """A value that a later step cannot take away: on the host, or, of an array on several devices, a copy that lies as it does.
+
+    On the CPU the former is no copy: a donated array that is looked at is copied instead.
+    """
+    if not isinstance(value, jax.Array) or not value.is_fully_addressable:
+        return value
+    return np.asarray(value) if len(value.devices()) == 1 else value.copy()
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ def trace_key(compiled: Compiled, kind: Kind, args: Sequence[Any]) -> str | None
 
 def may_be_kept(compiled: Compiled, kind: Kind) -> bool:
     """Whether all that the trace of a call depends on can be told, and tracing takes long enough for it to be kept."""
-    plain = type(compiled.where) is OneDevice and compiled.where.device.platform == "cpu" and jax.process_count() == 1
+    plain = type(compiled.where) is OneDevice and compiled.tuning.keeps and jax.process_count() == 1
     apart = compiled.sharded or compiled.made or compiled.own or compiled.may_raise or compiled.cutting is not None
     apart = apart or compiled.memory_optimized  # which keeps to what was told of it, to the byte
     large = plain and not apart and kind in (Kind.ONE, Kind.MANY) and len(ops_within(compiled.step)) >= FEWEST
@@ -78,13 +78,13 @@ def _own(function: Callable[..., Any]) -> bool:
 
 
 def _words(compiled: Compiled, kind: Kind, args: Sequence[Any]) -> Iterator[str]:
-    step, effort = compiled.step, compiled.effort
+    step = compiled.step
     yield from process_words()
     yield repr([(name, flag(name)) for name in DEFAULTS if "compilation_cache" not in name])
     yield repr(sorted((n, repr(v)) for n, v in jax.config.values.items() if not any(w in n for w in WITHOUT_MEANING)))
     yield f"{compiled.where.device.platform} {compiled.where.device.device_kind} {surroundings()}"
     yield plain([getattr(step, f.name) for f in fields(step) if f.name != "desc"])
-    yield plain([kind.value, effort.name, effort.packs, effort.joins, effort.stage, effort.slow_loops, compiled.options])
+    yield plain([kind.value, compiled.options])
     yield plain([(n, v.shape, str(v.dtype)) for n, v in compiled.shapes.items()])
     yield repr((compiled.written, compiled.layouts))
     yield plain(list(compiled.objections.told.items()))

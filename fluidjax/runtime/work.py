@@ -1,6 +1,4 @@
-"""About how long a step takes, and XLA to compile it, told from its program before anything runs: for decisions, which no figure has to
-be exact for.
-"""
+"""About how much a step computes, from its program before anything runs: for decisions, which no figure has to be exact for."""
 
 from __future__ import annotations
 
@@ -12,55 +10,21 @@ from ..ir import walk
 from ..ir.desc import OpDesc, VarDesc
 from ..lod_tensor import LoDTensor
 from ..lower.step import Step
-from .dear import DEAR
 
 FLOPS_A_SECOND = 30e9  # of convolutions and products, on a core or two
-OP_SECONDS = 30e-6  # an op besides its products
-COMPILE_SECONDS = 0.03  # about what XLA takes for an op
 LEAST_BATCH = 8  # samples that a step surely has where its time matters
-SLOW_ELEMENT = 4e-9  # seconds that a loop without vectors takes longer for an element that it writes
-SLOW_TAP = 20e-9  # and a pool for each cell of a window
-# Of these a library's loops are the faster ones, in nets of dense convolutions. Optimised steps of 32x32 images, batch 64 (ResNets 128 and
-# 32), CPU ms on one core of an AMD EPYC, XLA's loops and the library's (jax 0.10.2, 2026-11-26): ResNet-32 1,012 and 755, ResNet-18 721 and
-# 677, a ResNet of bottlenecks 334 and 320, a DenseNet 363 and 325. Otherwise: a net of leaky_relu 216 and 287, transformer of 4 layers 572
-# and 752, inceptions 190 and 242, depthwise convolutions 708 and 1,254.
+SHARED_BATCH = 32  # and of a step of several processes, whose feeds differ
+TAP = 5.0  # elements that a cell of a window counts for in the gradient of a pool
+LONG = 75e6  # elements of a step's loops from which on a library may have them
+# Of these a library's loops are the faster ones, in nets of dense convolutions; of leaky_relu, transformers and inceptions they are slower.
 SUITED = ("batch_norm", "relu", "elementwise_add", "sum", "concat")
 SUITED_SHARE = 0.75
-RECURRENT = {"gru": ("Weight",), "lstm": ("Weight",), "lstmp": ("Weight", "ProjWeight"), "cudnn_lstm": ("W",)}  # and their weights
-
-
-def compiling_seconds(step: Step) -> float:
-    """What XLA takes for the optimised executable of a step."""
-    return COMPILE_SECONDS * len(ops_within(step)) + dear_seconds(step)
-
-
-def dear_seconds(step: Step) -> float:
-    """What it takes for those ops that are long to compile by themselves, gradients included."""
-    return sum(DEAR.get(op.type, 0) for op in ops_within(step))
 
 
 def ops_within(step: Step) -> list[OpDesc]:
     """The ops of a step, and those of the blocks that they run."""
     blocks = walk.nested(step.desc, [i for op in step.ops for i in op.blocks])
     return [*step.ops, *(op for i in blocks for op in step.desc.blocks[i].ops)]
-
-
-def seconds(step: Step, batch: int) -> float:
-    """Of one step with so many samples; of sequences, rows."""
-    return products_seconds(step, batch) + recurrent(step) * batch / FLOPS_A_SECOND + len(step.ops) * OP_SECONDS
-
-
-def recurrent(step: Step) -> float:
-    """Floating-point operations of the products within recurrences for one row of their sequences, gradients included."""
-    vars = step.desc.blocks[0].vars
-    weights = [(op, slot) for op in step.ops for slot in RECURRENT.get(op.type, ())]
-    forward = sum(2 * math.prod(_shape(op.input(slot), vars)) for op, slot in weights)
-    return forward * (3 if any(f"{kind}_grad" == op.type for op in step.ops for kind in RECURRENT) else 1)
-
-
-def products_seconds(step: Step, batch: int) -> float:
-    """Of its convolutions and matrix products."""
-    return products(step) * batch / FLOPS_A_SECOND
 
 
 def products(step: Step) -> float:
@@ -70,19 +34,14 @@ def products(step: Step) -> float:
     return forward * (3 if any(op.type.endswith("_grad") for op in step.ops) else 1)
 
 
-def slow_loops_seconds(step: Step, batch: int) -> float:
-    """By how much a step takes longer whose loops over elements are compiled without vectors; convolutions and products have none."""
-    vars = step.desc.blocks[0].vars
-    return sum(_slow_loop(op, vars, batch) for op in step.ops)
-
-
-def suits_library(step: Step, batch: int) -> bool:
-    """Whether a library runs even an optimised step's loops over elements faster: most of them are of kinds for which that was measured."""
+def loops_are_long(step: Step, batch: int) -> bool:
+    """Whether a library runs the step's loops over elements faster: they are long, and most are of the kinds of SUITED."""
     vars = step.desc.blocks[0].vars
     if any(op.type.startswith(("conv2d", "depthwise")) and _is_depthwise(op, vars) for op in step.ops):  # made of such loops itself
         return False
-    suit = (op for op in step.ops if op.type.removesuffix("_grad") in SUITED)
-    return sum(_slow_loop(op, vars, batch) for op in suit) > SUITED_SHARE * slow_loops_seconds(step, batch)
+    elements = sum(_elements(op, vars, batch) for op in step.ops)
+    suited = sum(_elements(op, vars, batch) for op in step.ops if op.type.removesuffix("_grad") in SUITED)
+    return batch >= LEAST_BATCH and elements >= LONG and suited > SUITED_SHARE * elements
 
 
 def _is_depthwise(op: OpDesc, vars: Mapping[str, VarDesc]) -> bool:
@@ -90,17 +49,17 @@ def _is_depthwise(op: OpDesc, vars: Mapping[str, VarDesc]) -> bool:
     return op.attrs.get("groups", 1) > 1 and weight[1:2] == (1,)
 
 
-def _slow_loop(op: OpDesc, vars: Mapping[str, VarDesc], batch: int) -> float:
+def _elements(op: OpDesc, vars: Mapping[str, VarDesc], batch: int) -> float:
     if flops(op, vars) or op.type.startswith(("conv", "mul_grad", "matmul_grad", "reshape")):
         return 0
     found = (vars.get(name) for names in op.outputs.values() for name in names)
     elements = sum(math.prod(batch if d < 0 else d for d in v.shape or ()) for v in found if v is not None and v.kind == "LOD_TENSOR")
     if not op.type.startswith("pool"):
-        return elements * SLOW_ELEMENT
+        return elements
     whole = op.attrs.get("global_pooling") or op.attrs.get("adaptive")
     grad = op.type.endswith("_grad")
-    window = 1 if whole else math.prod(op.attrs["ksize"]) / (math.prod(op.attrs["strides"]) if grad else 1)
-    return elements * window * (SLOW_TAP if grad else SLOW_ELEMENT)
+    window = 1 if whole else math.prod(op.attrs.get("ksize", ())) / (math.prod(op.attrs.get("strides", ())) or 1 if grad else 1)
+    return elements * window * (TAP if grad else 1)
 
 
 def batch_of(feed: Any) -> int:

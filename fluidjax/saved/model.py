@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .. import layers
-from ..base.dtypes import is_float
+from ..base.dtypes import is_float, numpy_dtype
 from ..errors import FluidTypeError, FluidValueError, ParseError, near
 from ..graph.program import Program, program_guard
 from ..graph.variable import Variable
@@ -18,9 +20,10 @@ from ..ir import edit
 from ..ir.desc import FrozenMap, OpDesc, ProgramDesc, VarDesc, slots
 from ..ops.registry import traits
 from ..passes.inference import in_test_mode
+from .arrays import read_arrays
 from .files import Pieces, read_file, write_files
 from .values import Difference, as_program, collect, descs, filename, is_persistable, store
-from .vars import files_of, read_arrays
+from .vars import files_of
 
 MODEL = "__model__"
 
@@ -214,9 +217,24 @@ def read_program(data: bytes, source: str) -> tuple[Program, list[str], list[Var
     return program, feeds, [program.global_block().var(n) for n in fetches]
 
 
+def _restored(program: Program, wanted: Mapping[str, VarDesc], found: dict[str, Any]) -> dict[str, Any]:
+    """The values, those as floats that WeightQuantization left as integers: times the scales in the attributes of their ops."""
+    for op in (op for block in program.blocks for op in block.ops if op.has_attr("quantize_weight_bits")):
+        for attr in op.attr_names:
+            name = attr.removesuffix("_quant_scale")
+            value = found.get(name) if name != attr else None
+            if value is None or value.dtype.kind != "i" or not is_float(wanted[name].dtype):
+                continue
+            scale = np.asarray(op.attr(attr))
+            if op.attr("quantization_type") == "post_weight_channel_wise_abs_max":  # of each filter, or of each column of a mul
+                scale = scale.reshape((1,) * (value.ndim - 1) + (-1,) if op.type == "mul" else (-1,) + (1,) * (value.ndim - 1))
+            found[name] = (value * scale).astype(numpy_dtype(wanted[name].dtype or "float32"))
+    return found
+
+
 def load_values(program: Program, dirname: str | None, params: str | bytes | None, partial: bool = False) -> Difference:
     """Load a saved program's persistable values into the global scope: see load_inference_model."""
     wanted = descs(program, filter(is_persistable, program.list_vars()))
-    found = read_arrays(wanted, dirname, params) if wanted else {}
+    found = _restored(program, wanted, read_arrays(wanted, dirname, params)) if wanted else {}
     source = "what is given as bytes" if dirname is None else repr(str(Path(dirname, params) if isinstance(params, str) else dirname))
     return store(wanted, found, source, partial)

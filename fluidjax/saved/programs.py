@@ -16,6 +16,7 @@ from ..graph.program import Program
 from ..graph.variable import Variable
 from ..runtime.scope import global_scope
 from . import pickled
+from .arrays import read_array, read_arrays
 from .files import read_file, write_files
 from .values import (
     Difference,
@@ -29,7 +30,7 @@ from .values import (
     put,
     store,
 )
-from .vars import load_vars, read_array, read_arrays
+from .vars import load_vars
 
 PARAMS, OPTIMIZER, MODEL = ".pdparams", ".pdopt", ".pdmodel"
 
@@ -152,7 +153,7 @@ def set_program_state(program: Program, state_dict: Mapping[str, np.ndarray]) ->
     scope = global_scope()
     for name in wanted:
         var = scope.find_var(name)
-        if var is None or var.value is None:
+        if var is None or var.empty:
             raise EnforceNotMet(f"Variable [ {name} ] Not found, Please make sure run startup program")
     for name, value in state_dict.items():
         if not isinstance(value, np.ndarray | jax.Array):

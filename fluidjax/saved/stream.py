@@ -25,6 +25,7 @@ from ..ir import framework_pb2
 
 wire: Any = framework_pb2  # its classes are made when it is imported, which type checkers cannot see
 Lod = tuple[tuple[int, ...], ...]
+MOST_BLOCKS = 65536  # of a parameter, each on a pserver of its own
 MAX_RANK = 64  # NumPy's
 
 
@@ -142,12 +143,24 @@ def _desc(reader: Reader) -> tuple[np.dtype, tuple[int, ...]]:
 
 
 def read_one(data: bytes | BinaryIO, source: str) -> Tensor:
-    """The one tensor of a file. Raises ParseError, also for bytes behind it."""
+    """The one tensor of a file. Raises ParseError, also for bytes behind it.
+
+    A single number may stand there once more for each further block: a job of 1.8.5 saves so the powers of beta of a parameter
+    that is cut into blocks, under the shape of one.
+    """
     reader = Reader(data, source)
     tensor = read(reader)
-    if reader.left:
-        raise reader.fail(f"{reader.left} bytes follow the tensor; several tensors in one file are loaded by params_filename")
+    if (left := reader.left) and not (left <= MOST_BLOCKS * tensor.array.nbytes and _again(tensor.array, reader)):
+        raise reader.fail(f"{left} bytes follow the tensor; several tensors in one file are loaded by params_filename")
     return tensor
+
+
+def _again(array: np.ndarray, reader: Reader) -> bool:
+    """Whether the array is one number, and all that follows is the same again."""
+    if array.size != 1 or reader.left % array.nbytes:
+        return False
+    count = reader.left // array.nbytes
+    return bytes(reader.take(reader.left, "the number again")) == array.tobytes() * count
 
 
 def read_many(data: bytes | BinaryIO, names: Sequence[str], source: str) -> dict[str, Tensor]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import numpy_dtype
-from ..compiler import CompiledProgram
+from ..dist.spmd.runnable import MakesRunnable
 from ..errors import EnforceNotMet, FluidTypeError, FluidValueError, LoadError
 from ..graph.program import Program, default_main_program
 from ..graph.variable import Parameter, Variable
@@ -39,7 +39,7 @@ def as_program(program: Any) -> Program:
     """The program, or the one in a CompiledProgram; None: the default main program. Raises FluidTypeError for others."""
     if program is None:
         return default_main_program()
-    found = program.program if isinstance(program, CompiledProgram) else program
+    found = getattr(program, "program", program) if isinstance(program, MakesRunnable) else program
     if not isinstance(found, Program):
         raise FluidTypeError(f"main_program is a Program, not {type(program).__name__}")
     return found
@@ -59,18 +59,14 @@ def descs(program: Program, vars: Iterable[Any]) -> dict[str, VarDesc]:
 
 
 def collect(names: Iterable[str], scope: Scope | None = None) -> dict[str, np.ndarray]:
-    """The values of variables as arrays. Raises EnforceNotMet naming all that have none."""
+    """The values of variables as arrays, all between the same two steps. Raises EnforceNotMet naming all that have none."""
     scope = global_scope() if scope is None else scope
-    found, missing = {}, []
-    for name in names:
-        var = scope.find_var(name)
-        if var is None or var.value is None:
-            missing.append(name)
-        else:
-            found[name] = np.asarray(var.value)
+    wanted = list(names)
+    vars = {name: scope.find_var(name) for name in wanted}
+    missing = [name for name, var in vars.items() if var is None or var.empty]
     if missing:
         raise EnforceNotMet(f"nothing to save for {listed(missing)}: not initialised in the scope; run the startup program first")
-    return found
+    return scope.between_steps(wanted, lambda: {n: np.asarray(var.value) for n, var in vars.items() if var is not None})
 
 
 def listed(names: Iterable[str]) -> str:
@@ -145,9 +141,7 @@ def store(
 
 def put(arrays: Mapping[str, np.ndarray], scope: Scope | None = None) -> None:
     """Store arrays by name: in the scope that has the name, else in this one."""
-    scope = global_scope() if scope is None else scope
-    for name, array in arrays.items():
-        (scope.find_var(name) or scope.var(name)).value = array
+    (global_scope() if scope is None else scope).put(arrays)
 
 
 def filename(name: Any) -> str:

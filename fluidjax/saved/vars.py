@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ..base.progress import waiting
 from ..errors import FluidTypeError, FluidValueError
 from ..graph.program import Program
 from ..graph.variable import Parameter, Variable
 from ..ir.desc import VarDesc
 from . import stream
-from .files import Pieces, reading, safe_name, write_files
+from .arrays import read_arrays
+from .files import Pieces, safe_name, write_files
 from .values import Difference, as_program, collect, descs, is_parameter, is_persistable, store
 from .values import filename as base_name
 
@@ -45,9 +45,12 @@ def save_vars(
     Raises EnforceNotMet for variables without a value, FluidValueError for names that would leave the folder. A save that
     fails leaves older files as they were.
     """
-    wanted = _chosen(as_program(main_program), vars, predicate)
+    return _save(_chosen(as_program(main_program), vars, predicate), dirname, filename)
+
+
+def _save(wanted: Mapping[str, VarDesc], dirname: str | None, filename: str | None) -> bytes | None:
     if not wanted:
-        warnings.warn("no variable in your model, please ensure there are any variables in your model to save", stacklevel=2)
+        warnings.warn("no variable in your model, please ensure there are any variables in your model to save", stacklevel=3)
         return None
     arrays = collect(sorted(wanted))
     if dirname is None:
@@ -81,8 +84,17 @@ def save_params(executor: Any, dirname: str | None, main_program: Program | None
 def save_persistables(
     executor: Any, dirname: str | None, main_program: Program | None = None, filename: str | None = None
 ) -> bytes | None:
-    """Save all persistable variables of a program, optimizer state included: see save_vars."""
-    return save_vars(executor, dirname, main_program, None, is_persistable, filename)
+    """Save all persistable variables of a program, optimizer state included: see save_vars.
+
+    A trainer of a parameter-server job writes what its program keeps; trainer 0 also writes, whole and by their names, the
+    states of the optimizer and the tables, which pservers have.
+    """
+    from . import jobs
+
+    program = as_program(main_program)
+    if jobs.is_trainers(program):
+        return _save(jobs.to_save(program), dirname, filename)
+    return save_vars(executor, dirname, program, None, is_persistable, filename)
 
 
 def load_vars(
@@ -94,48 +106,17 @@ def load_vars(
     Raises LoadError listing every variable that is missing or has another shape or dtype, ParseError for a file that is no
     tensor; then the scope is as it was. partial: load what fits, and return the Difference.
     """
-    wanted = _chosen(as_program(main_program), vars, predicate)
-    found = read_arrays(wanted, dirname, filename)
+    return _load(_chosen(as_program(main_program), vars, predicate), dirname, filename, partial)
+
+
+def _load(
+    wanted: Mapping[str, VarDesc], dirname: str | None, filename: str | bytes | None, partial: bool
+) -> Difference | None:
+    nothing = not wanted and filename is None  # of no file, be the folder there or not, as in Fluid
+    found = {} if nothing else read_arrays(wanted, dirname, filename)
     source = "what is given as bytes" if dirname is None else repr(str(Path(dirname, filename) if isinstance(filename, str) else dirname))
     difference = store(wanted, found, source, partial)
     return difference if partial else None
-
-
-def read_arrays(wanted: Mapping[str, VarDesc], dirname: str | None, filename: str | bytes | None) -> dict[str, np.ndarray]:
-    """The saved arrays of these variables; those whose file is not there are left out.
-
-    Raises FluidValueError if there is no such folder or combined file, ParseError for files that hold no tensors.
-    """
-    if dirname is None:
-        if not isinstance(filename, bytes | bytearray):
-            raise FluidValueError("The directory path and params cannot be None at the same time.")
-        return _arrays(stream.read_many(bytes(filename), sorted(wanted), "the given bytes"))
-    folder = Path(os.path.normpath(dirname))
-    if not folder.is_dir():
-        raise FluidValueError(f"There is no directory named {str(dirname)!r}")
-    if filename is not None:
-        if not isinstance(filename, str):
-            raise FluidTypeError(f"filename is a string, not {type(filename).__name__}")
-        path = folder / base_name(filename)
-        with reading(path) as file:
-            return _arrays(stream.read_many(file, sorted(wanted), str(path)))
-    paths = {name: folder / safe_name(name) for name in wanted}
-    found: dict[str, np.ndarray] = {}
-    with waiting(lambda: f"reading variable {len(found):,} of {len(paths):,} from {str(folder)!r}"):
-        for name, path in paths.items():
-            if path.is_file():
-                found[name] = read_array(path)
-    return found
-
-
-def read_array(path: Path) -> np.ndarray:
-    """The array of a file that holds one tensor. Raises ParseError naming the file for anything else."""
-    with reading(path) as file:
-        return stream.read_one(file, str(path)).array
-
-
-def _arrays(tensors: Mapping[str, stream.Tensor]) -> dict[str, np.ndarray]:
-    return {name: tensor.array for name, tensor in tensors.items()}
 
 
 def load_params(
@@ -148,8 +129,20 @@ def load_params(
 def load_persistables(
     executor: Any, dirname: str | None, main_program: Program | None = None, filename: str | None = None, partial: bool = False
 ) -> Difference | None:
-    """Load all persistable variables of a program: see load_vars."""
-    return load_vars(executor, dirname, main_program, None, is_persistable, filename, partial)
+    """Load all persistable variables of a program: see load_vars.
+
+    Of a pserver's program, what that pserver owns; the trainers of its job then start with it. Of a trainer's program, in a job
+    that runs, all that save_persistables of trainer 0 writes; every trainer has to do so.
+    """
+    from . import jobs
+
+    program = as_program(main_program)
+    if jobs.is_trainers(program):
+        return _load(jobs.to_load(program), dirname, filename, partial)
+    if jobs.is_pservers(program) and isinstance(dirname, str) and not isinstance(filename, bytes) and not partial:
+        jobs.load_on_pserver(program, dirname, filename)
+        return None
+    return load_vars(executor, dirname, program, None, is_persistable, filename, partial)
 
 
 def get_program_parameter(program: Program) -> list[Parameter]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import details as details
 from .apply import apply_passes as apply_passes
 from .config import DistributeTranspilerConfig as DistributeTranspilerConfig
 from .distribute_transpiler import DistributeTranspiler as DistributeTranspiler

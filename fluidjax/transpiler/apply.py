@@ -64,7 +64,7 @@ def apply_passes(
     """
     result = _run(program, pas, fetch_list, scope)
     copy = program.copy_with(result.desc)
-    remember(copy, result)
+    remember(copy, result, program.desc)
     return copy, result
 
 
@@ -75,10 +75,10 @@ def apply_in_place(
     scope: Scope | None = None,
 ) -> PassResult:
     """As apply_passes, but the program itself becomes the result."""
-    result = _run(program, pas, fetch_list, scope)
+    result, before = _run(program, pas, fetch_list, scope), program.desc
     if result.changed:
         program.set_desc(result.desc)
-    remember(program, result)
+    remember(program, result, before)
     return result
 
 
@@ -90,13 +90,25 @@ def become_fitted(program: Program, desc: ProgramDesc, memory_optimized: bool) -
     program.touch()
 
 
-def remember(program: Program, result: PassResult) -> None:
-    """Note on a program what memory_optimize did: which names share memory, and that it is to be compiled for memory."""
-    for plan in result.certificates:
-        if isinstance(plan, MemoryPlan):
-            now = {old: plan.reused.get(name, name) for old, name in program.info.reused.items()}
-            program.update_info(reused=FrozenMap({**now, **plan.reused}), memory_optimized=True)
-            program.touch()
+def remember(program: Program, result: PassResult, before: ProgramDesc) -> None:
+    """Note on a program what memory_optimize did: which names share memory, and that it is to be compiled for memory.
+
+    before: the program as the passes were given it. The one without shared names is kept for those who want such a value after all,
+    also while other passes change the ops but not the state.
+    """
+    plans, known = [plan for plan in result.certificates if isinstance(plan, MemoryPlan)], program.info
+    whole = known.whole if known.whole is not None and known.whole[0] == before else None
+    for plan in plans:
+        now = {old: plan.reused.get(name, name) for old, name in program.info.reused.items()}
+        program.update_info(reused=FrozenMap({**now, **plan.reused}), memory_optimized=True)
+        program.touch()
+    first = whole[1] if whole is not None else before if plans and not known.reused else None
+    if first is not None and not result.params and _state(first) == _state(program.desc):
+        program.update_info(whole=(program.desc, first))
+
+
+def _state(desc: ProgramDesc) -> set[str]:
+    return {name for block in desc.blocks for name, var in block.vars.items() if var.persistable}
 
 
 def _run(program: Program, pas: Pass | str, fetch_list: Sequence[Variable | str], scope: Scope | None) -> PassResult:

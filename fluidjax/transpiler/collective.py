@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import unique_name
-from ..dist.jobs.waiting import wait_for
 from ..errors import FluidValueError, near
 from ..graph.program import Program
 from ..ir import edit
@@ -62,8 +61,6 @@ def transpile_collective(
     ring = Trainers(endpoints, rank, current, 1 if mode == SINGLE else config.nccl_comm_num)
     begin, train = _MODES[mode]
     new_startup, new_main = begin(startup.desc, ring), train(main.desc, ring)
-    if rank == 0 and config.wait_port and mode != SINGLE:
-        wait_for(e for e in endpoints if e != current)
     startup.set_desc(new_startup)
     main.set_desc(new_main)
 

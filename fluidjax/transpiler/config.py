@@ -42,8 +42,8 @@ class DistributeTranspilerConfig:
     asynchronous pservers correct a late gradient by grad + (param - param as the trainer saw it) * grad * grad.
     geo_sgd_mode (False), geo_sgd_need_push_nums (100): trainers update by themselves and exchange deltas after so many
     batches, as GeoSgdTranspiler has it. nccl_comm_num (1): rings. use_hierarchical_allreduce (False),
-    hierarchical_allreduce_inter_nranks (0): reduce within groups of so many ranks first. wait_port (True): in a real job,
-    wait until the others listen. print_log (False): print the blocks and where they go.
+    hierarchical_allreduce_inter_nranks (0): reduce within groups of so many ranks first. wait_port (True): kept;
+    processes wait for each other when they run a program. print_log (False): print the blocks and where they go.
 
     Raises, when an attribute is set: FluidValueError for an unknown mode, a number below its least, None or both of sync_mode and
     runtime_split_send_recv; FluidTypeError for another type or an attribute that there is not.

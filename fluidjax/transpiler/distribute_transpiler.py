@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..dist.inner_updates import refuse_inner_updates
-from ..dist.jobs.waiting import wait_for
 from ..dist.pserver_plan import PserverPlan
 from ..errors import FluidTypeError
 from ..graph.program import Program, default_main_program, default_startup_program
@@ -134,16 +133,13 @@ class DistributeTranspiler:
     def get_trainer_program(self, wait_port: bool = True) -> Program:
         """The program that was given to transpile, now the trainer's: without updates; its startup program likewise.
 
-        wait_port: in a job whose processes were started one by one, wait until all pservers listen, at most a minute.
-        Within one process, and under our launcher, nothing waits.
+        wait_port: as in Fluid; here processes wait for each other when a program is run.
 
-        Raises NotTranspiledError before transpile, EnforceNotMet for pservers that do not come.
+        Raises NotTranspiledError before transpile.
         """
         programs = self._rewritten("get_trainer_program")
         if self._job is not None:
             self._job.finish(programs.main, programs.startup)
-            if wait_port:
-                wait_for(self._job.plan.endpoints)
         return programs.main
 
     def get_pserver_program(self, endpoint: str) -> Program:

@@ -30,7 +30,8 @@ def memory_optimize(
         fluid.memory_optimize(fluid.default_main_program(), skip_opt_set={loss.name, accuracy.name})
 
     Call it after minimize. skip_opt_set: variables or names (a set, list or tuple) that keep their values, above all what
-    will be fetched; fetching another variable whose memory is shared raises FetchError. print_log: print a line for
+    will be fetched. Of another variable whose memory is shared a fetch runs the program as it was before, which a warning tells
+    once; it raises FetchError if the program was changed since. print_log: print a line for
     every shared name, as Fluid 0.15 did. level: 0 shares among equal shapes, 1 among equal dtypes. skip_grads: leave the
     gradients alone that optimizer ops take.
 

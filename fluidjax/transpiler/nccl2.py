@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..dist.jobs.waiting import wait_for
 from ..errors import FluidValueError
 from ..graph.program import Program
 from ..ir import edit
@@ -31,10 +30,8 @@ def transpile_nccl2(
         hierarchy(len(endpoints), groups)
     if isinstance(trainer_id, int) and trainer_id < 0:
         raise FluidValueError(f"must set trainer_id > 0: it is {trainer_id}, and the trainers are 0 to {len(endpoints) - 1}")
-    current = current_of(current_endpoint, endpoints)
+    current_of(current_endpoint, endpoints)
     new = join_trainers(startup.desc, config, rank_of(trainer_id, len(endpoints)), endpoints)
-    if trainer_id == 0 and config.wait_port:
-        wait_for(e for e in endpoints if e != current)
     main.update_info(
         trainers_endpoints=tuple(endpoints),
         nccl_comm_num=config.nccl_comm_num,

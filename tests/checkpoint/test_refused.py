@@ -7,6 +7,8 @@ import json
 import os
 import random
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -245,3 +247,29 @@ def test_rows_that_other_processes_have_are_not_made_up() -> None:
     scope.var("w").value = kept
     with pytest.raises(EnforceNotMet, match=r"each trainer has its own value of 'w', .* run a step before you save"):
         take(["w"], scope)
+
+
+FULL = """
+import resource, sys
+import fluidjax as fluid
+fluid.layers.fc(fluid.data("x", [1, 300]), 400)
+exe = fluid.Executor()
+exe.run(fluid.default_startup_program())
+fluid.io.save_checkpoint(exe, sys.argv[1], fluid.default_main_program())
+fluid.io.wait_checkpoint(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))  # what does not fit fails as on a full disk
+try:
+    fluid.io.save_checkpoint(exe, sys.argv[1], fluid.default_main_program())
+    fluid.io.wait_checkpoint(sys.argv[1])
+except fluid.errors.LoadError as error:
+    print(error)
+print(fluid.io.get_latest_checkpoint_serial(sys.argv[1]))
+"""
+
+
+def test_a_disk_without_room_is_told_in_one_sentence(tmp_path):
+    """With the cause, and without the tracebacks that orbax's threads log; the checkpoint before is the latest still."""
+    run = subprocess.run([sys.executable, "-c", FULL, str(tmp_path / "kept")], capture_output=True, text=True)
+    sentence, latest = run.stdout.splitlines()
+    assert "File too large" in sentence and str(tmp_path / "kept") in sentence and latest == "0"
+    assert "Traceback" not in run.stderr

@@ -182,6 +182,7 @@ def test_fetches_of_parameters_and_nothing():
     assert [list(w.shape), list(b.shape)] == json.loads(BEHAVIOURS[4]["fetch_param"]["result"])
     assert net.run(train, feed_of(8), []) == []
     (on_device,) = net.run(train, feed_of(8), return_numpy=False)
+    on_device = on_device.array()
     assert isinstance(on_device, jax.Array) and on_device.shape == (4,)
 
 

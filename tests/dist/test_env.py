@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import fluidjax as fluid
 from fluidjax.dist.jobs import process
+from fluidjax.dist.jobs.described import described_job
 from fluidjax.dist.jobs.env import PSERVER, TRAINER, Endpoint, JobEnv, endpoint, read_env
 from fluidjax.errors import FluidValueError
 
@@ -50,9 +51,88 @@ def test_other_names_for_the_same():
 
 
 def test_the_launchers_hub_comes_first():
-    env = read_env({**TWO, "PADDLE_TRAINER_ID": "0", "FLUIDJAX_HUB": "127.0.0.1:5", "FLUIDJAX_TOKEN": "secret"})
+    env = read_env({**TWO, "PADDLE_TRAINER_ID": "0", "FLUIDJAX_HUB": "127.0.0.1:5", "FLUIDJAX_JOB_SECRET": "a secret of the job"})
     assert env.hub == Endpoint("127.0.0.1", 5) and env.launched and not env.hosts_hub
-    assert "secret" not in repr(env)
+    assert env.secret == "a secret of the job" and env.secret not in repr(env)
+
+
+def test_a_secret_that_can_be_guessed():
+    with pytest.raises(FluidValueError, match="FLUIDJAX_JOB_SECRET has 6 characters; a secret has 16 or more"):
+        read_env({**TWO, "PADDLE_TRAINER_ID": "0", "FLUIDJAX_JOB_SECRET": "secret"})
+
+
+def test_where_processes_of_one_machine_meet():
+    """On the address that no other machine reaches, where all that is known is on one; pservers alone tell nothing of the trainers."""
+    here = {"PADDLE_TRAINER_ENDPOINTS": "10.0.0.1:6170,10.0.0.1:6171", "PADDLE_TRAINER_ID": "1"}
+    assert read_env(here).hub == Endpoint("127.0.0.1", 6170)
+    assert read_env({**here, "PADDLE_PSERVER_ENDPOINTS": "10.0.0.2:1"}).hub == Endpoint("10.0.0.1", 6170)
+    named = {"PADDLE_TRAINER_ENDPOINTS": "one:6170,one:6171", "PADDLE_TRAINER_ID": "1"}
+    assert (read_env(named).hub, read_env(named).hosts) == (Endpoint("127.0.0.1", 6170), ("one",))
+    away = {"PADDLE_PSERVERS": "10.0.0.1", "PADDLE_TRAINERS": "2", "PADDLE_TRAINER_ID": "0"}
+    assert read_env(away).hub == Endpoint("10.0.0.1", 6174)
+    two = read_env({"PADDLE_TRAINER_ENDPOINTS": "127.0.0.1:1,127.0.0.2:1", "PADDLE_TRAINER_ID": "0"})
+    assert (two.hub, two.hosts) == (Endpoint("127.0.0.1", 1), ("127.0.0.1",))
+
+
+def test_a_job_on_several_machines_without_a_secret():
+    env = read_env({**TWO, "PADDLE_TRAINER_ID": "1"})
+    with pytest.raises(FluidValueError, match=r"trainer 1: the job runs on several machines \(10.0.0.1, 10.0.0.2\), so .* need a secret"):
+        process.take_part(env)
+    assert process.current_job() is None
+
+
+def transpiled(rank, mode="pserver", trainers=2, **more):
+    """The programs of a transpiled job; nobody runs them."""
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.unique_name.guard(), fluid.program_guard(main, startup):
+        loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 2]), 1))
+        fluid.optimizer.SGD(0.1).minimize(loss)
+    config = fluid.DistributeTranspilerConfig()
+    config.mode = mode
+    for name, value in more.items():
+        setattr(config, name, value)
+    t = fluid.DistributeTranspiler(config)
+    if mode == "pserver":
+        t.transpile(rank, program=main, startup_program=startup, pservers="10.0.0.1:6174,b:6175", trainers=trainers)
+    else:
+        here = trainers.split(",")[rank]
+        t.transpile(rank, program=main, startup_program=startup, trainers=trainers, current_endpoint=here)
+    return t, main, startup
+
+
+def test_the_job_that_the_programs_of_pservers_describe(monkeypatch):
+    """Nothing is set: the programs say which process this is, and everybody meets at pserver 0."""
+    monkeypatch.delenv("FLUIDJAX_JOB_SECRET", raising=False)
+    t, main, startup = transpiled(1)
+    pservers = Endpoint("10.0.0.1", 6174), Endpoint("b", 6175)
+    of_trainer = JobEnv(TRAINER, 1, 2, pservers=pservers, hub=pservers[0])
+    assert described_job(t.get_trainer_program()) == described_job(main) == described_job(startup) == of_trainer
+    assert not of_trainer.hosts_hub
+    served, first = t.get_pserver_programs("b:6175")
+    of_pserver = JobEnv(PSERVER, 1, 2, pservers=pservers, current=pservers[1], hub=pservers[0])
+    assert described_job(served) == of_pserver and not of_pserver.hosts_hub
+    assert described_job(first) is None  # it talks to nobody
+    assert described_job(t.get_pserver_program("10.0.0.1:6174")).hosts_hub
+    assert described_job(fluid.Program()) is None
+
+
+@pytest.mark.parametrize("config", [{"sync_mode": False}, {"sync_mode": False, "geo_sgd_mode": True}], ids=["async", "geo"])
+def test_the_job_that_asynchronous_programs_describe(config):
+    t, _, startup = transpiled(0, **config)
+    assert described_job(t.get_trainer_program()).name == described_job(startup).name == "trainer 0"
+    assert described_job(t.get_pserver_program("b:6175")).name == "pserver 1"
+
+
+@pytest.mark.parametrize(
+    "config", [{"mode": "nccl2"}, {"mode": "collective", "collective_mode": "grad_allreduce"}], ids=["nccl2", "collective"]
+)
+def test_the_job_that_the_programs_of_trainers_describe(config):
+    listed = "10.0.0.1:6170,10.0.0.1:6171,b:6170"
+    _, _, startup = transpiled(2, trainers=listed, **config)
+    trainers = tuple(endpoint(e, "") for e in listed.split(","))
+    assert described_job(startup) == JobEnv(TRAINER, 2, 3, trainers, current=trainers[2], hub=trainers[0])
+    _, _, startup = transpiled(1, trainers="10.0.0.1:6170,10.0.0.1:6171", **config)
+    assert described_job(startup).hub == Endpoint("127.0.0.1", 6170)
 
 
 def test_one_trainer_meets_nobody():

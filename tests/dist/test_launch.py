@@ -92,10 +92,17 @@ def launch_for_real(capfd, monkeypatch):
     return run
 
 
-def test_two_trainers_and_two_pservers(launch_for_real, script):
-    """With the options of Paddle's launch_ps."""
-    code, out, err = launch_for_real("--worker_num=2", "--server_num", "2", "--start_port=6170", "--log_dir", "logs", script, "run", "0")
-    assert "fluidjax launch: --start_port, --log_dir: no meaning here" in err
+def test_two_trainers_and_two_pservers(launch_for_real, script, tmp_path):
+    """With the options of Paddle's launch_ps; each process's words are in a file of its own, too, behind those of an older job."""
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    (logs / "workerlog.1").write_text("older\n")
+    words = ["--worker_num=2", "--server_num", "2", "--start_port=6170", "--log_dir", str(logs), script, "run", "0"]
+    code, out, err = launch_for_real(*words)
+    assert "fluidjax launch: --start_port: no meaning here" in err
+    assert {p.name for p in logs.iterdir()} == {"workerlog.0", "workerlog.1", "serverlog.0", "serverlog.1"}
+    assert (logs / "workerlog.1").read_text().startswith("older\n") and "\nsum 2.0\n" in (logs / "workerlog.1").read_text()
+    assert "served 127.0.0.2\n" in (logs / "serverlog.1").read_text()
     assert (code, sorted(out.splitlines())) == (
         0,
         ["[pserver 0] served 127.0.0.1", "[pserver 1] served 127.0.0.2", "[trainer 0] sum 2.0", "[trainer 1] sum 2.0"],
@@ -282,7 +289,7 @@ def test_pservers_end_when_the_trainers_have(capfd, monkeypatch):
 def test_the_variables_describe_the_job():
     inherited = {"PADDLE_TRAINER_ID": "9", "POD_IP": "x", "KEPT": "1"}
     hub = Endpoint("127.0.0.1", 5)
-    specs = job_specs(["x"], 2, 2, hub, "t", devices_per_proc=3, gpus=["4", "5"], environ=inherited)
+    specs = job_specs(["x"], 2, 2, hub, "t" * 20, devices_per_proc=3, gpus=["4", "5"], environ=inherited)
     assert [s.name for s in specs] == ["trainer 0", "trainer 1", "pserver 0", "pserver 1"]
     envs = [read_env(s.env) for s in specs]
     assert [(e.name, e.count, e.hub, e.launched) for e in envs] == [(s.name, 2, hub, True) for s in specs]
@@ -301,8 +308,8 @@ def test_the_variables_describe_the_job():
 MISTAKES = {
     "there is no script 'nothing.py'": ["--nproc", "2", "nothing.py"],
     "a job has at least one trainer": ["--nproc", "0", __file__],
-    "names several machines": ["--selected_gpus=0,1", "--cluster_node_ips=10.0.0.1,10.0.0.2", "--node_ip=10.0.0.1", __file__],
-    "names several machines (10.0.0.1, 10.0.0.2)": ["--workers=10.0.0.1:1,10.0.0.2:1", __file__],
+    "name several machines": ["--selected_gpus=0,1", "--cluster_node_ips=10.0.0.1,10.0.0.2", "--node_ip=10.0.0.1", __file__],
+    "name several machines (10.0.0.1, 10.0.0.2)": ["--workers=10.0.0.1:1,10.0.0.2:1", __file__],
     "--nnodes is 2, and this starts processes on one": ["--nproc_per_node=2", "--nnodes", "2", __file__],
     "2 trainers need 2 GPUs, one each, but 3 are named": ["--trainer_num=2", "--devices=0,1,2", __file__],
     "no negative number of pservers, not 1 and -1": ["--nproc", "1", "--pservers", "-1", __file__],
@@ -310,7 +317,20 @@ MISTAKES = {
     "a trainer has at least one device, not 0": ["--nproc", "1", "--devices-per-proc", "0", __file__],
     "2 trainers need 2 GPUs, one each, but 1 are named: 0": ["--nproc", "2", "--gpus", "0", __file__],
     "go with --nproc": ["--pservers", "1", __file__],
-}
+    "--servers 2 lists no endpoint, such as 127.0.0.1:6170; for 2 processes write --server_num 2": [
+        "--servers", "2", "--workers=a:1,a:2", __file__,
+    ],
+    "--workers 2 lists no endpoint": ["--workers=2", "--servers=127.0.0.1:1,127.0.0.1:2", __file__],
+    "--servers: 'a:b' is no endpoint": ["--workers=127.0.0.1:5", "--servers", "a:b", __file__],
+    "--servers: a:1 is listed twice": ["--workers=a:5", "--servers", "a:1,a:1", __file__],
+    "--nproc or --worker_num is 3, but --workers lists 2": ["--worker_num=3", "--workers=a:1,a:2", __file__],
+    "--pservers or --server_num is 1, but --servers lists 2": ["--worker_num=2", "--server_num=1", "--endpoints=a:1,a:2", __file__],
+    "--node_ip is 10.0.0.2, which is none of --cluster_node_ips 10.0.0.1": [
+        "--gpus=0", "--cluster_node_ips=10.0.0.1", "--node_ip=10.0.0.2", __file__,
+    ],
+    "name several machines (10.0.0.1, 10.0.0.3)": ["--worker_num=1", "--servers=10.0.0.1:1,10.0.0.3:1", __file__],
+    "cannot be written": ["--worker_num=1", "--log_dir", "/proc/nowhere", __file__],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("text", MISTAKES)
@@ -318,6 +338,36 @@ def test_mistakes_on_the_command_line(text, capsys):
     assert cli.main(["launch", *MISTAKES[text]]) == 1
     err = capsys.readouterr().err
     assert err.startswith("fluidjax launch: ") and text in err
+
+
+UNDERSTOOD = {  # command lines of Paddle's launch, launch_ps and fleetrun -> trainers, pservers, GPUs
+    "--selected_gpus=0,1 --log_level 20 --started_port=6170": (2, 0, ["0", "1"]),
+    "--cluster_node_ips=192.168.0.5 --node_ip=192.168.0.5 --started_port=6170 --selected_gpus=1,3": (2, 0, ["1", "3"]),
+    "--use_paddlecloud --cluster_node_ips=127.0.0.1 --selected_gpus=0,1": (2, 0, ["0", "1"]),
+    "--worker_num=3 --server_num=2": (3, 2, []),
+    "--worker_num 2 --server_num 2 --endpoints 127.0.0.1:6170,127.0.0.1:6171": (2, 2, []),
+    "--servers=127.0.0.1:6170,127.0.0.1:6171 --workers=127.0.0.1:6172,127.0.0.1:6173,127.0.0.1:6174": (3, 2, []),
+    "--servers=127.0.0.1:6170,127.0.0.2:6170 --workers=127.0.0.1,127.0.0.1": (2, 2, []),
+    "--servers= --workers= --nproc 2": (2, 0, []),
+    "--ips=10.0.0.1 --gpus 0,1,2": (3, 0, ["0", "1", "2"]),
+}
+
+
+@pytest.mark.parametrize("words", UNDERSTOOD)
+def test_what_paddles_launchers_took(words, monkeypatch, tmp_path):
+    started = []
+    monkeypatch.delenv("PADDLE_TRAINERS", raising=False)
+    monkeypatch.setattr("fluidjax.dist.jobs.launch.run_job", lambda command, *given, **more: started.append((command, given, more)))
+    cli.main(["launch", *words.split(), __file__, "--servers", "2"])
+    ((command, given, more),) = started
+    assert (*given, more["gpus"]) == UNDERSTOOD[words]
+    assert command[-3:] == [__file__, "--servers", "2"]  # the script's own
+
+
+def test_a_word_that_is_cut_short_is_no_option(capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["launch", "--worker", "2", __file__])
+    assert ended.value.code == 2 and "ambiguous" not in capsys.readouterr().err
 
 
 def test_a_job_of_one_is_an_ordinary_run(tmp_path):

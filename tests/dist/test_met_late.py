@@ -77,8 +77,8 @@ trainers.here, here = (lambda: here("plain")), trainers.here
 
 def test_processes_that_cannot_reach_one_another_train_all_the_same() -> None:
     unreachable = """
-from fluidjax.dist.jobs import cluster, process
-cluster._own_address, process.MEETING = (lambda: "192.0.2.1"), 1.0
+from fluidjax.dist.jobs import cluster, process, wire
+cluster.one_machine, wire.own_address, process.MEETING = (lambda: False), (lambda *_: "192.0.2.1"), 1.0
 trainers.here, here = (lambda: here("plain")), trainers.here
 """
     for code, out, err in start("here", unreachable):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -17,17 +20,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fluidjax as fluid
+from fluidjax.dist.jobs import hub as hub_module
+from fluidjax.dist.jobs import secret as secret_module
 from fluidjax.dist.jobs import wire
 from fluidjax.dist.jobs.compare_programs import NEW, first_difference, pack, program_lines, unpack
 from fluidjax.dist.jobs.env import Endpoint
 from fluidjax.dist.jobs.handshake import Hello, read_hello, trainers_text
 from fluidjax.dist.jobs.hub import Hub
 from fluidjax.dist.jobs.link import Link
+from fluidjax.dist.jobs.secret import proof
 from fluidjax.errors import JobError, ParseError
 from tests import forked
 from tests.examples import examples
 
 ROOT = Path(__file__).parents[2]
+SECRET = "what the tests know"
 LONG = 120.0  # seconds, for what is over at once unless the machine is very busy
 
 
@@ -41,7 +48,7 @@ def hub():
     made = []
 
     def make(count=2, timeout=LONG, **options):
-        made.append(Hub(Endpoint("127.0.0.1", 0), count, timeout, **options))
+        made.append(Hub(Endpoint("127.0.0.1", 0), count, timeout, **{"secret": SECRET, **options}))
         made[-1].start()
         return made[-1]
 
@@ -60,8 +67,8 @@ def hub():
 OPEN, THREADS = [], []
 
 
-def link(hub, said, retry=False):
-    OPEN.append(Link(hub.address, said, "the hub", retry))
+def link(hub, said, retry=False, secret=SECRET):
+    OPEN.append(Link(hub.address, said, "the hub", retry, secret))
     return OPEN[-1]
 
 
@@ -72,12 +79,12 @@ def listen(one):
     THREADS[-1].start()
 
 
-def join_all(hub, hellos, timeout=LONG):
+def join_all(hub, hellos, timeout=LONG, **options):
     """What each gets: the coordinator's address, or the sentence."""
 
     def join(said):
         try:
-            return link(hub, said).join(timeout)
+            return link(hub, said, **options).join(timeout)
         except JobError as error:
             return str(error)
 
@@ -140,8 +147,7 @@ def test_a_process_that_ends_before_the_start_is_named(hub):
     first = link(meeting, hello(0, 3))
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(join_all, meeting, [hello(1, 3)])
-        first.sock = first.connect(time.monotonic() + LONG, LONG)
-        first.send({"hello": first.hello.as_dict()})
+        assert first.introduce(time.monotonic() + LONG, LONG, "")
         time.sleep(0.1)
         first.close()
         assert "trainer 0 (process 100 on host host0) ended without a word before the job started" in waiting.result()[0]
@@ -157,32 +163,125 @@ def test_a_process_that_cannot_take_part_spares_the_others_the_wait(hub):
 
 
 def test_who_comes_late_or_from_elsewhere_does_not_disturb_the_job(hub):
-    meeting = hub(1, token="a")
-    assert "does not belong to this job" in join_all(meeting, [hello(0, 1)])[0]
-    assert meeting.state == "gathering"
-    inside = link(meeting, hello(0, 1, token="a"))
+    meeting = hub(1)
+    assert "trainer 0 and the hub at 127.0.0.1:" in join_all(meeting, [hello(0, 1)], secret="another job's secret")[0]
+    assert meeting.state == "gathering" and not any(p.hello for p in meeting.peers)
+    inside = link(meeting, hello(0, 1))
     inside.join(LONG)
-    assert "the job runs already, so trainer 0" in join_all(meeting, [hello(0, 1, token="a", pid=1)])[0]
+    assert "the job runs already, so trainer 0" in join_all(meeting, [hello(0, 1, pid=1)])[0]
     assert meeting.state == "running" and not meeting.verdict
 
 
-@pytest.mark.parametrize(
-    "said",
-    [b"GET / HTTP/1.1\r\n\r\n", b"[]\n", b'{"hello": 5}\n', b'{"bye": 1}\n', b"x" * 100_000, b"[" * 60_000 + b"\n", b"\xff\x00\n",
-     b'{"hello": {"role": "TRAINER", "rank": 1e9}}\n'],
-)  # fmt: skip
-def test_strangers_are_sent_away(said, hub):
-    meeting = hub()
-    with socket.create_connection((meeting.address.host, meeting.address.port), timeout=10) as sock:
+STRANGERS = [
+    b"GET / HTTP/1.1\r\n\r\n", b"[]\n", b'{"hello": 5}\n', b'{"bye": 1}\n', b"x" * 100_000, b"[" * 60_000 + b"\n", b"\xff\x00\n",
+    b'{"hello": {"role": "TRAINER", "rank": 1e9}}\n', b'{"nonce": "n", "proof": "p"}\n', b'{"nonce": 1, "proof": null}\n',
+    b'{"failed": "the end"}\n{"failed": "the end"}\n', b"9" * 15_000 + b"\n",
+    b'{"nonce": "n", "proof": "\\u00e9", "hello": {}, "failed": "the end"}\n', b'{"end": "now"}\n',
+]  # fmt: skip
+
+
+def spoken_to(hub, said=b""):
+    """A connection of somebody who knows the address, and says this."""
+    sock = socket.create_connection((hub.address.host, hub.address.port), timeout=LONG)
+    with contextlib.suppress(OSError):  # hung up on while it still speaks
         sock.sendall(said)
-        heard = b""
-        try:
-            while data := sock.recv(4096):
-                heard += data
-        except ConnectionResetError:
-            pass
-    assert heard.startswith(b'{"hub":1}\n')
+    return sock
+
+
+def heard(sock):
+    """All that such a one hears, to the end of the connection."""
+    found = b""
+    with contextlib.suppress(ConnectionResetError):
+        while data := sock.recv(4096):
+            found += data
+    return found
+
+
+@pytest.mark.parametrize("said", STRANGERS)
+def test_strangers_are_sent_away(said, hub):
+    """Before the job runs, and while it does; they hear nothing of it."""
+    meeting = hub()
+    with spoken_to(meeting, said) as sock:
+        told = heard(sock)
+    assert not told or re.fullmatch(rb'\{"hub":2,"nonce":"[0-9a-f]{32}"\}\n(\{"stranger":true\}\n)?', told)
     assert join_all(meeting, [hello(0), hello(1)]) == ["127.0.0.1:7000"] * 2
+    with spoken_to(meeting, said) as sock:
+        heard(sock)
+    assert meeting.state == "running" and not meeting.verdict and sum(p.hello is not None for p in meeting.peers) == 2
+
+
+def test_what_another_process_said_is_no_use_again(hub):
+    """Each connection has a nonce of its own; nor is what the hub says of use to say to it."""
+    meeting = hub()
+    nonce = "00"
+    for side in ("process", "hub"):
+        said = {"nonce": nonce, "proof": proof(SECRET, side, nonce, "an older one"), "hello": hello(0).as_dict()}
+        with spoken_to(meeting, wire.encode(said)) as sock:
+            assert heard(sock).endswith(b'{"stranger":true}\n')
+    with spoken_to(meeting) as sock:
+        theirs = json.loads(sock.recv(4096))["nonce"]
+        sock.sendall(wire.encode({"nonce": theirs, "proof": proof(SECRET, "hub", theirs, theirs), "hello": hello(0).as_dict()}))
+        assert heard(sock).endswith(b'{"stranger":true}\n')
+    assert not any(p.hello for p in meeting.peers)
+
+
+def test_hundreds_who_come_and_say_nothing(hub, monkeypatch):
+    """A bounded number is kept, for a bounded time, and the processes of the job come in all the same."""
+    meeting = hub(3)
+    silent = [spoken_to(meeting, b'{"hel' if i % 2 else b"") for i in range(300)]
+    assert join_all(meeting, [hello(i, 3) for i in range(3)], retry=True) == ["127.0.0.1:7000"] * 3
+    assert sum(p.hello is None for p in meeting.peers) <= hub_module.STRANGERS
+    monkeypatch.setattr(hub_module, "SILENT", 0.0)
+    for sock in silent:
+        heard(sock)  # all of them are hung up on
+        sock.close()
+    assert meeting.state == "running" and not meeting.verdict
+
+
+def test_somebody_else_who_answers_at_the_hubs_address():
+    """It may have taken the port; it is not obeyed, since it proves nothing."""
+    with wire.listen("127.0.0.1", 0) as other:
+        address = Endpoint("127.0.0.1", other.getsockname()[1])
+
+        def answer():
+            conn, _ = other.accept()
+            conn.sendall(wire.encode({"hub": 2, "nonce": "n"}) + wire.encode({"ok": {"coordinator": "10.0.0.66:1"}}))
+            conn.recv(4096)
+            conn.close()
+
+        threading.Thread(target=answer, daemon=True).start()
+        with pytest.raises(JobError, match=r"trainer 1 and trainer 0 at .* do not have the same secret"):
+            Link(address, hello(1), "trainer 0", secret=SECRET).join(LONG)
+
+
+def test_one_users_processes_on_one_machine_find_the_secret():
+    """No variable is set: the hub leaves it in a file that only this user can read, as long as it is there."""
+    meeting = Hub(Endpoint("127.0.0.2", 0), 1, LONG)
+    meeting.start()
+    path = secret_module.path_of(meeting.address)
+    assert path.stat().st_mode & 0o777 == 0o600 and path.parent.stat().st_mode & 0o777 == 0o700
+    inside = Link(meeting.address, hello(0, 1), "the hub")
+    assert inside.join(LONG) == "127.0.0.2:7000"
+    inside.close()
+    path.chmod(0o644)  # somebody else may know it
+    with pytest.raises(JobError, match=r"trainer 0 does not know the secret of the job at 127\.0\.0\.2:.*set FLUIDJAX_JOB_SECRET"):
+        Link(meeting.address, hello(0, 1), "the hub").join(LONG)
+    path.chmod(0o600)
+    meeting.close(wait=0)
+    assert not path.exists()
+
+
+def test_a_file_that_somebody_else_left(tmp_path, monkeypatch):
+    """A link is not followed; what an older job left is replaced."""
+    monkeypatch.setattr(secret_module, "_folder", lambda: tmp_path)
+    address, elsewhere = Endpoint("127.0.0.1", 1), tmp_path / "elsewhere"
+    elsewhere.write_text("kept")
+    secret_module.path_of(address).symlink_to(elsewhere)
+    assert secret_module.found(address) == ""
+    secret_module.leave(address, "new")
+    assert (secret_module.found(address), elsewhere.read_text()) == ("new", "kept")
+    secret_module.take_away(address, "another")
+    assert secret_module.found(address) == "new"
 
 
 def test_a_port_where_something_else_answers():
@@ -196,7 +295,7 @@ def test_a_port_where_something_else_answers():
 
         threading.Thread(target=answer, daemon=True).start()
         with pytest.raises(JobError, match=r"trainer 1: 127\.0\.0\.1:.* answers, but not as trainer 0 would; another program"):
-            Link(address, hello(1), "trainer 0").join(LONG)
+            Link(address, hello(1), "trainer 0", secret=SECRET).join(LONG)
 
 
 def test_a_port_where_nothing_answers():
@@ -204,7 +303,7 @@ def test_a_port_where_nothing_answers():
         silent.bind(("127.0.0.1", 0))  # nobody else gets the port, and nobody listens there
         address = Endpoint("127.0.0.1", silent.getsockname()[1])
         with pytest.raises(JobError, match=r"trainer 1 cannot reach trainer 0 at .* within 0.3 s \(Connection refused\), a loopback"):
-            Link(address, hello(1), "trainer 0").join(0.3)
+            Link(address, hello(1), "trainer 0", secret=SECRET).join(0.3)
 
 
 # -- while a job runs (links without `watch`, so that the sentence does not end this process) ---------------------------
@@ -503,12 +602,12 @@ def test_a_cluster_that_jax_detects():
     assert "fluidjax: trainer 0 ends because trainer 1 (process " in err  # long before the child ends
 
 
-def test_a_device_that_is_used_too_early():
+def test_a_device_that_was_used_before():
+    """As where a script makes an Executor before it says that it is part of a job; arrays from before stay of use."""
     ports = wire.free_port(), 6170
-    early = "import os, jax; os.environ['PADDLE_TRAINER_ID'] == '1' and jax.devices(); " + SCRIPT
-    (_, _, told), (code, _, err) = start(trainer(0, ports), trainer(1, ports), script=early)
-    assert code == 1 and "RuntimeError: jax.distributed.initialize() must be called before" in err
-    assert "fluidjax: trainer 0 ends because trainer 1 failed: RuntimeError: jax.distributed.initialize() must be" in told
+    early = "import jax; old = jax.numpy.arange(3.) + 1; " + SCRIPT + "; print((jax.jit(lambda x: x * 2)(old)).tolist())"
+    results = start(trainer(0, ports), trainer(1, ports), script=early)
+    assert [(code, out.splitlines()[-2:]) for code, out, _ in results] == [(0, [f"{r} 2 2", "[2.0, 4.0, 6.0]"]) for r in (0, 1)], results
 
 
 def test_a_duplicate_id_is_told_to_both():
@@ -529,7 +628,7 @@ def coordinator_at(port):
 
 def test_a_coordinators_port_that_does_not_do():
     """In use, JAX would crash over it."""
-    with wire.listen("", 0) as other:
+    with wire.listen("127.0.0.1", 0) as other:
         busy = other.getsockname()[1]
         text = f"trainer 0 cannot listen on port {busy} (Address already in use), which JAX_COORDINATOR_PORT names"
         assert all(line.startswith(f"fluidjax.errors.JobError: {text}") for line in coordinator_at(busy))

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from fluidjax.base.dtypes import KINDS, NAMES
+from fluidjax.base.dtypes import JAX_ONLY, KINDS, NAMES
 from fluidjax.ir.desc import EMPTY, BlockDesc, BlockRef, FrozenMap, Long, OpDesc, ProgramDesc, VarDesc
 
 _CHARS = st.one_of(
@@ -54,7 +54,7 @@ def variables(draw: st.DrawFn, name: str) -> VarDesc:
     """A variable of any kind, dtype, shape and flags."""
     flags = [draw(st.booleans()) for _ in range(6)]
     kind = draw(st.one_of(st.just("LOD_TENSOR"), st.sampled_from(sorted(KINDS))))
-    dtype = draw(st.one_of(st.none(), st.sampled_from(sorted(NAMES))))
+    dtype = draw(st.one_of(st.none(), st.sampled_from(sorted(NAMES - JAX_ONLY))))
     return VarDesc(name, draw(_SHAPES), dtype, kind, draw(st.integers(0, 3)), *flags)
 
 

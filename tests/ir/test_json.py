@@ -30,6 +30,8 @@ from .test_text import small
         ('{"block": 1}', '{"block": true}', "attrs 'sub_block': expected int"),
         ('{"block": 1}', '{"blok": 1}', "expected one of long, block, float"),
         ('{"long": "5"}', '{"long": "five"}', "attrs 'rows'"),
+        ('"dtype": "float32"', '"dtype": "fload32"', "variable 0: there is no dtype 'fload32'.*did you mean 'float32'"),
+        ('"dtype": "float32"', '"kind": "LOD_TENSORS"', "variable 0: there is no kind 'LOD_TENSORS'.*did you mean 'LOD_TENSOR'"),
         ('"X": ["x"]', '"X": "x"', "inputs 'X': expected list"),
         ('"uid": 7', '"uid": NaN', "NaN is not JSON"),
         ('"uid": 7', '"uid": ' + "9" * 5000, "not JSON"),

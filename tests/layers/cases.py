@@ -73,6 +73,9 @@ DENSE = {
     "dropout seed": "L.dropout(f(3, 4), 0.3, seed=7, dropout_implementation='upscale_in_train', name='my')",
     "dropout test": "L.dropout(f(3, 4), 0.3, is_test=True, seed=0)",
     "seed:dropout": "[L.dropout(f(3, 4), 0.3), L.dropout(f(3, 4), 0.3, seed=0), L.dropout(f(3, 4), 0.3, seed=5)]",
+    "sizes of int64": "[L.fill_constant([i(1), 3], 'float32', 2.), L.fill_constant(i(2), 'float32', 2.), L.zeros([2, i(1)], 'int64')]",
+    "ones of int64": "[L.ones([i(1), 3], 'float32'), L.ones([2, 3, i32(1)], 'float32'), L.ones([i(1), i32(1)], 'float32')]",
+    "random sizes of int64": "[L.gaussian_random([i(1), 3]), L.gaussian_random(i(2)), L.randint(0, 5, shape=[i(1), 3]), L.uniform_random([i(1), 2])]",
     "two layers": "[L.fc(L.fc(f(-1, 3), 4, act='relu'), 2), L.softmax(f(3, 4), axis=0)]",
     "autoincreased_step_counter": "[L.autoincreased_step_counter(), L.autoincreased_step_counter(), L.autoincreased_step_counter('mine', begin=3, step=2)]",
 }

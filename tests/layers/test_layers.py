@@ -57,6 +57,7 @@ OTHER_VARS = {
     "pad2d tensor": {"pad2d_0.tmp_0"},  # the input's, whatever the variable holds
     "uniform_random": {"uniform_random_0.tmp_0"},  # float32 though float64 was asked for
     "uniform_random tensor": {"uniform_random_1.tmp_1"},  # -1 for a size that is known
+    "random sizes of int64": {"uniform_random_0.tmp_1"},
     "sampling_id": {"sampling_id_0.tmp_0"},  # float32 declared, int64 when run
     # MaxIndex: float32 declared, int32 when run
     **{

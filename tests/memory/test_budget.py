@@ -86,7 +86,7 @@ def total(figures):
 def test_a_pure_step_under_the_scheduler_for_memory(net, monkeypatch):
     """Where the default scheduler keeps no budget, the step's own jit does, and no other; entries that the step does not read stay."""
     main, startup, loss, feed = net
-    monkeypatch.setattr("fluidjax.memory.jitted.schedulers", lambda device: ("memory-optimised",))
+    monkeypatch.setattr("fluidjax.memory.compiler.schedulers", lambda device: ("memory-optimised",))
     given, key = {**fluid.init_fn(startup)(jax.random.key(0)), "other": np.ones(2)}, jax.random.key(5)
     want, (cost,) = jax.jit(fluid.step_fn(main, [loss]))(given, feed, key)
     step = fluid.step_fn(main, [loss], budget="2MB", batch_size=ROWS)

@@ -10,7 +10,7 @@ import pytest
 
 import fluidjax.ops  # noqa: F401  (fills the registry)
 from fluidjax.errors import ShapeError, UnsupportedError
-from fluidjax.ops.concrete import refuse_huge
+from fluidjax.ops.concrete import known, refuse_huge
 from fluidjax.ops.registry import lookup
 
 
@@ -110,3 +110,17 @@ def test_room_is_asked_of_the_device(monkeypatch, stats, whose):
     with pytest.raises(ShapeError, match=whose):
         refuse_huge("fill_constant", [2**30], "float32")
     refuse_huge("fill_constant", [2**20], "float32")
+
+
+def test_what_is_traced_is_told_from_what_is_known_without_asking_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy would learn it from JAX's error, whose text takes longer the more traces lie around: most of the time of nested branches."""
+    def step(x: jax.Array) -> jax.Array:
+        with monkeypatch.context() as patch:
+            patch.setattr(np, "asarray", lambda *_: pytest.fail("NumPy was asked"))
+            assert known(x) is None
+        return x
+
+    jax.jit(step)(np.zeros(2))
+    jax.eval_shape(jax.vmap(jax.grad(lambda x: step(x) * 1.0)), np.zeros(2))
+    for value in (np.zeros(2), jax.numpy.zeros(2), 0.0):
+        np.testing.assert_array_equal(known(value), np.zeros(np.shape(value)))

@@ -13,7 +13,7 @@ import pytest
 from fluidjax.ops import convolution_ways
 from fluidjax.ops.convolution import filter_gradient, input_gradient, output, way
 from fluidjax.ops.convolution_geometry import Geometry
-from fluidjax.ops.enclosed import filters_turned, slow_loops
+from fluidjax.ops.enclosed import filters_turned
 
 NO_PADS = ((0, 0), (0, 0))
 XLA = (convolution_ways.xla_output, convolution_ways.xla_input_gradient, convolution_ways.xla_filter_gradient)
@@ -100,27 +100,6 @@ def test_the_way_follows_from_the_shapes(wanted: str, geo: Geometry) -> None:
     assert way(geo) == wanted
 
 
-IN_SLOW_LOOPS = [
-    ("native gradients", geometry((2, 128, 16, 16), (128, 4, 3, 3), pads=((1, 1),) * 2)),
-    ("columns", geometry((2, 1024, 2, 2), (1024, 32, 3, 3), pads=((1, 1),) * 2)),
-    ("native", geometry((2, 256, 16, 16), (256, 8, 3, 3), pads=((1, 1),) * 2)),
-    ("native", geometry((2, 128, 16, 16), (32, 128, 3, 3), pads=((1, 1),) * 2)),
-    ("columns", geometry((2, 128, 16, 16), (32, 128, 3, 3), (2, 2), ((1, 1),) * 2)),
-    ("columns", geometry((2, 512, 2, 2), (512, 512, 3, 3), pads=((1, 1),) * 2)),
-    ("columns", geometry((1, 512, 7, 7), (512, 512, 3, 3), pads=((1, 1),) * 2)),
-    ("slow taps", geometry((8, 32, 112, 112), (32, 1, 3, 3), pads=((1, 1),) * 2)),
-    ("xla", geometry((32, 64, 32, 32), (64, 64, 3, 3), pads=((1, 1),) * 2)),
-    ("xla", geometry((64, 1, 28, 28), (6, 1, 5, 5), last=True)),
-    ("last", geometry((8, 256, 56, 56), (64, 256, 1, 1), last=True)),
-]
-
-
-@pytest.mark.parametrize(("wanted", "geo"), IN_SLOW_LOOPS)
-def test_slow_loops_have_ways_of_their_own(wanted: str, geo: Geometry) -> None:
-    with slow_loops():
-        assert way(geo) == wanted
-
-
 @pytest.mark.parametrize("geo", [geo for wanted, geo in TABLE if wanted not in ("xla", "last")])
 def test_a_gpu_gets_the_convolution_itself(geo: Geometry) -> None:
     shapes = [jax.ShapeDtypeStruct(s, jnp.float32) for s in (geo.x, geo.w)]
@@ -140,14 +119,13 @@ def test_sums_of_short_floats_are_float32(dtype: str) -> None:
         np.testing.assert_array_equal(got, exact.astype(dtype))
 
 
-@pytest.mark.parametrize("large", (10**9, 8, 0), ids=("whole", "piecewise", "native"))
+@pytest.mark.parametrize("large", (10**9, 8), ids=("whole", "piecewise"))
 def test_an_infinity_stays_in_its_group_and_sample(large: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(convolution_ways, "LARGE", large)
     geo = geometry((2, 4, 4, 4), (4, 2, 3, 3), pads=((1, 1),) * 2)
     (x, w), (_, dy), _ = arrays(geo, "float32")
     x[0, 0, 0, 0] = dy[0, 0, 3, 3] = np.inf
-    with slow_loops(not large):
-        y, d_x, d_w = output(geo, x, w), input_gradient(geo, w, dy), filter_gradient(geo, x, dy)
+    y, d_x, d_w = output(geo, x, w), input_gradient(geo, w, dy), filter_gradient(geo, x, dy)
     bad = ~np.isfinite(y)
     assert bad[0, :2, :2, :2].all() and bad.sum() == 8
     bad = ~np.isfinite(d_x)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -40,19 +40,10 @@ MAXIMA: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.fixture(params=[0, 1], ids=["optimised", "quick"])
-def quick_steps(request: pytest.FixtureRequest) -> Iterator[None]:
-    before = fluid.get_flags("FLAGS_quick_steps")
-    fluid.set_flags({"FLAGS_quick_steps": request.param})
-    yield
-    fluid.set_flags(before)
-
-
 @pytest.mark.optimized
-@pytest.mark.usefixtures("quick_steps")
 @pytest.mark.parametrize("name", MAXIMA)
 def test_every_maximum_has_its_gradient(name: str) -> None:
-    """Of a product and a sum, which quick code rounds at once in one loop and one after the other in the next."""
+    """Of a product and a sum, which may be rounded at once in one loop and one after the other in the next."""
     with fresh() as (main, startup):
         x = fluid.data("x", [6, 9, 16, 16])
         by, more = (layers.create_parameter([9], "float32", default_initializer=fluid.initializer.Uniform(0.5, 1.5)) for _ in range(2))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
 from .extremes import FAMILIES, cases_of, page, recorded, without, written
 from .extremes.case import Extreme
-from .extremes.judge import leads_of
+from .extremes.judge import compare, leads_of
 from .extremes.reasons import REASONS
+from .extremes.recorded import Answer
 
 CASES = {f"{family}-{case.name}": (family, case) for family in FAMILIES for case in cases_of(family)}
 LEADS = frozenset(f"{family}-{name}" for family in FAMILIES for name in leads_of(family))
@@ -56,3 +58,13 @@ def test_cases_have_distinct_names() -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_recording_has_its_case(family: str) -> None:
     assert recorded.names(family) == {case.name for case in cases_of(family)}
+
+
+def test_a_spectrum_is_compared_in_any_order_and_beside_its_largest() -> None:
+    """What LAPACK answers for ones of 3 x 3 on two processors; another spectrum differs all the same."""
+    case = Extreme("of rank 1", "eigvals", {"X": np.ones((3, 3))}, {}, ["Out"], rtol=1e-9, singular=True)
+    answer, want = Answer({}, {}), np.array([-2.2e-16, 3, 0], "complex128")
+    for got, wrong in (([3, 6e-33, -7.5e-17], 0), ([3, 1e-7, 0], 1), ([3, 3, 0], 1), ([0, -3, 0], 2)):
+        assert len(list(compare(case, answer, "Out", want, np.array(got, "complex128")))) == wrong
+    regular = Extreme("ordinary", "eigvals", {"X": np.ones((3, 3))}, {}, ["Out"], rtol=1e-9)
+    assert len(list(compare(regular, answer, "Out", want, want[::-1] + 1e-16))) == 2

@@ -12,7 +12,7 @@ import pytest
 
 import fluidjax as fluid
 
-from .compile_time import Named, Net
+from .one_op import Named, Net
 from .samples import all_samples
 
 pytestmark = pytest.mark.once

@@ -137,3 +137,22 @@ def test_constants_beside_values_that_only_a_running_step_knows() -> None:
     with ring.bound(ring.Ring(None, 1)), jax.enable_x64(True):
         found = [told for told in map(constants, firsts()) if told]
     assert not found, "\n".join(found)
+
+
+IMAGE = np.ones((1, 2, 4, 4), "float32")
+BOXES = {"X": np.ones((1, 14, 2, 2), "float32"), "ImgSize": np.ones((1, 2), "int32")}
+SIZES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    *(("pool2d", {"X": IMAGE}, {"pooling_type": kind, "ksize": (n, 2), "strides": (2, 2)}) for kind in ("max", "avg") for n in (0, -1)),
+    *(("pool2d", {"X": IMAGE}, {"pooling_type": "max", "ksize": (2, 2), "strides": (n, 2)}) for n in (0, -1)),
+    *(("pool2d", {"X": IMAGE}, {"pooling_type": kind, "ksize": (2, n), "adaptive": True}) for kind in ("max", "avg") for n in (0, -1)),
+    *(("yolo_box", BOXES, {"anchors": (1, 1, 2, 2), "class_num": 2, "downsample_ratio": n}) for n in (0, -1)),
+    ("split_byref", {"X": np.ones((4, 2))}, {"sections": (5, -1)}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "inputs", "attrs"), SIZES)
+def test_sizes_that_are_none(kind: str, inputs: dict[str, Any], attrs: dict[str, Any]) -> None:
+    """A window of no cells has no maximum; 1.8.5 divides by 0, or answers with the least number."""
+    definition = lookup(kind)
+    with pytest.raises(FluidError):
+        definition(inputs, {**definition.defaults, **attrs})

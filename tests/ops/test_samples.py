@@ -31,6 +31,7 @@ from .redundant import redundant
 from .running import Batch, Run, shown, tree
 from .sample import Sample
 from .samples import all_samples
+from .spectra import as_ordered
 from .together import SIZE
 
 CASES = {f"{family}-{sample.op}-{index}": (family, index, sample) for family, index, sample in all_samples()}
@@ -137,7 +138,7 @@ def test_outputs_equal_paddle(name: str) -> None:
     family, index, sample = CASES[name]
     answer, outputs = recorded(family, index, sample), run_of(name).outputs
     for slot in sample.outputs:
-        compare(shown(outputs[slot]), answer[slot], sample.tol, slot)
+        compare(as_ordered(sample.op, slot, answer[slot], shown(outputs[slot])), answer[slot], sample.tol, slot)
         for i, value in enumerate(listed(outputs[slot])):
             key = f"{slot}#{i}@LOD" if isinstance(outputs[slot], list) else f"{slot}@LOD"
             compare_lod(value, [answer[k] for k in sorted(answer) if k.startswith(key)], slot)

@@ -47,6 +47,8 @@ LIKE = {
     ("randint", "ShapeTensor"): ("fill_constant", "ShapeTensor"), ("randint", "ShapeTensorList"): ("fill_constant", "ShapeTensorList"),
     ("strided_slice", "EndsTensorList"): ("slice", "EndsTensorList"), ("strided_slice", "StridesTensorList"): ("slice", "EndsTensorList"),
     ("empty", "ShapeTensor"): ("fill_constant", "ShapeTensor"), ("empty", "ShapeTensorList"): ("fill_constant", "ShapeTensorList"),
+    ("reduce_all", "AxisTensor"): ("reduce_any", "AxisTensor"), ("reduce_all", "AxisTensorList"): ("reduce_any", "AxisTensorList"),
+    ("reduce_any", "AxisTensor"): ("test_later", "axes"), ("reduce_any", "AxisTensorList"): ("test_later", "axes"),
     ("lod_reset", "Y"): ("sizes", "sequences_by_fed_offsets"), ("uniform_random", "ShapeTensor"): ("fill_constant", "ShapeTensor"),
 }  # fmt: skip
 

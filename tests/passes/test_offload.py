@@ -65,6 +65,25 @@ def test_the_program(net):
     assert f"{name} waits on the host" in str(made.notes[0])
 
 
+def test_results_that_gradients_take_may_wait():
+    """A gradient op that takes its op's result, such as tanh's, differentiates that op when the result comes back from the host too."""
+    with fresh(1) as (main, startup):
+        h = layers.fc(fluid.data("x", [None, 8]), 8, act="tanh")
+        for act in ("sigmoid", "relu", "softmax"):
+            h = h + layers.dropout(layers.exp(layers.fc(h, 8, act=act)), 0.3)
+        loss = layers.mean(h)
+        fluid.optimizer.SGD(0.1).minimize(loss)
+    names = tuple(waiting(main.desc, frozenset({loss.name})))
+    taken = {n for op in main.desc.blocks[0].ops if op.type.endswith("_grad") for n in op.input("Out") or ()}
+    assert len(taken & {*names}) >= 5
+    made = fluid.passes.run(Offload(names), main.desc, keep=[loss.name])
+    state, feed = fluid.init_fn(startup)(jax.random.key(0)), {"x": np.ones((4, 8), "float32")}
+    want, _ = Step(main.desc, (loss.name,))(state, feed, jax.random.key(9))
+    found, _ = Step(made.desc, (loss.name,))(state, feed, jax.random.key(9))
+    for name, value in want.items():
+        np.testing.assert_array_equal(found[name], value, err_msg=name)
+
+
 def test_values_stay(net):
     """Op by op bit for bit, and compiled with the moves (the CPU's compiler passes over them), for every way that there is."""
     main, startup, loss, feed = net

@@ -195,20 +195,19 @@ KEEPING = """
 from fluidjax.runtime import compilations, trace_key
 trace_key.FEWEST, found_traces = 1, []
 compilations.watchers.append(lambda made, step: found_traces.append(made.found))
-fluid.set_flags({"FLAGS_quick_steps": 1})
 """
 
 
 def test_traces_are_for_other_processes(tmp_path):
-    """Of the quick step and of the optimised one; several processes that write them at once leave whole ones."""
+    """Several that write it at once leave a whole one."""
     first = [ended(p) for p in [start(tmp_path, first=KEEPING) for _ in range(3)]]
     traces = sorted(tmp_path.rglob("*-trace"))
     later = run(tmp_path, first=KEEPING, then="seen['found'] = found_traces")
-    assert len(traces) == 2 and later["seen"]["found"] == [True, True] and not later["seen"]["cache_misses"]
+    assert len(traces) == 1 and later["seen"]["found"] == [True] and not later["seen"]["cache_misses"]
     assert all((each["losses"], each["told"]) == (later["losses"], []) for each in first) and not later["told"]
     assert sorted(tmp_path.rglob("*-trace")) == traces
     alone = run(tmp_path, {"FLAGS_compilation_cache": "0"}, first=KEEPING, then="seen['found'] = found_traces")
-    assert alone["losses"] == later["losses"] and alone["seen"]["found"] == [False, False]
+    assert alone["losses"] == later["losses"] and alone["seen"]["found"] == [False]
 
 
 def test_a_variable_turns_it_off(filled, tmp_path):

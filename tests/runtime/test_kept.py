@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 import fluidjax as fluid
 from fluidjax import layers
 from fluidjax.ops.registry import REGISTRY
-from fluidjax.runtime import kept, tiers, trace_key
+from fluidjax.runtime import kept, trace_key
 from fluidjax.runtime.building import argument_types
 from fluidjax.runtime.compile_cache import CACHE
 from fluidjax.runtime.compiled import Compiled
-from fluidjax.runtime.effort import OPTIMISED, QUICK
+from fluidjax.runtime.compiler_options import IN_LIBRARY
 from fluidjax.runtime.exported import Exported
 from fluidjax.runtime.kind import Kind
 from fluidjax.runtime.placement import OneDevice
@@ -40,14 +40,10 @@ X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(2, 6)
 
 @pytest.fixture(scope="module", autouse=True)
 def small() -> Iterator[None]:
-    """Also small steps are kept, two of them are quick, and a stage has few equations."""
-    before = fluid.get_flags("FLAGS_quick_steps")
-    fluid.set_flags({"FLAGS_quick_steps": 2})
+    """Also small steps are kept."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trace_key, "FEWEST", 1)
-        patch.setattr(tiers, "QUICK", replace(QUICK, stage=40))
         yield
-    fluid.set_flags(before)
 
 
 @pytest.fixture
@@ -102,12 +98,11 @@ def dropping(rate: float = 0.2, width: int = 6, before: Callable[[], Any] = lamb
 
 def test_who_finds_a_trace_computes_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, again = run(dropping()), run(dropping())
-    assert [(m.effort, m.found) for m in first.made] == [("quick", False), ("optimised", False)] and first.made[0].stages > 1
-    assert again.found == [True, True] and first.same(again)
-    assert len(entries(folder)) == 2
+    assert first.found == [False] and again.found == [True] and first.same(again)
+    assert len(entries(folder)) == 1
     monkeypatch.setattr(CACHE, "folder", None)
     without = run(dropping())
-    assert without.found == [False, False] and without.same(first)
+    assert without.found == [False] and without.same(first)
 
 
 def reshaping() -> Any:
@@ -129,14 +124,14 @@ def test_state_that_changes_its_shape(folder: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_reports_tell_it(folder: Path) -> None:
-    """Stages, what was found, and why it was compiled."""
+    """What was found, and why it was compiled."""
     for found in (False, True):
         main, startup, loss, feed = dropping()
         exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
         exe.run(startup, scope=scope)
         exe.run(main, feed, [loss], scope=scope)
         (made,) = exe.compilations(main)
-        assert (made.found, made.effort) == (found, "quick") and made.stages > 1
+        assert made.found == found
         assert ("s to find its trace, " if found else "s to trace, ") in str(made)
         (report,) = exe.explain_recompiles(main)
         assert report.reason == "the first run" and "test_kept.py" in report.line
@@ -144,11 +139,10 @@ def test_reports_tell_it(folder: Path) -> None:
 
 
 @examples(12)
-@given(recipes(), st.integers(0, 3))
-def test_random_programs(tmp_path_factory: pytest.TempPathFactory, recipe: Any, quick: int) -> None:
-    """Not kept, kept and found: all the same, wherever the optimised executable takes over."""
+@given(recipes())
+def test_random_programs(tmp_path_factory: pytest.TempPathFactory, recipe: Any) -> None:
+    """Not kept, kept and found: all the same."""
     folder = tmp_path_factory.mktemp("kept")
-    fluid.set_flags({"FLAGS_quick_steps": quick})
 
     def net() -> Any:
         found = build([*recipe, ("dropout", 0)], fluid.optimizer.Momentum(0.1, 0.9))
@@ -159,7 +153,6 @@ def test_random_programs(tmp_path_factory: pytest.TempPathFactory, recipe: Any, 
         for name, value in {"folder": folder, "writes": True, "_asked": True}.items():
             patch.setattr(CACHE, name, value)
         first, again = run(net()), run(net())
-    fluid.set_flags({"FLAGS_quick_steps": 2})
     assert not any(first.found) and all(again.found) and again.made
     assert first.same(without) and again.same(first)
 
@@ -185,7 +178,7 @@ def test_state_is_donated(folder: Path) -> None:
             before = compiled.buffers.arrays[0] if step in (1, 3) else []
             exe.run(main, feed, [loss], scope=scope)
             assert all(a.is_deleted() for a in before), step
-        assert [m.found for m in exe.compilations(main)] == [found] * 2
+        assert [m.found for m in exe.compilations(main)] == [found]
 
 
 LOOKING_UP = """
@@ -279,7 +272,7 @@ def test_where_nothing_can_be_written(folder: Path, monkeypatch: pytest.MonkeyPa
     first = run(dropping())
     monkeypatch.setattr(CACHE, "writes", False)
     again, other = run(dropping()), run(dropping(0.5))
-    assert all(again.found) and again.same(first) and not any(other.found) and len(entries(folder)) == 2
+    assert all(again.found) and again.same(first) and not any(other.found) and len(entries(folder)) == 1
 
 
 def test_a_disk_that_is_full_meanwhile(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -306,19 +299,15 @@ def test_the_bound_counts_traces(folder: Path) -> None:
 
 def example() -> Trace:
     code = Exported.of(lambda a, b: [a * 2, a + b], [jax.ShapeDtypeStruct((2, 3), np.float32)] * 2)
-    from fluidjax.lower.stages import Stage, Stages
-
-    stage = Stage(lambda: None, (0, 1), tuple(code.types), (3, 4), (0,), (0,))
-    return Trace.of(Stages((stage,), (np.arange(3),), (3, 4)), [code], Results(1, ("new",), 0, False), [(1, 7, "objects to {}")])
+    return Trace(code, Results(1, ("new",), 0, False), ((1, 7, "objects to {}"),))
 
 
 def test_bytes_and_back() -> None:
     made = example()
     again = Trace.read(made.written())
-    assert (again.parts, again.results, again.nested, again.told) == (made.parts, made.results, made.nested, made.told)
-    assert [c.tolist() for c in again.consts] == [[0, 1, 2]]
+    assert again == made
     x, y = np.ones((2, 3), np.float32), np.arange(6, dtype=np.float32).reshape(2, 3)
-    double, total = jax.jit(lambda *given: again.parts[0].code.function()(*given))(x, y)
+    double, total = jax.jit(lambda *given: again.code.function()(*given))(x, y)
     assert (double == 2 * x).all() and (total == x + y).all()
 
 
@@ -356,12 +345,13 @@ def test_sound_bytes_of_something_else_are_refused(head: str) -> None:
 # -- keys --------------------------------------------------------------------------------------------------------------
 
 
-def compiled_of(net: Any, effort: Any = OPTIMISED, fetch: Any = None, memory: bool = False) -> tuple[Compiled, Any]:
+def compiled_of(net: Any, wanted: Any = None, fetch: Any = None, memory: bool = False) -> tuple[Compiled, Any]:
     main, startup, loss, feed = net
     scope = fluid.Scope()
     fluid.Executor(fluid.CPUPlace()).run(startup, scope=scope)
     fetches = tuple(fetch or (loss.name,))
-    made = Compiled(main.desc, fetches, OneDevice(jax.devices("cpu")[0]), Recompiles(), memory_optimized=memory).again(effort)
+    made = Compiled(main.desc, fetches, OneDevice(jax.devices("cpu")[0]), Recompiles(), memory_optimized=memory)
+    made.wanted = wanted
     made.bind(scope)
     return made, feed
 
@@ -391,8 +381,7 @@ OTHERS: dict[str, Callable[[], Any]] = {
     "the width": lambda: key(dropping(width=5)),
     "the batch": lambda: key(widened(dropping())),
     "other names": lambda: key(dropping(before=lambda: fluid.unique_name.generate("fc"))),
-    "the effort": lambda: key(dropping(), effort=QUICK),
-    "the stages": lambda: key(dropping(), effort=replace(QUICK, stage=7)),
+    "the options": lambda: key(dropping(), wanted=IN_LIBRARY),
     "another fetch": lambda: key(dropping(), fetch=("fc_0.tmp_2", "mean_0.tmp_0")),
     "no fetch": lambda: key(dropping(), fetch=("fc_0.tmp_2",)),
     "many steps": lambda: key(dropping(), kind=Kind.MANY),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -66,7 +67,8 @@ class Side:
         return {"ids": rng.integers(0, 7, (rows, 1)), "x": x, **other}
 
     def run(self, feed: Any, fetch: Any = None, numpy: bool = True) -> Any:
-        return self.exe.run(self.main, feed=feed, fetch_list=fetch or [self.loss], scope=self.scope, return_numpy=numpy)
+        found = self.exe.run(self.main, feed=feed, fetch_list=fetch or [self.loss], scope=self.scope, return_numpy=numpy)
+        return found if numpy else [v.array() for v in found]
 
     def set_weight(self) -> None:
         self.scope.var("w").set(np.full((4, 3), 0.1 * self.told, np.float32))
@@ -113,11 +115,14 @@ ACTIONS: dict[str, Callable[[Side], Any]] = {
 
 
 def done(side: Side, action: str) -> Any:
-    """What came of it: values, or the error in words."""
-    try:
-        return ACTIONS[action](side)
-    except FluidError as error:
-        return f"{type(error).__name__}: {error}"
+    """What came of it: values, or the error in words; and what was warned of."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        try:
+            found = ACTIONS[action](side)
+        except FluidError as error:
+            found = f"{type(error).__name__}: {error}"
+    return found, [str(each.message) for each in warned]
 
 
 def test_whatever_happens_between_runs_they_are_as_without_preparation(calls: list[Any], never: Callable[[bool], None]) -> None:
@@ -128,10 +133,11 @@ def test_whatever_happens_between_runs_they_are_as_without_preparation(calls: li
     for action in order:
         never(True)
         before = len(calls)
-        expected = done(plain, action)
+        expected, told = done(plain, action)
         assert len(calls) == before
         never(False)
-        found = done(side, action)
+        found, said = done(side, action)
+        assert said == told and bool(said) == (action == "too much is fed"), action
         jax.tree.map(np.testing.assert_array_equal, found, expected) if not isinstance(found, str) else None
         assert not isinstance(found, str) or found.split(" (")[0] == expected.split(" (")[0], action
     assert np.isfinite(side.scope.get("w")).all()
@@ -157,3 +163,25 @@ def test_a_closed_executor_does_not_go_on() -> None:
     side.exe.close()
     with pytest.raises(ValueError, match="closed"):
         side.run(side.feed())
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+def test_feeds_on_other_devices_come_to_the_steps(parallel: bool, calls: list[Any]) -> None:
+    """What its owner has laid on another device, or on several, counts as what lies on the host: in a first run and in later ones."""
+    with fresh(1) as (main, startup):
+        x = fluid.data("x", [None, 3])
+        loss = layers.mean(layers.fc(x, 1))
+        fluid.optimizer.SGD(0.1).minimize(loss)
+    devices = jax.devices("cpu")
+    spread = jax.sharding.NamedSharding(jax.sharding.Mesh(np.array(devices), ("all",)), jax.sharding.PartitionSpec("all"))
+    host = np.arange(24, dtype=np.float32).reshape(8, 3) / 24
+    places = [None, devices[1], devices[0], spread, devices[-1], None]
+    losses = []
+    for order in ([None] * 6, places, places[::-1]):
+        exe, scope = fluid.Executor(), fluid.Scope()
+        exe.run(startup, scope=scope)
+        run = fluid.CompiledProgram(main).with_data_parallel(loss.name, places=fluid.cpu_places(4)) if parallel else main
+        feeds = [host if where is None else jax.device_put(host, where) for where in order]
+        losses.append([np.mean(exe.run(run, {"x": feed}, [loss], scope=scope)[0]).item() for feed in feeds])
+    np.testing.assert_allclose(losses[1:], [losses[0]] * 2, rtol=1e-6)
+    assert bool(calls) != parallel

@@ -199,7 +199,7 @@ def compiled(startup: fluid.Program, seed: int, count: int = 0) -> dict[str, Any
 
 
 def held(scope: fluid.Scope) -> dict[str, Any]:
-    return {n: scope.find_var(n).value for n in scope.local_var_names()}
+    return {n: scope.find_var(n).storage.read() for n in scope.local_var_names()}
 
 
 def test_every_initializer_gives_what_the_compiled_program_gives() -> None:
@@ -276,7 +276,7 @@ def test_copies_have_memory_of_their_own(monkeypatch: Any) -> None:
         block.append_op("assign", {"X": w.name}, {"Out": copy})
     scope = fluid.Scope()
     fluid.Executor().run(startup, scope=scope)
-    w, copy = (scope.find_var(n).value for n in ("w", "copy"))
+    w, copy = (scope.find_var(n).storage.read() for n in ("w", "copy"))
     assert same(w, copy) and w.unsafe_buffer_pointer() != copy.unsafe_buffer_pointer()
     draws.whole.cache_clear()
 

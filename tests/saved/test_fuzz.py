@@ -247,3 +247,12 @@ def test_saved_text_has_no_stray_paths() -> None:
     for path in DATA.rglob("*"):
         if path.is_file():
             assert not re.search(rb"/(home|root|work|tmp)/", path.read_bytes()), path
+
+
+def test_a_name_that_no_file_can_have(tmp_path: Path) -> None:
+    """It is a variable whose file is not there, in a message that can be read."""
+    program = fluid.Program()
+    program.global_block().create_var(name="w" * 5000, shape=[1], dtype="float32", persistable=True)
+    with pytest.raises(FluidError) as caught:
+        fluid.io.load_persistables(fluid.Executor(), str(tmp_path), program)
+    assert len(str(caught.value)) < 1000

@@ -425,3 +425,15 @@ def test_trained_digits(tmp_path: Path) -> None:
         (fused,) = exe.run(program, feed={"x": x[1500:]}, fetch_list=targets)
     assert (fused.argmax(1) == expected.argmax(1)).all()
     np.testing.assert_allclose(fused, expected, atol=1e-5)
+
+
+def test_what_picks_nothing_reads_nothing() -> None:
+    """As in 1.8.5, though the folder is missing; a file that is named must be there."""
+    with fresh() as (main, _):
+        fluid.layers.fc(fluid.layers.data("x", [2]), 1)
+    exe = fluid.Executor()
+    fluid.io.load_vars(exe, "nowhere", main, predicate=lambda var: False)
+    fluid.io.load_vars(exe, "nowhere", main, vars=[])
+    for more in ({"vars": [], "filename": "all"}, {"predicate": lambda var: True}):
+        with pytest.raises(FluidValueError, match="There is no directory named 'nowhere'"):
+            fluid.io.load_vars(exe, "nowhere", main, **more)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,9 @@ def network(optimizer: Any, weights: Any = None) -> tuple[fluid.Program, fluid.P
     """A network with a parameter that is cut; `weights`: an initialiser of it."""
     with fresh(seed=3) as (main, startup):
         x, y = fluid.data("x", [None, WIDE]), fluid.data("y", [None, 1])
-        hidden = fluid.layers.fc(x, 150, act="tanh", param_attr=fluid.ParamAttr(name="w", initializer=weights), bias_attr="b")
+        hidden = fluid.layers.fc(
+            x, 150, act="tanh", param_attr=fluid.ParamAttr(name="w", initializer=weights), bias_attr="b"
+        )
         out = fluid.layers.fc(hidden, 1, param_attr="v", bias_attr=False)
         loss = fluid.layers.mean(fluid.layers.square_error_cost(out, y))
         optimizer().minimize(loss)
@@ -33,10 +37,15 @@ def batches(trainers: int) -> list[list[dict[str, np.ndarray]]]:
     """[step][trainer] -> feed."""
     draw = np.random.RandomState(0)
     shapes = {"x": (BATCH, WIDE), "y": (BATCH, 1)}
-    return [[{n: draw.uniform(-1, 1, s).astype("float32") for n, s in shapes.items()} for _ in range(trainers)] for _ in range(STEPS)]
+    return [
+        [{n: draw.uniform(-1, 1, s).astype("float32") for n, s in shapes.items()} for _ in range(trainers)]
+        for _ in range(STEPS)
+    ]
 
 
-def locally(made: Any, values: dict[str, np.ndarray], feeds: list[list[dict[str, np.ndarray]]]) -> dict[str, np.ndarray]:
+def locally(
+    made: Any, values: dict[str, np.ndarray], feeds: list[list[dict[str, np.ndarray]]]
+) -> dict[str, np.ndarray]:
     """Parameters after training one process on the trainers' batches, put together."""
     main, startup, loss = made
     exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
@@ -49,7 +58,9 @@ def locally(made: Any, values: dict[str, np.ndarray], feeds: list[list[dict[str,
         return {n: np.array(scope.find_var(n).get_tensor()) for n in values}
 
 
-def in_a_job(made: Any, feeds: Any, values: dict[str, np.ndarray] | None, config: Any = None, **given: Any) -> tuple[Any, LocalJob]:
+def in_a_job(
+    made: Any, feeds: Any, values: dict[str, np.ndarray] | None, config: Any = None, **given: Any
+) -> tuple[Any, LocalJob]:
     main, startup, _ = made
     t = fluid.DistributeTranspiler(config=config)
     t.transpile(0, program=main, startup_program=startup, pservers=EPS, **given)
@@ -62,7 +73,10 @@ def in_a_job(made: Any, feeds: Any, values: dict[str, np.ndarray] | None, config
 
 def drawn() -> dict[str, np.ndarray]:
     draw = np.random.RandomState(1)
-    return {n: draw.uniform(-0.3, 0.3, s).astype("float32") for n, s in {"w": (WIDE, 150), "b": (150,), "v": (150, 1)}.items()}
+    return {
+        n: draw.uniform(-0.3, 0.3, s).astype("float32")
+        for n, s in {"w": (WIDE, 150), "b": (150,), "v": (150, 1)}.items()
+    }
 
 
 def assert_trained_alike(job: LocalJob, want: dict[str, np.ndarray], first: dict[str, np.ndarray]) -> None:
@@ -119,7 +133,9 @@ def test_split_methods(method: Any) -> None:
 
     feeds, first = batches(2), drawn()
     want = locally(network(adam), first, feeds)
-    t, job = in_a_job(network(adam), feeds, first, configured(split_method=One if method == "one" else method), trainers=2)
+    t, job = in_a_job(
+        network(adam), feeds, first, configured(split_method=One if method == "one" else method), trainers=2
+    )
     assert_trained_alike(job, want, first)
     if method == "one":
         assert not [op for b in t.get_pserver_program(EPS.split(",")[1]).blocks[1:] for op in b.ops]
@@ -148,6 +164,40 @@ def test_grad_clip_of_a_cut_parameter(clip: Any) -> None:
 
 def with_clip(clip: Any) -> Any:
     return network(lambda: fluid.optimizer.SGD(0.1, grad_clip=clip))
+
+
+def clipping(scope: str | None, attached: bool) -> tuple[fluid.Program, fluid.Program]:
+    """Two programs that clip, built in this name scope, without counting names afresh."""
+    main, startup = fluid.Program(), fluid.Program()
+    clip = fluid.clip.GradientClipByValue(0.01)
+    outer = fluid.name_scope(scope) if scope else contextlib.nullcontext()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard(), outer:
+        loss = fluid.layers.mean(fluid.layers.fc(fluid.data("x", [None, 4]), 3))
+        if attached:
+            fluid.clip.set_gradient_clip(clip)
+        fluid.optimizer.SGD(0.1, grad_clip=None if attached else clip).minimize(loss)
+    return main, startup
+
+
+@pytest.mark.filterwarnings("ignore:set_gradient_clip may go away")
+@pytest.mark.parametrize("attached", [False, True], ids=["grad_clip", "set_gradient_clip"])
+@pytest.mark.parametrize("scope", [None, "net", "gradient_clip", "my_gradient_clip_net"])
+def test_clips_of_later_programs(attached: bool, scope: str | None) -> None:
+    """A clip is the trainer's, whatever number its name scope has by now, and whatever the scope around it is called."""
+    for _ in range(12):
+        main, startup = clipping(scope, attached)
+        trainer, served = (fluid.DistributeTranspiler() for _ in range(2))
+        clone, start = main.clone(), startup.clone()
+        trainer.transpile(0, program=main, startup_program=startup, pservers=EPS, trainers=2)
+        served.transpile(0, program=clone, startup_program=start, pservers=EPS, trainers=2)
+        assert [op.type for op in trainer.get_trainer_program(wait_port=False).global_block().ops].count("clip") == 2
+        updates = [
+            [op.type for op in b.ops] for ep in EPS.split(",") for b in served.get_pserver_program(ep).blocks[1:]
+        ]
+        assert updates == [["sum", "scale", "sgd"]] * 2
+    assert any(
+        re.search(r"_\d\d/", op.desc.attrs.get("op_namescope", "")) for op in main.global_block().ops
+    )  # names were counted
 
 
 def test_async_with_the_default_configuration() -> None:

@@ -12,6 +12,7 @@ from ...errors import FluidTypeError, FluidValueError
 from ...graph.variable import Variable
 from ...initializer import Constant
 from ...layer_helper import LayerHelper
+from ...layers._build import variable, whole
 from ...layers.manip import reshape
 from ...layers.manip import slice as cut
 from ..missing import HINTS
@@ -35,6 +36,7 @@ def _parts(layer: str, input: Any, start_index: int, length: int) -> Variable:
     for one in given:
         if not isinstance(one, Variable):
             raise FluidTypeError(f"{layer} takes variables, not {type(one).__name__}")
+    start_index, length = whole(start_index, "start_index", layer), whole(length, "length", layer)
     helper = LayerHelper(layer, input=given)
     out = helper.create_variable_for_type_inference(helper.input_dtype())
     append(helper, {"X": given}, {"Out": out}, {"start_index": start_index, "length": length})
@@ -86,6 +88,7 @@ def rank_attention(
 ) -> Variable:
     """Each row of input [N, width] times the blocks of a parameter that its rank and those of its neighbours choose; see the op."""
     helper = LayerHelper("rank_attention", input=input)
+    variable(input, "input", "rank_attention")
     if input.shape[1] * max_rank * max_rank != rank_param_shape[0]:
         raise FluidValueError(
             f"rank_attention's parameter has {input.shape[1]} * {max_rank} * {max_rank} rows, not {list(rank_param_shape)}"

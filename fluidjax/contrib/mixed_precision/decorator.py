@@ -119,4 +119,6 @@ def decorate(
     )  # fmt: skip
 
 
+OptimizerWithMixedPrecison = OptimizerWithMixedPrecision  # so spelled before 1.8
+
 __all__ = ["decorate"]

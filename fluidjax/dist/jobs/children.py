@@ -15,7 +15,10 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Any
+
+from ...errors import FluidValueError
 
 LINE = 1 << 16  # a longer line is shown in pieces
 KEPT = 12  # lines of each process that the report shows
@@ -124,14 +127,32 @@ def lines(source: IO[bytes]) -> Iterator[bytes]:
 
 
 class Printer:
-    """Whole lines under the names of the processes that wrote them, on the stream that they wrote to."""
+    """Whole lines under the names of the processes that wrote them, on the stream that they wrote to.
 
-    def __init__(self) -> None:
+    folder, names: the lines of each of these processes go into a file there, too, named as Paddle's launchers name it.
+    Raises FluidValueError for a folder that cannot be written.
+    """
+
+    def __init__(self, folder: Path | None = None, names: Sequence[str] = ()) -> None:
         self._lock = threading.Lock()
+        self._files: dict[str, Path] = {}
+        for name in names:
+            if folder is None:
+                break
+            role, _, number = name.partition(" ")
+            self._files[name] = folder / f"{'workerlog' if role == 'trainer' else 'serverlog'}.{number}"
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                self._files[name].open("a").close()
+            except OSError as error:
+                raise FluidValueError(f"--log_dir {str(folder)!r} cannot be written: {error.strerror or error}") from None
 
     def line(self, target: Any, name: str, line: str) -> None:
         """``[trainer 0] line``."""
         with self._lock, contextlib.suppress(OSError, ValueError):  # nobody may read any more
+            if name in self._files:
+                with self._files[name].open("a", encoding="utf-8", errors="replace") as file:
+                    file.write(f"{line}\n")
             target.write(f"[{name}] {line}\n")
             target.flush()
 

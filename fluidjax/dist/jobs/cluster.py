@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
-import socket
 from typing import Any
 
 import jax
@@ -12,9 +10,13 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from ...runtime.place import cpu_devices
+from . import wire
 from .env import TRAINER, Endpoint, JobEnv
+from .handshake import machine
 from .hub import Hub
+from .secret import new_secret
 
+LOOPBACK = "127.0.0.1"
 ROOM = 512  # bytes of the message that tells everyone where to meet
 
 
@@ -34,15 +36,24 @@ def meet(timeout: float) -> tuple[JobEnv, Hub | None]:
     cpu_devices()  # CPU_NUM counts only before JAX's first use, which is now
     rank, count = jax.process_index(), jax.process_count()
     hub, said = None, {}
+    near = one_machine()
     if rank == 0:
-        token = secrets.token_hex(16)
-        host = _own_address()
-        hub = Hub(Endpoint(host, 0), count, timeout, token)
+        secret = new_secret()
+        host = LOOPBACK if near else wire.own_address()
+        try:
+            hub = Hub(Endpoint(host, 0), count, timeout, secret)
+        except OSError:  # the others do not reach it, and say so
+            hub = Hub(Endpoint(LOOPBACK, 0), count, timeout, secret)
         hub.start()
-        said = {"host": host, "port": hub.address.port, "token": token}
+        said = {"host": host, "port": hub.address.port, "secret": secret}
     heard = from_first(said)
     where = Endpoint(heard["host"], heard["port"])
-    return JobEnv(TRAINER, rank, count, (where,), hub=where, token=heard["token"]), hub
+    return JobEnv(TRAINER, rank, count, (where,), hub=where, secret=heard["secret"]), hub
+
+
+def one_machine() -> bool:
+    """Whether all trainers run on one machine: a collective."""
+    return how_many(from_first({"machine": machine()})["machine"] == machine()) == jax.process_count()
 
 
 def from_first(said: dict[str, Any]) -> dict[str, Any]:
@@ -67,17 +78,6 @@ def _sum(row: np.ndarray) -> np.ndarray:
     rows = jax.make_array_from_process_local_data(NamedSharding(mesh, PartitionSpec("trainer")), row)
     added = jax.jit(lambda x: x.sum(0), out_shardings=NamedSharding(mesh, PartitionSpec()))(rows)
     return np.asarray(added.addressable_data(0))
-
-
-def _own_address() -> str:
-    """The address of this host that others would use: that of the way out, if there is one, else of its name."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        try:
-            sock.connect(("192.0.2.1", 9))  # sends nothing: the kernel only chooses a way
-            address: str = sock.getsockname()[0]
-            return address
-        except OSError:
-            return socket.gethostname()
 
 
 __all__ = ["detected", "from_first", "how_many", "meet"]

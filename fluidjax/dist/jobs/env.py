@@ -6,11 +6,13 @@ The variables, with the names that Paddle gave them over time (the first that is
     trainers        PADDLE_TRAINERS_NUM, PADDLE_TRAINERS: how many; the latter may list their hosts instead
     trainer id      PADDLE_TRAINER_ID: 0 to trainers - 1
     endpoints       PADDLE_TRAINER_ENDPOINTS: host:port of every trainer, in the order of their ids
-    pservers        PADDLE_PSERVERS_IP_PORT_LIST, PADDLE_PSERVERS, PADDLE_PSERVER_IPS: host or host:port of each
+    pservers        PADDLE_PSERVERS_IP_PORT_LIST, PADDLE_PSERVER_ENDPOINTS, PADDLE_PSERVERS, PADDLE_PSERVER_IPS:
+                    host or host:port of each
     port            PADDLE_PSERVER_PORT, PADDLE_PORT: for hosts without one; 6174 by default
-    this process    PADDLE_CURRENT_ENDPOINT, or PADDLE_CURRENT_IP, POD_IP with the port
+    this process    PADDLE_CURRENT_ENDPOINT, CURRENT_ENDPOINT, or PADDLE_CURRENT_IP, POD_IP with the port
 
-``FLUIDJAX_HUB`` (host:port) and ``FLUIDJAX_TOKEN`` come from ``fluidjax launch``, which is where its processes meet.
+``FLUIDJAX_HUB`` (host:port) comes from ``fluidjax launch``, which is where its processes meet. ``FLUIDJAX_JOB_SECRET`` is a
+text that all processes of the job know, and nobody else.
 """
 
 from __future__ import annotations
@@ -23,6 +25,10 @@ from ...errors import FluidValueError, near
 
 TRAINER, PSERVER = "TRAINER", "PSERVER"
 LARGEST = 65536  # processes in a job: a larger number is a mistake
+SECRET = "FLUIDJAX_JOB_SECRET"
+SHORTEST = 16  # characters of a secret that somebody thought of
+_PSERVERS = ("PADDLE_PSERVERS_IP_PORT_LIST", "PADDLE_PSERVER_ENDPOINTS", "PADDLE_PSERVERS", "PADDLE_PSERVER_IPS")
+_CURRENT = ("PADDLE_CURRENT_ENDPOINT", "CURRENT_ENDPOINT")
 _MARKS = (
     "PADDLE_TRAINING_ROLE", "TRAINING_ROLE", "PADDLE_TRAINERS_NUM", "PADDLE_TRAINERS", "PADDLE_TRAINER_ID",
     "PADDLE_TRAINER_ENDPOINTS", "FLUIDJAX_HUB",
@@ -52,7 +58,7 @@ class JobEnv:
     role: TRAINER or PSERVER. rank: the trainer's id, or the place of the pserver's endpoint in `pservers`.
     count: how many trainers. trainers, pservers: endpoints, () where unknown. current: this process's own endpoint.
     hub: where the job's processes meet before they start (None: one trainer, nobody to meet). launched: by our launcher.
-    token: a word that all processes of the job must know.
+    secret: what all processes of the job know, "" where the environment gives none.
     """
 
     role: str = TRAINER
@@ -63,12 +69,18 @@ class JobEnv:
     current: Endpoint | None = None
     hub: Endpoint | None = None
     launched: bool = False
-    token: str = field(default="", repr=False)
+    secret: str = field(default="", repr=False)
 
     @property
     def name(self) -> str:
         """``trainer 1`` or ``pserver 0``."""
         return f"{self.role.lower()} {self.rank}"
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts that the environment names, each once; all addresses that only this host reaches are one."""
+        known = (*self.trainers, *self.pservers, *([self.current] if self.current else []))
+        return tuple(dict.fromkeys("127.0.0.1" if e.loopback else e.host for e in known))
 
     @property
     def hosts_hub(self) -> bool:
@@ -108,16 +120,38 @@ def read_env(environ: Mapping[str, str] | None = None) -> JobEnv | None:
     if count == 1 and "FLUIDJAX_HUB" not in env and not pservers:
         hub = None
     launched = "FLUIDJAX_HUB" in env
-    return JobEnv(role, rank, count, trainers, pservers, current, hub, launched, env.get("FLUIDJAX_TOKEN", ""))
+    return JobEnv(role, rank, count, trainers, pservers, current, hub, launched, given_secret(env))
 
 
 def meeting_point(
     env: Mapping[str, str], trainers: tuple[Endpoint, ...], pservers: tuple[Endpoint, ...]
 ) -> Endpoint | None:
-    """Where the processes meet: the launcher's hub, else trainer 0's endpoint, else pserver 0's."""
+    """Where the processes meet: at the launcher's hub, else as `met_at` says."""
     if env.get("FLUIDJAX_HUB"):
         return endpoint(env["FLUIDJAX_HUB"], "FLUIDJAX_HUB")
-    return next(iter(trainers or pservers), None)
+    return met_at(trainers, pservers)
+
+
+def met_at(trainers: tuple[Endpoint, ...], pservers: tuple[Endpoint, ...] = ()) -> Endpoint | None:
+    """Where processes meet by themselves: at trainer 0's endpoint, else at pserver 0's.
+
+    Where all processes are known to be on one machine, on the address that only this machine reaches.
+    """
+    first = next(iter(trainers or pservers), None)
+    if first is None or first.loopback or not trainers or any(e.host != first.host for e in (*trainers, *pservers)):
+        return first
+    return Endpoint("127.0.0.1", first.port)
+
+
+def given_secret(environ: Mapping[str, str] | None = None) -> str:
+    """The secret that the environment gives, "" where it gives none. Raises FluidValueError for one that is too short."""
+    text = (os.environ if environ is None else environ).get(SECRET, "").strip()
+    if text and len(text) < SHORTEST:
+        raise FluidValueError(
+            f"{SECRET} has {len(text)} characters; a secret has {SHORTEST} or more, such as what "
+            "python -c 'import secrets; print(secrets.token_hex(16))' prints"
+        )
+    return text
 
 
 def endpoint(text: str, what: str, port: int | None = None) -> Endpoint:
@@ -226,13 +260,13 @@ def _trainer_id(env: Mapping[str, str], count: int) -> int:
 
 
 def _pservers(env: Mapping[str, str]) -> tuple[Endpoint, ...]:
-    name = _first(env, "PADDLE_PSERVERS_IP_PORT_LIST", "PADDLE_PSERVERS", "PADDLE_PSERVER_IPS")
+    name = _first(env, *_PSERVERS)
     return endpoints(env[name], name, _port(env)) if name else ()
 
 
 def _current(env: Mapping[str, str], role: str) -> Endpoint | None:
-    if "PADDLE_CURRENT_ENDPOINT" in env:
-        return endpoint(env["PADDLE_CURRENT_ENDPOINT"], "PADDLE_CURRENT_ENDPOINT")
+    if named := _first(env, *_CURRENT):
+        return endpoint(env[named], named)
     name = _first(env, "PADDLE_CURRENT_IP", "POD_IP")
     return endpoint(env[name], name, _port(env)) if name and role == PSERVER else None
 
@@ -266,4 +300,6 @@ def _reachable(trainers: tuple[Endpoint, ...]) -> None:
             )
 
 
-__all__ = ["PSERVER", "TRAINER", "Endpoint", "JobEnv", "endpoint", "endpoints", "meeting_point", "read_env"]
+__all__ = [
+    "PSERVER", "SECRET", "TRAINER", "Endpoint", "JobEnv", "endpoint", "endpoints", "given_secret", "meeting_point", "met_at", "read_env",
+]  # fmt: skip

@@ -32,7 +32,6 @@ class Hello:
     jax: str
     python: str
     jax_port: int = 0
-    token: str = ""
 
     @property
     def name(self) -> str:
@@ -53,7 +52,7 @@ def own_hello(env: JobEnv, fluidjax: str, jax: str, jax_port: int) -> Hello:
     """This process's."""
     python = ".".join(platform.python_version_tuple()[:2])
     return Hello(
-        env.role, env.rank, env.count, socket.gethostname(), machine(), os.getpid(), fluidjax, jax, python, jax_port, env.token
+        env.role, env.rank, env.count, socket.gethostname(), machine(), os.getpid(), fluidjax, jax, python, jax_port
     )  # fmt: skip
 
 

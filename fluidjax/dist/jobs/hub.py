@@ -6,31 +6,40 @@ process ends, however it ends; so a death is noticed at once, without heartbeats
 
 Messages, one JSON object a line (`wire.py`):
 
-    hub      {"hub": version}  {"ok": {"coordinator": ...}}  {"refused": why}  {"end": why}  {"done": true}  {"poll": true}
+    hub      {"hub": version, "nonce": n}  {"proof": p}  {"stranger": true}
+             {"ok": {"coordinator": ...}}  {"refused": why}  {"end": why}  {"done": true}  {"poll": true}
              {"program": k, "text": true}  {"program": k, "same": true}  {"program": k, "different": why}
-             {"turn": k, "wishes": [w, ...]}
-    process  {"hello": ...}  {"steps": n}  {"bye": n}  {"failed": why}
+             {"turn": k, "wishes": [w, ...]}  {"loaded": [[k, folder, file], ...]}
+    process  {"proof": p, "nonce": n, "hello": ..., "failed": why}  {"steps": n}  {"bye": n}  {"failed": why}
              {"program": k, "hash": h, "steps": n, "what": why}  {"program": k, "text": t}
-             {"turn": k, "wish": w}
+             {"turn": k, "wish": w}  {"serves": [folder, file]}  {"asks": "loaded"}
+
+A connection whose first message does not prove the job's secret (`secret.py`) is a stranger's: it is dropped, and nothing
+else happens. Of strangers that say nothing there are a bounded number, for a bounded time.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import selectors
 import socket
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import ParseError
+from . import secret as secrets
 from . import wire
 from .compare_programs import Comparison
 from .env import PSERVER, TRAINER, Endpoint
 from .handshake import Hello, contradiction, missing, read_hello, trainers_text
 
-VERSION = 1
+VERSION = 2
+SILENT = 10.0  # seconds that a connection has to prove the secret
+STRANGERS = 64  # connections that have not yet: one more, and the oldest is dropped
 GRACE = 0.3  # seconds between the first sign of a death and the sentence: those that follow from it come in too
 WISH = 1000  # characters of what a trainer wishes to do in its turn
 POLL = 0.5  # seconds between questions for the number of steps, once a trainer has ended
@@ -42,7 +51,8 @@ class Peer:
     """One connection."""
 
     sock: socket.socket
-    lines: wire.Lines = field(default_factory=wire.Lines)
+    lines: wire.Lines = field(default_factory=lambda: wire.Lines(wire.FIRST))
+    nonce: str = field(default_factory=secrets.nonce)
     hello: Hello | None = None
     steps: int = 0
     ended: bool = False  # it said goodbye
@@ -58,14 +68,19 @@ class Hub:
     """See the module. The constructor listens; `start` lets the thread run.
 
     address: where to listen (port 0: any; see `.address`). count: trainers in the job. timeout: seconds until all of them
-    must have come. token: what a hello must hold. supervised: somebody else, who calls `end`, sees how processes end.
-    Raises OSError if it cannot listen there.
+    must have come. secret: what processes must prove to know; "": a new one, in a file that only this user's processes can
+    read. supervised: somebody else, who calls `end`, sees how processes end. pservers: how many the job has.
+    Raises OSError if it cannot listen there, or write that file.
     """
 
-    def __init__(self, address: Endpoint, count: int, timeout: float, token: str = "", supervised: bool = False) -> None:
-        self._listener = wire.listen(_bind_host(address), address.port)
+    def __init__(
+        self, address: Endpoint, count: int, timeout: float, secret: str = "", supervised: bool = False, pservers: int = 0
+    ) -> None:
+        self._secret, self._left = secret or secrets.new_secret(), None if secret else address
+        self._listener = _listen(address, self._leave)
+        self._listener.setblocking(False)
         self.address = Endpoint(address.host, self._listener.getsockname()[1])
-        self.count, self.token, self.supervised = count, token, supervised
+        self.count, self.supervised = count, supervised
         self.timeout = timeout
         self.state = GATHERING
         self.verdict = ""  # why the job was refused or ended early
@@ -75,6 +90,7 @@ class Hub:
         self._gone: list[Peer] = []
         self._checks: dict[int, Comparison] = {}
         self._turns: dict[int, dict[int, str]] = {}  # of each turn, what the trainers wish that have come to it
+        self._pservers, self._serving, self._asking = pservers, dict[int, list[str]](), list[Peer]()
         self._deadline = time.monotonic() + timeout
         self._poll_at = 0.0
         self._verdict_at: float | None = None
@@ -83,6 +99,17 @@ class Hub:
         self._selector = selectors.DefaultSelector()
         self._wake, self._woken = socket.socketpair()
         self._thread = threading.Thread(target=self._run, name="fluidjax hub", daemon=True)
+
+    @property
+    def reached(self) -> Endpoint:
+        """Where the process that has this hub reaches it: the others may know it by another address."""
+        return Endpoint(*self._listener.getsockname()[:2])
+
+    def _leave(self, port: int) -> None:
+        """Once the port is this hub's: leave the secret where this user's processes find it, unless they have it already."""
+        if self._left is not None:
+            self._left = Endpoint(self._left.host, port)
+            secrets.leave(self._left, self._secret)
 
     def start(self) -> None:
         """Begin to answer."""
@@ -102,6 +129,8 @@ class Hub:
             self._closing = True
             self._nudge()
             self._thread.join(2.0)
+        if self._left is not None:
+            secrets.take_away(self._left, self._secret)
 
     def forget(self) -> None:
         """In a forked child: let go of the connections, which stay its parent's alone."""
@@ -144,10 +173,13 @@ class Hub:
             return
         wire.patient(sock)
         sock.settimeout(5.0)
+        strangers = [p for p in self.peers if p.hello is None]
+        for oldest in strangers[: max(0, len(strangers) + 1 - STRANGERS)]:
+            self._drop(oldest)
         peer = Peer(sock)
         self.peers.append(peer)
         self._selector.register(sock, selectors.EVENT_READ, peer)
-        self.send(peer, {"hub": VERSION})
+        self.send(peer, {"hub": VERSION, "nonce": peer.nonce})
 
     def send(self, peer: Peer, message: dict[str, Any]) -> None:
         with contextlib.suppress(OSError):  # that it is gone shows when we read
@@ -171,11 +203,15 @@ class Hub:
                 self._hear(peer, message)
         except ParseError as error:
             if peer.hello is None:
-                self.send(peer, {"refused": f"the hub did not understand: {error}"})
-                self._drop(peer)  # a stranger; the job goes on
+                self._send_away(peer)
             else:
                 peer.failed = peer.failed or f"it sent what is no message: {error}"
                 self._lost(peer)
+
+    def _send_away(self, stranger: Peer) -> None:
+        """The job goes on as if nobody had come."""
+        self.send(stranger, {"stranger": True})
+        self._drop(stranger)
 
     def _drop(self, peer: Peer) -> None:
         if peer in self.peers:
@@ -201,21 +237,26 @@ class Hub:
     # -- messages ------------------------------------------------------------------------------------------------------
 
     def _hear(self, peer: Peer, message: dict[str, Any]) -> None:
-        if "hello" in message:
-            self._greet(peer, read_hello(message["hello"]), message.get("failed"))
-        elif peer.hello is None:
-            raise ParseError("it did not say hello")
+        if peer.hello is None:
+            self._meet(peer, message)
         elif "program" in message:
             self._compare(peer, message)
         elif "turn" in message:
             assert peer.hello is not None
             self._turns.setdefault(_count(message["turn"]), {})[peer.hello.rank] = str(message.get("wish"))[:WISH]
             self._answer_turns()
+        elif "serves" in message:
+            self._serves(peer, message["serves"])
+        elif "asks" in message:
+            self._asking.append(peer)
+            self._answer_loaded()
         elif "steps" in message or "bye" in message:
             peer.steps = max(peer.steps, _count(message.get("steps", message.get("bye"))))
             if "bye" in message:
                 peer.ended = True
                 self.goodbyes.add(peer.name)
+                if peer.hello.role == PSERVER:
+                    self._serves(peer, ["", ""])
             self._judge_steps()
             self._judge_checks()
             self._answer_turns()
@@ -226,11 +267,17 @@ class Hub:
             if not self.supervised:
                 self._suspect()
 
+    def _meet(self, peer: Peer, message: dict[str, Any]) -> None:
+        """The first message. Raises ParseError for a stranger's."""
+        nonce, shown = message.get("nonce"), message.get("proof")
+        if not (isinstance(nonce, str) and secrets.proves(shown, self._secret, "process", nonce, peer.nonce)):
+            raise ParseError("it did not prove that it knows the secret")
+        hello = read_hello(message.get("hello"))
+        peer.lines.limit = wire.LINE
+        self.send(peer, {"proof": secrets.proof(self._secret, "hub", peer.nonce, nonce)})
+        self._greet(peer, hello, message.get("failed"))
+
     def _greet(self, peer: Peer, hello: Hello, failed: object) -> None:
-        if hello.token != self.token:
-            self.send(peer, {"refused": f"{hello.name} does not belong to this job (another job's address?)"})
-            self._drop(peer)
-            return
         if failed:
             peer.hello = hello
             self._over(f"{str(failed)[:2000]}", "refused")
@@ -288,8 +335,8 @@ class Hub:
     def _tick(self, now: float) -> None:
         while self._orders:
             self._over(self._orders.pop(0), "end")
-        for peer in [p for p in self.peers if p.hello is None and now - p.since > 30]:
-            self._drop(peer)  # it never said who it is
+        for peer in [p for p in self.peers if p.hello is None and now - p.since > SILENT]:
+            self._drop(peer)
         if self.state == GATHERING and now > self._deadline:
             ranks = missing((p.hello for p in self.peers if p.hello), self.count)
             self._over(f"{trainers_text(ranks)} of {self.count} did not come within {self.timeout:g} s", "refused")
@@ -345,6 +392,22 @@ class Hub:
             wishes = self._turns.pop(k)
             self._tell({"turn": k, "wishes": [wishes.get(rank, "") for rank in range(self.count)]})
 
+    def _serves(self, peer: Peer, loaded: object) -> None:
+        """A pserver serves from now on, or never will. loaded: the folder and file that its values come from."""
+        if not (isinstance(loaded, list) and len(loaded) == 2 and all(isinstance(word, str) for word in loaded)):
+            raise ParseError("a pserver says from which folder and file it has loaded")
+        assert peer.hello is not None
+        self._serving.setdefault(peer.hello.rank, loaded)
+        self._answer_loaded()
+
+    def _answer_loaded(self) -> None:
+        """Tell those who ask what pservers have loaded, once all of them serve."""
+        if len(self._serving) < self._pservers:
+            return
+        asking, self._asking = self._asking, []
+        for peer in asking:
+            self.send(peer, {"loaded": [[k, *where] for k, where in self._serving.items() if where[0]]})
+
     def _over(self, why: str, message: str) -> None:
         if self.state != OVER:
             self.state, self.verdict = OVER, why
@@ -384,11 +447,21 @@ def _count(value: object) -> int:
     return value
 
 
-def _bind_host(address: Endpoint) -> str:
-    """A loopback address as it is; for others all interfaces, since the address may be one that a router translates."""
-    if address.loopback:
-        return address.host
-    return "::" if ":" in address.host else ""
+def _listen(address: Endpoint, first: Callable[[int], object]) -> socket.socket:
+    """Listen on this address alone. Raises OSError.
+
+    Where it is one that a router translates, or a name that on this host means the loopback, on this host's own address.
+    """
+    try:
+        found = wire.listen(address.host, address.port, first)
+    except OSError as error:
+        if address.loopback or error.errno != errno.EADDRNOTAVAIL:
+            raise
+    else:
+        if address.loopback or not Endpoint(*found.getsockname()[:2]).loopback:
+            return found
+        found.close()
+    return wire.listen(wire.own_address(), address.port, first)
 
 
 __all__ = ["GATHERING", "OVER", "RUNNING", "VERSION", "Hub", "Peer"]

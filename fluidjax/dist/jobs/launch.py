@@ -9,19 +9,20 @@ from __future__ import annotations
 import logging
 import os
 import queue
-import secrets
 import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from ...base.flags import flag
 from ...base.progress import tell
 from ...errors import FluidValueError
 from .children import Child, Printer, Spec, free_ports
-from .env import Endpoint
+from .env import SECRET, Endpoint
 from .hub import RUNNING, Hub
 from .link import EXIT_CODE
+from .secret import new_secret
 
 _logger = logging.getLogger(__name__)
 
@@ -31,7 +32,7 @@ _OURS = (
     "PADDLE_TRAINING_ROLE", "TRAINING_ROLE", "PADDLE_TRAINERS", "PADDLE_TRAINERS_NUM", "PADDLE_TRAINER_ID",
     "PADDLE_TRAINER_ENDPOINTS", "PADDLE_PSERVERS", "PADDLE_PSERVER_IPS", "PADDLE_PSERVER_PORT", "PADDLE_PORT",
     "PADDLE_PSERVERS_IP_PORT_LIST", "PADDLE_CURRENT_ENDPOINT", "PADDLE_CURRENT_IP", "POD_IP", "PADDLE_PSERVER_ID",
-    "FLUIDJAX_HUB", "FLUIDJAX_TOKEN",
+    "PADDLE_PSERVER_ENDPOINTS", "CURRENT_ENDPOINT", "FLUIDJAX_HUB", SECRET,
 )  # fmt: skip
 
 
@@ -40,7 +41,7 @@ def job_specs(
     nproc: int,
     pservers: int,
     hub: Endpoint,
-    token: str,
+    secret: str,
     *,
     devices_per_proc: int | None = None,
     gpus: Sequence[str] = (),
@@ -53,7 +54,7 @@ def job_specs(
     trainer. gpus: which GPUs the trainers see, one each. environ: what they inherit (default os.environ).
     """
     base = {k: v for k, v in (os.environ if environ is None else environ).items() if k not in _OURS}
-    base |= {"PYTHONUNBUFFERED": "1", "FLUIDJAX_HUB": str(hub), "FLUIDJAX_TOKEN": token}
+    base |= {"PYTHONUNBUFFERED": "1", "FLUIDJAX_HUB": str(hub), SECRET: secret}
     base |= {"PADDLE_TRAINERS": str(nproc), "PADDLE_TRAINERS_NUM": str(nproc)}
     *ports, service = free_ports(nproc + 1, [hub.port])
     trainers = [f"127.0.0.1:{port}" for port in ports]
@@ -62,18 +63,21 @@ def job_specs(
     if pservers:
         base |= {"PADDLE_PSERVERS": ",".join(hosts), "PADDLE_PSERVER_IPS": ",".join(hosts)}
         base |= {"PADDLE_PSERVER_PORT": str(service), "PADDLE_PORT": str(service)}
-        base["PADDLE_PSERVERS_IP_PORT_LIST"] = ",".join(f"{host}:{service}" for host in hosts)
+        listed = ",".join(f"{host}:{service}" for host in hosts)
+        base |= {"PADDLE_PSERVERS_IP_PORT_LIST": listed, "PADDLE_PSERVER_ENDPOINTS": listed}
     specs = []
     for rank, own in enumerate(trainers):
-        env = base | _role("TRAINER") | {"PADDLE_TRAINER_ID": str(rank), "PADDLE_CURRENT_ENDPOINT": own}
+        env = base | _role("TRAINER") | {"PADDLE_TRAINER_ID": str(rank), "PADDLE_CURRENT_ENDPOINT": own, "CURRENT_ENDPOINT": own}
         env |= {"PADDLE_CURRENT_IP": "127.0.0.1", "POD_IP": "127.0.0.1"}
         if devices_per_proc is not None:
             env |= {"JAX_NUM_CPU_DEVICES": str(devices_per_proc), "CPU_NUM": str(devices_per_proc)}
         if gpus:
             env |= {"CUDA_VISIBLE_DEVICES": gpus[rank], "FLAGS_selected_gpus": "0"}
+            env.setdefault("NCCL_SOCKET_IFNAME", "lo")  # all are on this machine, and nobody else is to reach their sockets
         specs.append(Spec(f"trainer {rank}", tuple(command), env))
     for k, host in enumerate(hosts):
-        env = base | _role("PSERVER") | {"PADDLE_CURRENT_ENDPOINT": f"{host}:{service}", "JAX_PLATFORMS": "cpu"}
+        env = base | _role("PSERVER") | dict.fromkeys(("PADDLE_CURRENT_ENDPOINT", "CURRENT_ENDPOINT"), f"{host}:{service}")
+        env |= {"JAX_PLATFORMS": "cpu"}
         specs.append(Spec(f"pserver {k}", tuple(command), env | {"PADDLE_CURRENT_IP": host, "POD_IP": host}))
     return specs
 
@@ -84,13 +88,15 @@ def _role(role: str) -> dict[str, str]:
 
 
 def run_job(
-    command: Sequence[str], nproc: int, pservers: int = 0, *, devices_per_proc: int | None = None, gpus: Sequence[str] = ()
-) -> int:
+    command: Sequence[str], nproc: int, pservers: int = 0, *, devices_per_proc: int | None = None, gpus: Sequence[str] = (),
+    log_dir: Path | None = None,
+) -> int:  # fmt: skip
     """Run `command` as a job of `nproc` trainers and `pservers` pservers on this machine. Returns the exit code.
 
     0 when all trainers ended well; else the code of the process that died first (128 + n for signal n), named on stderr
     with its last lines. Ctrl-C and SIGTERM go to all processes, and what does not end within a few seconds is killed.
-    Raises FluidValueError for numbers that make no job.
+    log_dir: what each process writes goes there as well, into workerlog.0, serverlog.0, ..., behind what these files hold.
+    Raises FluidValueError for numbers that make no job, and a folder that cannot be written.
     """
     if nproc < 1 or pservers < 0:
         raise FluidValueError(f"a job has at least one trainer and no negative number of pservers, not {nproc} and {pservers}")
@@ -100,21 +106,22 @@ def run_job(
         raise FluidValueError(f"a trainer has at least one device, not {devices_per_proc}")
     if gpus and len(gpus) != nproc:
         raise FluidValueError(f"{nproc} trainers need {nproc} GPUs, one each, but {len(gpus)} are named: {', '.join(gpus)}")
-    token = secrets.token_hex(16)
-    hub = Hub(Endpoint("127.0.0.1", 0), nproc, flag("FLAGS_rpc_deadline") / 1000, token, supervised=True)
-    specs = job_specs(command, nproc, pservers, hub.address, token, devices_per_proc=devices_per_proc, gpus=gpus)
-    return Supervisor(hub, specs).run()
+    names = [*(f"trainer {k}" for k in range(nproc)), *(f"pserver {k}" for k in range(pservers))]
+    printer, secret = Printer(log_dir, names), new_secret()
+    hub = Hub(Endpoint("127.0.0.1", 0), nproc, flag("FLAGS_rpc_deadline") / 1000, secret, True, pservers)
+    specs = job_specs(command, nproc, pservers, hub.address, secret, devices_per_proc=devices_per_proc, gpus=gpus)
+    return Supervisor(hub, specs, printer).run()
 
 
 class Supervisor:
     """Starts processes and watches them until all have ended."""
 
-    def __init__(self, hub: Hub, specs: Sequence[Spec]) -> None:
+    def __init__(self, hub: Hub, specs: Sequence[Spec], printer: Printer | None = None) -> None:
         self._hub, self._specs = hub, specs
         self._ended: queue.Queue[Child] = queue.Queue()
         self._children: list[Child] = []
         self._signal: int | None = None
-        self._printer = Printer()
+        self._printer = printer or Printer()
 
     def run(self) -> int:
         """The exit code of the job."""

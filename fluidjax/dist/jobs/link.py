@@ -19,9 +19,10 @@ from typing import Any
 
 from ...errors import JobError, ParseError
 from . import compare_programs, wire
-from .env import Endpoint
+from . import secret as secrets
+from .env import SECRET, Endpoint
 from .handshake import Hello
-from .hub import VERSION
+from .hub import VERSION, Hub
 
 EXIT_CODE = 75  # "temporary failure; try again later": this process was well, another one was not
 LAST = 15.0  # seconds that a process that fails gets to come to its end: to write what it can still write
@@ -31,11 +32,16 @@ JUDGED = 2.0  # and once the job is over, when nothing that needs the others can
 class Link:
     """A connection to the hub at `address`, over which `hello` is said. `where` says in words whose address that is.
 
-    retry: whether the hub may come up later (under the launcher it is there first). Raises JobError from `join`.
+    retry: whether the hub may come up later (under the launcher it is there first). secret: the job's; "": the one that the
+    hub has left for this user's processes. hub: the hub, where this process has it; the others hear the end before this one ends.
+    Raises JobError from `join`.
     """
 
-    def __init__(self, address: Endpoint, hello: Hello, where: str, retry: bool = True) -> None:
-        self.address, self.hello, self.where, self.retry = address, hello, where, retry
+    def __init__(
+        self, address: Endpoint, hello: Hello, where: str, retry: bool = True, secret: str = "", hub: Hub | None = None
+    ) -> None:
+        self.address, self.hello, self.where, self.retry, self._hub = address, hello, where, retry, hub
+        self._secret = secret
         self.steps = 0
         self.done = threading.Event()
         self.sock: socket.socket | None = None
@@ -44,9 +50,11 @@ class Link:
         self._answers: queue.Queue[dict[str, Any]] = queue.Queue()
         self._checks = self._turns = 0
         self._wishes: queue.Queue[list[str]] = queue.Queue()
+        self._loaded: queue.Queue[dict[int, tuple[str, str]]] = queue.Queue()
         self._texts: dict[int, str] = {}
         self._sending = threading.Lock()
         self.leaving = False
+        self._hung_up = False  # the last time that a message was waited for
         self._failed: int | None = None  # the exit code of a process that fails
         self._watching = False
         self._verdict = ""
@@ -67,9 +75,10 @@ class Link:
             raise
 
     def _come_in(self, deadline: float, timeout: float, failed: str) -> str:
-        self.sock = self.connect(deadline, timeout)
-        self._banner(deadline)
-        self.send({"hello": self.hello.as_dict(), **({"failed": failed} if failed else {})})
+        while not self.introduce(deadline, timeout, failed):
+            if not self.retry or time.monotonic() > deadline:
+                raise JobError(f"{self.hello.name}: {self.where} at {self.address} hangs up before it says anything")
+            time.sleep(0.1)
         # the hub has the same limit, and says more about what is missing; give it the first word
         message = self.next_message(deadline + 5)
         if message is None:
@@ -78,6 +87,37 @@ class Link:
             return str(message["ok"]["coordinator"])
         why = message.get("refused") or message.get("end")
         raise JobError(str(why) if why else f"{self.hello.name}: {self.where} at {self.address} went away before the start")
+
+    def introduce(self, deadline: float, timeout: float, failed: str) -> bool:
+        """Connect, and prove to each other that both know the secret. False where the hub hung up: it has many strangers."""
+        self.close()
+        self.leaving, self._lines, self._early = False, wire.Lines(), []
+        self.sock = self.connect(deadline, timeout)
+        banner = self.next_message(min(deadline, time.monotonic() + 20))
+        if banner is None and self._hung_up:
+            return False
+        theirs = banner.get("nonce") if banner is not None and banner.get("hub") == VERSION else None
+        if not isinstance(theirs, str) or len(theirs) > 100:
+            raise JobError(
+                f"{self.hello.name}: {self.address} answers, but not as {self.where} would; another program uses that port"
+            )
+        secret, mine = self._secret or secrets.found(self.address), secrets.nonce()
+        if not secret:
+            raise JobError(
+                f"{self.hello.name} does not know the secret of the job at {self.address}: only processes that one user starts on one "
+                f"machine share one by themselves; set {SECRET} to the same text for every process of the job"
+            )
+        hello = {"proof": secrets.proof(secret, "process", mine, theirs), "nonce": mine, "hello": self.hello.as_dict()}
+        self.send({**hello, **({"failed": failed[:2000]} if failed else {})})
+        answer = self.next_message(min(deadline, time.monotonic() + 20))
+        if answer is None and self._hung_up:
+            return False
+        if answer is None or not secrets.proves(answer.get("proof"), secret, "hub", theirs, mine):
+            raise JobError(
+                f"{self.hello.name} and {self.where} at {self.address} do not have the same secret (another job's address?); set "
+                f"{SECRET} to the same text for every process of the job"
+            )
+        return True
 
     def connect(self, deadline: float, timeout: float) -> socket.socket:
         while True:
@@ -95,16 +135,10 @@ class Link:
         text += f" within {timeout:g} s ({error.strerror or error})" if self.retry else f" ({error.strerror or error})"
         return text + (", a loopback address, which only processes of one host share" if self.address.loopback and self.retry else "")
 
-    def _banner(self, deadline: float) -> None:
-        message = self.next_message(min(deadline, time.monotonic() + 20))
-        if message != {"hub": VERSION}:
-            raise JobError(
-                f"{self.hello.name}: {self.address} answers, but not as {self.where} would; another program uses that port"
-            )
-
     def next_message(self, deadline: float) -> dict[str, Any] | None:
         """The next message, or None at the deadline or the end of the connection."""
         assert self.sock is not None
+        self._hung_up = False
         while not self._early:
             left = deadline - time.monotonic()
             if left <= 0:
@@ -112,9 +146,12 @@ class Link:
             self.sock.settimeout(left)
             try:
                 data = self.sock.recv(1 << 16)
-            except OSError:
+            except TimeoutError:
                 return None
+            except OSError:
+                data = b""
             if not data:
+                self._hung_up = True
                 return None
             try:
                 self._early += self._lines.feed(data)
@@ -170,6 +207,8 @@ class Link:
             self.send({"program": k, "text": compare_programs.pack(self._texts.get(k, ""))})
         elif "program" in message:
             self._answers.put(message)
+        elif "loaded" in message:
+            self._loaded.put({k: (folder, file) for k, folder, file in message["loaded"]})
         elif "turn" in message:
             self._wishes.put([str(wish) for wish in message["wishes"]])
 
@@ -187,6 +226,8 @@ class Link:
         self._end(EXIT_CODE)
 
     def _end(self, code: int) -> None:
+        if self._hub is not None:
+            self._hub.close(wait=0)
         flusher = threading.Thread(target=_flush, daemon=True)  # a lock on stdout may be held for ever
         flusher.start()
         flusher.join(1.0)
@@ -227,6 +268,15 @@ class Link:
         k, self._turns = self._turns, self._turns + 1
         self.send({"turn": k, "wish": wish})
         return self._wishes.get()  # who never comes has died, which is noticed
+
+    def loaded(self, timeout: float) -> dict[int, tuple[str, str]]:
+        """Pserver -> the folder and file that its values come from, once all serve. Raises JobError where they do not in time."""
+        self.send({"asks": "loaded"})
+        try:
+            return self._loaded.get(timeout=timeout)
+        except queue.Empty:
+            why = f"{self.hello.name} waits for the pservers, of which not all have run their program within {timeout:g} s"
+            raise JobError(why) from None
 
     # -- the end -------------------------------------------------------------------------------------------------------
 

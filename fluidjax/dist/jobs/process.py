@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import math
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
@@ -15,11 +16,13 @@ from typing import Any
 import jax
 
 from ...base.flags import flag
+from ...base.progress import waiting
 from ...errors import FluidValueError, JobError
 from ...ir.desc import ProgramDesc
 from ...ir.edit import BACKWARD, role
+from ...runtime.place import start_anew
 from . import cluster, compare_programs, wire
-from .env import PSERVER, TRAINER, JobEnv, endpoint, meeting_point, read_env
+from .env import PSERVER, SECRET, TRAINER, Endpoint, JobEnv, endpoint, given_secret, meeting_point, read_env
 from .handshake import Hello, own_hello
 from .hub import Hub
 from .link import Link
@@ -122,11 +125,21 @@ class Job:
             if not asked:
                 return None
 
-    def serve(self) -> None:
-        """What a process with the role PSERVER does: wait until the trainers have ended."""
+    def serve(self, loaded_from: tuple[str, str] = ("", "")) -> None:
+        """What a process with the role PSERVER does: wait until the trainers have ended.
+
+        loaded_from: the folder, and the file in it, of what the trainers are to begin with.
+        """
         self._served = True
         if self._link is not None:
+            self._link.send({"serves": list(loaded_from)})
             self._link.done.wait()
+
+    def loaded(self) -> dict[int, tuple[str, str]]:
+        """Asked by a trainer that starts: pserver -> from where it has loaded its values. Waits until all pservers serve."""
+        if self._link is None or self.role != TRAINER:
+            return {}
+        return self._link.loaded(_deadline())
 
     def fail(self, why: str, code: int = 1) -> None:
         """Tell the job that this process is about to end with this exit code, and why (one line). The others end too."""
@@ -197,13 +210,13 @@ def current_job() -> Job | None:
     return _job
 
 
-def served(program: ProgramDesc) -> bool:
+def served(program: ProgramDesc, loaded_from: tuple[str, str] = ("", "")) -> bool:
     """Whether this process is a pserver of a job and `program` one for it to serve; if so, the job has ended by now."""
     if _job is None or _job.role != PSERVER:
         return False
     ops = program.blocks[0].ops
     if any(op.type == "listen_and_serv" for op in ops):
-        _job.serve()
+        _job.serve(loaded_from)
         return True
     if any(role(op) & BACKWARD for op in ops):
         _job.trains()
@@ -223,6 +236,11 @@ def init_from_env() -> Job:
     that is in use or that nothing answers at, other numbers of trainers, other versions of fluidjax, jax or Python.
     """
     return _job or _taken(_join())
+
+
+def take_part(env: JobEnv) -> Job:
+    """init_from_env() in the job that `env` describes, unless this process is in one already."""
+    return _job or _taken(_join_as(env))
 
 
 def met_job() -> Job | None:
@@ -256,22 +274,41 @@ def _join() -> Job:
     except FluidValueError as error:
         _report(str(error))
         raise
-    if env is None:
-        return _in_cluster()
+    return _in_cluster() if env is None else _join_as(env)
+
+
+def _join_as(env: JobEnv) -> Job:
     if env.hub is None:
         return Job(env.rank, env.count, env.role, env)
+    _refuse_without_secret(env)
     job, coordinator = _meet(env, _host(env) if env.hosts_hub else None)
     if env.role == TRAINER and env.count > 1:
         _join_jax(job, coordinator)
     return job
 
 
+def _refuse_without_secret(env: JobEnv) -> None:
+    if not env.secret and len(env.hosts) > 1:
+        why = (
+            f"{env.name}: the job runs on several machines ({', '.join(env.hosts)}), so its processes need a secret, by which they "
+            f"know each other: set {SECRET} to the same text for every one of them, such as what "
+            "python -c 'import secrets; print(secrets.token_hex(16))' prints"
+        )
+        raise FluidValueError(why)
+
+
 def _join_jax(job: Job, coordinator: str) -> None:
+    """Join jax.distributed. Its coordinator, in trainer 0, listens where the others reach it, and nowhere else."""
+    assert job.env is not None
     patience = int(max(_deadline(), 10))
+    port = coordinator.rpartition(":")[2]
+    own = str(Endpoint(_own_host(job.env), int(port))) if job.rank == 0 else None
+    start_anew()  # the script may have used a device before it said that it is part of a job
     try:
         jax.distributed.initialize(
-            coordinator, job.count, job.rank, cluster_detection_method="deactivate", initialization_timeout=patience
-        )
+            coordinator, job.count, job.rank, cluster_detection_method="deactivate", initialization_timeout=patience,
+            coordinator_bind_address=own,
+        )  # fmt: skip
     except Exception as error:  # such as: a device was used before
         assert job._link is not None
         job._link.fail(in_one_line(error))
@@ -282,9 +319,11 @@ def _meet(env: JobEnv, hub: Hub | None) -> tuple[Job, str]:
     """Come in to the hub, and begin to listen to it: the job, and the address of jax's coordinator."""
     assert env.hub is not None
     port, why = _jax_port(env)
-    link = Link(env.hub, _hello(env, port), _hub_in_words(env), retry=not env.launched)
+    where = env.hub if hub is None else hub.reached
+    link = Link(where, _hello(env, port), _hub_in_words(env), not env.launched, env.secret, hub)
     try:
-        coordinator = link.join(_deadline(), why)
+        with waiting(f"{env.name} waits at {env.hub} for the other processes of its job"):
+            coordinator = link.join(_deadline(), why)
     except JobError:
         if hub is not None:
             hub.close()  # once the others have heard the reason
@@ -308,7 +347,8 @@ def _meet_late() -> Job:
     patience = min(MEETING, _deadline())
     env, hub = cluster.meet(patience)
     assert env.hub is not None
-    link, why = Link(env.hub, _hello(env), _hub_in_words(env)), ""
+    where = env.hub if hub is None else hub.reached
+    link, why = Link(where, _hello(env), _hub_in_words(env), secret=env.secret, hub=hub), ""
     try:
         link.join(patience)
     except JobError as error:
@@ -341,7 +381,7 @@ def _hello(env: JobEnv, port: int = 0) -> Hello:
 
 
 def _jax_port(env: JobEnv) -> tuple[int, str]:
-    """A port that is free on all interfaces, where jax's coordinator will listen in trainer 0; what is wrong with the one asked for.
+    """A port that is free where jax's coordinator will listen in trainer 0; and what is wrong with the one asked for.
 
     Where the port is in use, jax would crash.
     """
@@ -351,17 +391,23 @@ def _jax_port(env: JobEnv) -> tuple[int, str]:
     if asked and not (asked.isascii() and asked.isdigit() and 0 < int(asked) < 65536):
         return 0, f"{env.name}: JAX_COORDINATOR_PORT is {asked[:40]!r}; a port is 1 to 65535"
     try:
-        with wire.listen("", int(asked or 0)) as sock:
+        with wire.listen(_own_host(env), int(asked or 0)) as sock:
             return int(sock.getsockname()[1]), ""
     except OSError as error:
         why = error.strerror or error
         return 0, f"{env.name} cannot listen on port {asked} ({why}), which JAX_COORDINATOR_PORT names; give it another one"
 
 
+def _own_host(env: JobEnv) -> str:
+    """Where trainer 0 lets jax's coordinator listen: the address of this machine from which it reaches the hub."""
+    assert env.hub is not None
+    return env.hub.host if env.hub.loopback else wire.own_address(env.hub.host)
+
+
 def _host(env: JobEnv) -> Hub:
     assert env.hub is not None
     try:
-        hub = Hub(env.hub, env.count, _deadline(), env.token)
+        hub = Hub(env.hub, env.count, _deadline(), env.secret, pservers=len(env.pservers))
     except OSError as error:
         raise JobError(
             f"{env.name} cannot listen on {env.hub} ({error.strerror or error}), where the job's processes meet; end the "
@@ -383,18 +429,40 @@ def _report(why: str) -> None:
         hub = meeting_point(env, (endpoint(listed, ""),) if listed else (), ())
         if hub is None:
             return
-        who = JobEnv(TRAINER, -1, 1, token=env.get("FLUIDJAX_TOKEN", ""))
-        Link(hub, own_hello(who, "", "", 0), "the hub", retry="FLUIDJAX_HUB" not in env).join(2.0, failed=why)
+        hello = own_hello(JobEnv(TRAINER, -1, 1), "", "", 0)
+        Link(hub, hello, "the hub", "FLUIDJAX_HUB" not in env, given_secret(env)).join(2.0, failed=why)
     except (FluidValueError, JobError):
         return  # this is best effort: the error that is being raised says it all
+
+
+@contextlib.contextmanager
+def telling_why(interrupted: int) -> Iterator[None]:
+    """Whatever ends a script within the block, its job hears why. interrupted: the exit code after Ctrl-C."""
+    try:
+        yield
+    except SystemExit as exit:
+        if exit.code not in (None, 0):
+            code = exit.code if isinstance(exit.code, int) and 0 < exit.code < 256 else 1
+            _fail(f"its script ended by sys.exit({exit.code!r})", code)
+        raise
+    except KeyboardInterrupt:
+        _fail("interrupted", interrupted)
+        raise
+    except Exception as error:
+        _fail(in_one_line(error), 1)
+        raise
+
+
+def _fail(why: str, code: int) -> None:
+    if _job is not None:
+        _job.fail(why, code)
 
 
 def _telling(hook: Any) -> Any:
     """sys.excepthook that first tells the job why this process fails."""
 
     def tell(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        if _job is not None:
-            _job.fail(in_one_line(error))
+        _fail(in_one_line(error), 1)
         hook(kind, error, trace)
 
     return tell
@@ -420,4 +488,4 @@ def _end_now(link: Link, hub: Hub | None, code: int) -> None:
     os._exit(code)
 
 
-__all__ = ["Job", "current_job", "in_one_line", "init_from_env", "met_job", "same_checkpoint", "served"]
+__all__ = ["Job", "current_job", "in_one_line", "init_from_env", "met_job", "same_checkpoint", "served", "take_part", "telling_why"]

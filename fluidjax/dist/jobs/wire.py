@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
+from collections.abc import Callable
 from typing import Any
 
 from ...errors import ParseError
 
+FIRST = 16 << 10  # bytes of the first message, when it is not known yet from whom it comes
 LINE = 64 << 10  # bytes of an ordinary message
 TEXT = 16 << 20  # bytes of a message that holds a program's text
 KEEPALIVE = 5, 5, 3  # seconds idle, seconds between probes, probes: a host that fell silent is noticed after 20 s
@@ -60,18 +63,34 @@ def patient(sock: socket.socket) -> None:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 20_000)
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0: any. Raises OSError, also where another process listens with SO_REUSEPORT."""
+def listen(host: str, port: int, first: Callable[[int], object] = lambda port: None) -> socket.socket:
+    """A listening socket; port 0: any. Raises OSError, also where another process listens with SO_REUSEPORT.
+
+    first: is called with the port once that is taken, before anybody can connect.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a port that the last job has just left is free
         sock.bind((host, port))
+        first(sock.getsockname()[1])
         sock.listen(1024)
     except OSError:
         sock.close()
         raise
     return sock
+
+
+def own_address(toward: str = "") -> str:
+    """The address of this host that others would use: that of the way toward a host, else of the way out, else its name."""
+    for there in (*([toward] if toward else []), "192.0.2.1"):
+        family = socket.AF_INET6 if ":" in there else socket.AF_INET
+        with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as sock:
+            sock.connect((there, 9))  # sends nothing: the kernel only chooses a way
+            address: str = sock.getsockname()[0]
+            if not address.startswith("127."):
+                return address
+    return socket.gethostname()
 
 
 def free_port(host: str = "127.0.0.1") -> int:
@@ -81,4 +100,4 @@ def free_port(host: str = "127.0.0.1") -> int:
         return port
 
 
-__all__ = ["LINE", "TEXT", "Lines", "encode", "free_port", "listen", "patient"]
+__all__ = ["FIRST", "LINE", "TEXT", "Lines", "encode", "free_port", "listen", "own_address", "patient"]

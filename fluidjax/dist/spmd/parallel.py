@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from weakref import WeakKeyDictionary
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ...base.flags import flag
+from ...core import EOFException
 from ...errors import EnforceNotMet, FeedError, FluidTypeError, UnsupportedError
 from ...graph.program import Program
 from ...ir.desc import ProgramDesc
-from ...lod_tensor import LoDTensor, create_lod_tensor
+from ...lod_tensor import LoDTensor, bare, create_lod_tensor
 from ...ops.fixed import Fixed
 from ...ops.ragged import Ragged
+from ...ops.tensor_array import TensorArray, is_array
 from ...passes.base import Pass, run
-from ...runtime.fetching import to_tensor
+from ...runtime.fetching import entries, to_tensor
 from ...runtime.placement import OWN, Mesh, Placement
 from ...runtime.ragged_shards import of_each
 from ...runtime.scope import Scope
@@ -66,7 +69,7 @@ class Parallel:
         self.where = where
         self.rewrites = tuple(rewrites)
         self.memory_optimized = memory_optimized
-        self._made: Rewritten | None = None
+        self._made: WeakKeyDictionary[Program, Rewritten] = WeakKeyDictionary()
         self._over: RaggedRanks | None = None
 
     @property
@@ -86,9 +89,10 @@ class Parallel:
         """Called before the program begins with the values of a scope: what the rewritten program needs besides."""
 
     def _rewritten(self, program: Program) -> Rewritten:
-        if self._made is None or self._made[0] != program.version:
-            self._made = program.version, *rewritten(program.desc, self.rewrites)
-        return self._made
+        made = self._made.get(program)
+        if made is None or made[0] != program.version:
+            made = self._made[program] = program.version, *rewritten(program.desc, self.rewrites)
+        return made
 
     def read(self, feed: Any, readers: Sequence[Reads]) -> Any:
         """A feed with a batch of each reader for every rank of this process, as in Fluid, where each device reads by itself."""
@@ -96,12 +100,33 @@ class Parallel:
         if isinstance(feed, list | tuple):
             given = self._listed(feed, count, dict)
         else:
-            parts = zip(*(_parts(n, v if isinstance(v, LoDTensor) else np.asarray(v), count) for n, v in feed.items()), strict=True)
+            whole = {n: bare(v) for n, v in feed.items()}
+            parts = zip(*(_parts(n, v if isinstance(v, LoDTensor) else np.asarray(v), count) for n, v in whole.items()), strict=True)
             given = [dict(zip(feed, part, strict=True)) for part in parts] if feed else [{} for _ in range(count)]
-        for one in given:
-            for reader in readers:
-                one.update(reader.next_feed())
+        for rank, one in enumerate(given):
+            try:
+                for reader in readers:
+                    one.update(reader.next_feed())
+            except EOFException:
+                if rank and self._evaluates and not any(reader.drops_last for reader in readers):
+                    return given[:rank]  # what is left is for the first ranks; the next run meets the end
+                raise
         return given[0] if count == 1 else given
+
+    @property
+    def _evaluates(self) -> bool:
+        """Whether the ranks are independent, so that fewer may be fed than there are: the program has no backward part."""
+        return not self.rewrites and self.local_count == self.where.count
+
+    def fed(self, feed: Any) -> int:
+        """For how many ranks a feed is: the first ones, where an evaluation has too little for all."""
+        count = self.local_count
+        if not self._evaluates:
+            return count
+        if isinstance(feed, list | tuple):
+            return min(len(feed), count) or count
+        samples = next((n for v in (feed or {}).values() if (n := _samples(v))), 0)
+        return (samples and -(-samples // -(-samples // count))) or count
 
     def split(self, feed: Any, check: Any) -> Any:
         """A feed as the step takes it: a dict of whole batches where all ranks get equal parts, else a tuple of dicts.
@@ -110,15 +135,19 @@ class Parallel:
         checks of a dict of feeds. Raises DeviceCountError for fewer samples than ranks or a list of another length,
         FluidTypeError for a list of anything but dicts.
         """
-        count = self.local_count
+        count, some = self.local_count, self.fed(feed)
         if isinstance(feed, list | tuple):
-            ranks = self._listed(feed, count, check)
+            ranks = self._listed(feed, some, check)
+        elif some < count:
+            values = check(feed)
+            ranks = [dict(zip(values, part, strict=True)) for part in zip(*(_parts(n, v, some) for n, v in values.items()), strict=True)]
         else:
             values = check(feed)
             if self._even(values, count) and not any(isinstance(v, Fixed) for v in values.values()):
                 return self._whole(values)
             ranks = [dict(zip(values, part, strict=True)) for part in zip(*(_parts(n, v, count) for n, v in values.items()), strict=True)]
             ranks = ranks or [{} for _ in range(count)]
+        ranks += ranks[-1:] * (count - some)  # whose results nobody sees
         if self.where.together and _alike(ranks):
             fixed = {n: v for n, v in ranks[0].items() if isinstance(v, Fixed)}
             return {**self._whole({n: np.concatenate([np.asarray(r[n]) for r in ranks]) for n in ranks[0] if n not in fixed}), **fixed}
@@ -173,20 +202,30 @@ class Parallel:
                 "call run for each step"
             )
 
-    def merge(self, fetched: Sequence[Any], merged: bool) -> list[Any]:
-        """Fetches of all ranks: concatenated on dimension 0, or with `merged` False stacked on a new one.
+    def merge(self, fetched: Sequence[Any], merged: bool, some: int) -> list[Any]:
+        """Fetches of the ranks that were fed, `some`: concatenated on dimension 0, or with `merged` False stacked on a new one.
 
         fetched: global arrays, or a list of values for each rank.
         """
         if fetched and isinstance(fetched[0], list):
-            return [_merge(values, merged) for values in zip(*fetched, strict=True)]
-        return [self._fetched(v, merged) for v in fetched]
+            return [_merge(values, merged) for values in zip(*fetched[:some], strict=True)]
+        return [self._fetched(v, merged, some) for v in fetched]
 
-    def _fetched(self, value: Any, merged: bool) -> Any:
+    def _fetched(self, value: Any, merged: bool, some: int) -> Any:
         if isinstance(value, Ragged):
-            return _merge(of_each(value), merged)
+            return _merge(of_each(value)[:some], merged)
+        if is_array(value):
+            return _merge(self._arrays(value)[:some], merged)
         whole = _local(value)
-        return whole if merged else whole.reshape(self.local_count, -1, *whole.shape[1:])
+        whole = whole if some == self.local_count else whole[: whole.shape[0] // self.local_count * some]
+        return whole if merged else whole.reshape(some, -1, *whole.shape[1:])
+
+
+    def _arrays(self, value: TensorArray) -> list[TensorArray]:
+        """The arrays of the ranks of this process, whose entries lie one behind another."""
+        count = self.local_count
+        parts = jax.tree.map(lambda a: np.split(np.asarray(_local(a)), count), value)
+        return [jax.tree.map(lambda _, each, k=k: each[k], value, parts) for k in range(count)]
 
 
 def _alike(ranks: Sequence[Mapping[str, Any]]) -> bool:
@@ -227,6 +266,14 @@ def _parts(name: str, value: Any, count: int) -> list[Any]:
     return np.split(np.asarray(value), ends)
 
 
+def _samples(value: Any) -> int:
+    """How many samples a fed value has; 0 where it is one number."""
+    if isinstance(value, LoDTensor):
+        return len(value.offsets[0]) - 1 if value.offsets else (value.shape() or [0])[0]
+    shape = np.shape(value)
+    return shape[0] if shape else 0
+
+
 def _enough(name: str, samples: int, count: int) -> int:
     if samples < count:
         raise DeviceCountError(
@@ -264,6 +311,9 @@ def _sequences(name: str, tensor: LoDTensor, count: int) -> list[Any]:
 
 def _merge(values: Sequence[Any], merged: bool) -> Any:
     """One fetch of all ranks, of which some may have other shapes than others."""
+    if is_array(values[0]):
+        lists = [entries(v) for v in values]
+        return [_joined_entry(each) for each in zip(*lists, strict=True)] if merged else lists
     if any(isinstance(v, Ragged) for v in values):
         values = [to_tensor(v) for v in values]
         if isinstance(values[0], LoDTensor):
@@ -272,6 +322,12 @@ def _merge(values: Sequence[Any], merged: bool) -> Any:
         return jnp.concatenate(list(values))
     same = all(v.shape == values[0].shape for v in values)
     return jnp.stack(list(values)) if same else list(values)
+
+
+def _joined_entry(values: Sequence[Any]) -> Any:
+    """An entry of an array, of all ranks; an empty one where none has written it."""
+    there = [v for v in values if v is not None]
+    return _merge(there, True) if there else jnp.zeros(0, "float32")
 
 
 def _joined(tensors: Sequence[Any]) -> LoDTensor:

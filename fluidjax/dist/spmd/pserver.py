@@ -79,15 +79,16 @@ class PserverJob(Parallel):
     def __init__(self, where: Mesh, plan: PserverPlan) -> None:
         super().__init__(where, on_mesh(plan, where.count))
         self._base, self._plan = plan.main, plan
+        self._base_made: Rewritten | None = None
 
     def prepare(self, scope: Scope) -> None:
         if self._plan.mode == "geo":
             geo.prepare(self._plan, scope, self.where.count)
 
     def _rewritten(self, program: Program) -> Rewritten:
-        if self._made is None:
-            self._made = program.version, *rewritten(self._base, self.rewrites)
-        return self._made
+        if self._base_made is None:
+            self._base_made = program.version, *rewritten(self._base, self.rewrites)
+        return self._base_made
 
 
 def trains(program: Program) -> bool:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from ...errors import FeedError
+from ...errors import FeedError, FluidTypeError
 from ...graph.program import Program
 from ...ir.desc import ProgramDesc
 from ...runtime.placement import OneDevice, Placement
 from ...runtime.scope import Scope
 from ...runtime.shard_layout import ShardLayout
+from ..pserver_plan import PserverPlan
 
 
 class Reads(Protocol):
@@ -21,6 +22,10 @@ class Reads(Protocol):
     @property
     def names(self) -> tuple[str, ...]:
         """The variables that it gives values."""
+
+    @property
+    def drops_last(self) -> bool:
+        """Whether last batches that are too few for the ranks are left out."""
 
     def next_feed(self) -> Mapping[str, Any]:
         """The next batch, by name. Raises EOFException at the end."""
@@ -55,8 +60,11 @@ class Ranks(Protocol):
     def check_steps(self, stacked: Mapping[str, Any]) -> None:
         """Raises UnsupportedError for stacked feeds that cannot be scanned over."""
 
-    def merge(self, fetched: Sequence[Any], merged: bool) -> list[Any]:
-        """The fetches of all ranks together."""
+    def fed(self, feed: Any) -> int:
+        """For how many ranks a feed is."""
+
+    def merge(self, fetched: Sequence[Any], merged: bool, some: int) -> list[Any]:
+        """The fetches of the ranks that were fed together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,14 +95,21 @@ class Alone:
     def check_steps(self, stacked: Mapping[str, Any]) -> None:
         """One rank takes any."""
 
-    def merge(self, fetched: Sequence[Any], merged: bool) -> list[Any]:
+    def fed(self, feed: Any) -> int:
+        return 1
+
+    def merge(self, fetched: Sequence[Any], merged: bool, some: int) -> list[Any]:
         return list(fetched)
 
 
 def single(feed: Any) -> Mapping[str, Any]:
-    """The one dict of a feed: itself, or a list that holds it. Raises FeedError for several."""
+    """The one dict of a feed: itself, or a list that holds it. Raises FeedError for several, FluidTypeError for what is none."""
+    if feed is None:
+        return {}
+    if isinstance(feed, Mapping):
+        return feed
     if not isinstance(feed, list | tuple):
-        return feed or {}
+        raise FluidTypeError(f"feed requires dict as its Parameter: names and arrays, not {type(feed).__name__}")
     if len(feed) == 1 and isinstance(feed[0], Mapping):
         return feed[0]
     raise FeedError("on one device a feed is a dict of names and arrays (or a list of one such dict)")
@@ -108,12 +123,16 @@ class Fits(Protocol):
 
 
 class Runnable(NamedTuple):
-    """A program; on what ranks it runs (None: as it comes, on the executor's device or with its job); steps a run; its budget."""
+    """A program; on what ranks it runs (None: as it comes, on the executor's device or with its job); steps a run; its budget.
+
+    begins: the job that a trainer begins with this program.
+    """
 
     program: Program
     ranks: Ranks | None = None
     iterations: int = 1
     fits: Fits | None = None
+    begins: PserverPlan | None = None
 
 
 @runtime_checkable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,8 +15,12 @@ from ...ops.registry import lookup, traits
 from ...ops.traits import RowWise
 from ...ops.traits import Update as Rule
 
-CLIPS = ("@CLIP", "/gradient_clip/")  # marks in op_namescope: of set_gradient_clip, and of an optimizer's grad_clip
-PLACE = frozenset({"op_role_var", "op_namescope", "op_callstack", "op_device"})  # attributes that tell where an op stands
+# The innermost name scope of a clip: of an optimizer's grad_clip, and of set_gradient_clip. The second of a kind that a process
+# opens below one scope has a number.
+CLIP = re.compile(r"/(gradient_clip|[^/]*@CLIP)(_\d+)?/$")
+PLACE = frozenset(
+    {"op_role_var", "op_namescope", "op_callstack", "op_device"}
+)  # attributes that tell where an op stands
 
 
 @dataclass(frozen=True)
@@ -48,11 +53,16 @@ class Update:
         """What updates must have in common to run on blocks of several parameters at once."""
         roles = self.roles()
         names = lambda slots: tuple((s, tuple(roles.get(n, n) for n in found)) for s, found in slots.items())  # noqa: E731
-        ops = tuple((op.type, FrozenMap({k: v for k, v in op.attrs.items() if k not in PLACE}), names(op.inputs)) for op in self.ops)
+        ops = tuple(
+            (op.type, FrozenMap({k: v for k, v in op.attrs.items() if k not in PLACE}), names(op.inputs))
+            for op in self.ops
+        )
         return self.dtype, ops
 
 
-def updates(desc: ProgramDesc, sent: Mapping[str, str], apart: Iterable[str] = ()) -> tuple[list[Update], dict[str, str]]:
+def updates(
+    desc: ProgramDesc, sent: Mapping[str, str], apart: Iterable[str] = ()
+) -> tuple[list[Update], dict[str, str]]:
     """The updates that can run on blocks; and for each other parameter of `sent`, why it cannot.
 
     sent: parameter -> the variable that is its gradient. apart: names that something outside the program reads.
@@ -156,7 +166,7 @@ def goes_on(kind: str) -> dict[str, tuple[str, str]]:
 
 def on_pservers(op: OpDesc) -> bool:
     """Whether the pservers run the op: it updates, and is no clip, since trainers clip what they send."""
-    return edit.role(op) == edit.OPTIMIZE and not any(mark in str(op.attrs.get("op_namescope", "")) for mark in CLIPS)
+    return edit.role(op) == edit.OPTIMIZE and not CLIP.search(str(op.attrs.get("op_namescope", "")))
 
 
 def array_of(name: str, width: int, dtype: str, kept: bool = False) -> VarDesc:

@@ -96,7 +96,19 @@ class DatasetBase:
         """Not supported. Raises UnsupportedError."""
         raise UnsupportedError("set_hdfs_config: files are read from local folders; copy them there first")
 
-    set_download_cmd = set_hdfs_config
+    def set_download_cmd(self, download_cmd: str) -> None:
+        """How Paddle fetches files from elsewhere; kept, and without effect: files are read from local folders."""
+        if not isinstance(download_cmd, str):
+            raise FluidTypeError(f"set_download_cmd takes a shell command, not {download_cmd!r}")
+        self.download_cmd = download_cmd
+
+    def set_rank_offset(self, rank_offset: str) -> None:
+        """The name, in the description, of a variable that Paddle fills for samples merged by page views; without effect."""
+        self.proto_desc.rank_offset = rank_offset
+
+    def set_pv_batch_size(self, pv_batch_size: int) -> None:
+        """How many page views a batch has, in the description; without effect, for samples are not merged by page views."""
+        self.proto_desc.pv_batch_size = pv_batch_size
 
     def desc(self) -> str:
         """The text of the description: slots, batch size, pipe command."""
@@ -134,7 +146,7 @@ class DatasetBase:
     def _read(self, commands: Commands) -> Iterator[Records]:
         """What the files hold, file after file; as many as there are threads are read ahead."""
         if not self.filelist:
-            raise FluidValueError("the dataset has no files; call set_filelist first")
+            return  # nothing is read, as in 1.8.5
         slots, command = self._slots(used=False), self.proto_desc.pipe_command or AS_IT_IS
         show(command, len(self.filelist))
         with ExitStack() as stack:
@@ -182,19 +194,27 @@ def _parsed(path: str, command: str, slots: Sequence[Slot], commands: Commands, 
 class QueueDataset(DatasetBase):
     """A dataset whose files are read anew in every pass, in order. Made by DatasetFactory."""
 
+    feed = "MultiSlotDataFeed"
+
     def __init__(self) -> None:
-        super().__init__("MultiSlotDataFeed")
+        super().__init__(self.feed)
 
     def _parts(self, commands: Commands) -> Iterator[Records]:
         return self._read(commands)
 
     def local_shuffle(self) -> NoReturn:
         """Not for what is not in memory. Raises NotImplementedError."""
-        raise NotImplementedError("a QueueDataset is read in the order of its files; an InMemoryDataset can be shuffled")
+        raise NotImplementedError(f"a {type(self).__name__} is read in the order of its files; an InMemoryDataset can be shuffled")
 
     def global_shuffle(self, fleet: Any = None) -> NoReturn:
         """Not for what is not in memory. Raises NotImplementedError."""
         self.local_shuffle()
+
+
+class FileInstantDataset(QueueDataset):
+    """A QueueDataset under another name of the feed in the description. Made by DatasetFactory."""
+
+    feed = "MultiSlotFileInstantDataFeed"
 
 
 class InMemoryDataset(DatasetBase):
@@ -211,6 +231,7 @@ class InMemoryDataset(DatasetBase):
         self.queue_num: int | None = None
         self.fea_eval = False
         self._candidates = 0
+        self.parse_ins_id = self.parse_content = self.merge_by_lineid = False
 
     def set_feed_type(self, data_feed_type: str) -> None:
         """The name of the feed in the description."""
@@ -219,6 +240,30 @@ class InMemoryDataset(DatasetBase):
     def set_queue_num(self, queue_num: int) -> None:
         """Of Paddle's queues; kept, and without effect."""
         self.queue_num = queue_num
+
+    def set_parse_ins_id(self, parse_ins_id: bool) -> None:
+        """Whether each line begins with ``1 ID``, the name of the sample, which is passed over."""
+        self.parse_ins_id = bool(parse_ins_id)
+
+    def set_parse_content(self, parse_content: bool) -> None:
+        """Whether ``1 TEXT`` stands before the slots, behind the name of the sample if there is one; it is passed over."""
+        self.parse_content = bool(parse_content)
+
+    def set_merge_by_lineid(self, merge_size: int = 2) -> None:
+        """Have global_shuffle merge the samples of one name, which is not there: it then raises UnsupportedError."""
+        self.merge_by_lineid = self.parse_ins_id = True
+
+    def set_generate_unique_feasigns(self, generate_uni_feasigns: bool, shard_num: int) -> None:
+        """Of tables of Paddle's own servers; without effect."""
+
+    def generate_local_tables_unlock(
+        self, table_id: int, fea_dim: int, read_thread_num: int, consume_thread_num: int, shard_num: int
+    ) -> None:
+        """Of tables of Paddle's own servers; without effect."""
+
+    def _slots(self, used: bool = True) -> list[Slot]:
+        before = [("ins_id", self.parse_ins_id), ("content", self.parse_content)]
+        return [Slot(name, "uint64", None, False) for name, there in before if there and not used] + super()._slots(used)
 
     def set_fleet_send_batch_size(self, fleet_send_batch_size: int = 1024) -> None:
         """Of messages between trainers; without effect."""
@@ -280,6 +325,8 @@ class InMemoryDataset(DatasetBase):
 
     def global_shuffle(self, fleet: Any = None, thread_num: int = 12) -> None:
         """As local_shuffle. Of several trainers each keeps the samples of its own files. Raises UnsupportedError for several."""
+        if self.merge_by_lineid:
+            raise UnsupportedError("global_shuffle does not merge samples by their names; leave set_merge_by_lineid out")
         if fleet is not None and fleet.worker_num() > 1:
             raise UnsupportedError("global_shuffle sends no samples between trainers; give each its own files and use local_shuffle")
         self.local_shuffle()
@@ -327,13 +374,13 @@ class DatasetFactory:
     """Makes datasets of files of slots."""
 
     def create_dataset(self, datafeed_class: str = "QueueDataset") -> DatasetBase:
-        """A "QueueDataset" or an "InMemoryDataset". Raises FluidValueError for another name."""
-        made = {"QueueDataset": QueueDataset, "InMemoryDataset": InMemoryDataset}
-        if datafeed_class in ("FileInstantDataset", "BoxPSDataset"):
+        """A "QueueDataset", an "InMemoryDataset" or a "FileInstantDataset". Raises FluidValueError for another name."""
+        made = {"QueueDataset": QueueDataset, "InMemoryDataset": InMemoryDataset, "FileInstantDataset": FileInstantDataset}
+        if datafeed_class == "BoxPSDataset":
             raise UnsupportedError(f"{datafeed_class} is not there; use 'InMemoryDataset'")
         if datafeed_class not in made:
             raise FluidValueError(f"there is no dataset {datafeed_class!r}{near(str(datafeed_class), made)}; there are {', '.join(made)}")
         return made[datafeed_class]()
 
 
-__all__ = ["DatasetBase", "DatasetFactory", "InMemoryDataset", "QueueDataset"]
+__all__ = ["DatasetBase", "DatasetFactory", "FileInstantDataset", "InMemoryDataset", "QueueDataset"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,12 @@ from ...errors import FluidTypeError
 class FetchHandler:
     """Gets the newest values of some variables every so many seconds; override ``handler``.
 
-    var_dict: your name for each variable. Raises FluidTypeError where it is no dict.
+    var_dict: your name for each variable; train_from_dataset raises FluidTypeError where it is no dict.
     """
 
-    def __init__(self, var_dict: Mapping[str, Any] | None = None, period_secs: float = 60) -> None:
-        if not isinstance(var_dict, Mapping):
-            raise FluidTypeError(f"a FetchHandler takes a dict of variables, not {type(var_dict).__name__}")
+    def __init__(self, var_dict: Any = None, period_secs: float = 60) -> None:
+        if var_dict is None:
+            raise FluidTypeError("a FetchHandler takes a dict of variables, not None")
         self.var_dict = var_dict
         self.period_secs = period_secs
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import sys
 import threading
 import time
@@ -21,6 +22,10 @@ from .datasets import DatasetBase
 from .handler import FetchHandler
 
 _CALLED = {"float32": "float", "float64": "double", "int32": "int", "int64": "int64_t", "uint8": "uint8_t", "int8": "int8_t"}
+
+
+class NoDatasetError(FluidTypeError, RuntimeError):
+    """Something else where a dataset is needed; a RuntimeError in Paddle."""
 
 
 def run_over(
@@ -61,7 +66,7 @@ def _checked(
 ) -> tuple[list[str], list[str]]:
     if not isinstance(dataset, DatasetBase):
         made = "None" if dataset is None else type(dataset).__name__
-        raise FluidTypeError(f"a dataset that DatasetFactory().create_dataset made is needed, not {made}")
+        raise NoDatasetError(f"a dataset that DatasetFactory().create_dataset made is needed, not {made}")
     fetched, infos = list(fetch_names(fetch_list)), list(fetch_info or ())
     if len(fetched) != len(infos):
         raise FluidValueError(f"fetch_info has a word for each variable of fetch_list; there are {len(infos)} for {len(fetched)}")
@@ -71,6 +76,8 @@ def _checked(
         raise FluidValueError("the number of threads is to be set, by the dataset's set_thread or by thread=")
     if handler is not None and not isinstance(handler, FetchHandler):
         raise FluidTypeError(f"fetch_handler is a fluid.executor.FetchHandler, not {type(handler).__name__}")
+    if handler is not None and not isinstance(handler.var_dict, Mapping):
+        raise FluidTypeError(f"a FetchHandler takes a dict of variables, not {handler.var_dict!r}")
     return fetched, infos
 
 
@@ -101,7 +108,8 @@ class _Monitor:
     def __init__(self, handler: FetchHandler) -> None:
         self._handler, self._values = handler, dict[str, Any]()
         self._ended, self._error = threading.Event(), list[BaseException]()
-        self._thread = threading.Thread(target=self._watch, name="fluidjax-fetch-handler", daemon=True)
+        here = contextvars.copy_context()
+        self._thread = threading.Thread(target=here.run, args=(self._watch,), name="fluidjax-fetch-handler", daemon=True)
         self._thread.start()
 
     def newest(self, values: Mapping[str, Any]) -> None:

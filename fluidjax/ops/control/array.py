@@ -34,7 +34,7 @@ from ..tensor_array import (
     put,
     unstacked,
 )
-from ..traits import Runs
+from ..traits import Runs, mixes
 
 MOST = 2**24  # entries: those that nobody has written take room too
 
@@ -145,10 +145,8 @@ def join(call: Call) -> None:
     axis, items = int(op.attrs.get("axis", 0)), _entries(call)
     stack = bool(op.attrs.get("use_stack", False))
     _refuse_unequal(call, [v.shape if stack else v.shape[:axis] + v.shape[axis:][1:] for v in items], items)
-    if stack:
-        out, sizes = jnp.stack(items, axis), [1] * len(items)
-    else:
-        out, sizes = jnp.concatenate(items, axis), [v.shape[axis] for v in items]
+    out = jnp.stack(items, axis) if stack else jnp.concatenate(items, axis)
+    sizes = [(*v.shape, 1)[axis] for v in items]  # those of the entries, stacked or not; behind the last axis there is 1
     call.env[op.output("Out")[0]] = out
     for name in op.output("OutIndex"):
         call.env[name] = np.array(sizes, np.int32)
@@ -209,7 +207,8 @@ control_op("read_from_array", ins="X I X_W?", outs="Out", doc="Out = X[I].", run
 control_op("lod_array_length", ins="X", outs="Out", doc="Out = the number of entries of X.", runs=Runs.STEP,
            infer=lambda X: Spec((1,), "int64"), control=ControlOp(lower=length))  # fmt: skip
 control_op("tensor_array_to_tensor", ins="X", outs="Out OutIndex", attrs=JOINED, runs=Runs.STEP, grad=JOINED_GRAD,
-           infer=_joined_spec, doc="Out = the entries of X, joined along axis or stacked.", control=ControlOp(lower=join))  # fmt: skip
+           infer=_joined_spec, rows=mixes(), control=ControlOp(lower=join),
+           doc="Out = the entries of X, joined along axis or stacked.")  # fmt: skip
 control_op("tensor_array_to_tensor_grad", ins="X Out@GRAD", outs="X@GRAD", attrs=JOINED, runs=Runs.STEP,
            forward="tensor_array_to_tensor", doc="X@GRAD = Out@GRAD, cut.", control=ControlOp(lower=split))  # fmt: skip
 grad_reuses("write_to_array", Reuse("read_from_array", {"I": "I", "X": "Out@GRAD", "X_W": "X"}, {"Out": "X@GRAD"}))

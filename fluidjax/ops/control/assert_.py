@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from ...errors import EnforceNotMet
+from .. import loops
 from ..concrete import known
 from ..control_interface import Call, ControlOp
 from ..registry import Attr, control_op
@@ -30,7 +31,7 @@ def claim(call: Call) -> None:
             jax.debug.print(n.replace("{", "{{").replace("}", "}}") + " {value}", value=value)
 
     if shown and (found is None or bad):
-        jax.lax.cond(bad, show, lambda: None)
+        loops.cond(bad, show, lambda: None)
     call.refuse(bad, f"asserts {name!r}, which does not hold")
 
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...errors import EnforceNotMet
+from .. import loops
 from ..control_interface import Call, ControlOp
 from ..infer import Spec
 from ..ragged import Ragged, made_key
@@ -84,7 +85,7 @@ def _read_back(rows: Ragged, scores: Any, length: Any, end_id: int, most: int) -
     start = (jnp.zeros((sources, most), jnp.int32), jnp.zeros((sources,), jnp.int32), jnp.zeros((sources, most), scores.dtype))
     ids = rows.rows.reshape(rows.rows.shape[0], -1)
     given = (ids, scores, *rows.offsets, jnp.arange(ids.shape[0], dtype=jnp.int32))
-    (_, count, best), (tokens, marks, kept) = jax.lax.scan(step, start, given, reverse=True)
+    (_, count, best), (tokens, marks, kept) = loops.scan(step, start, given, reverse=True)
     return _Found(tokens, marks, kept, count, best)
 
 

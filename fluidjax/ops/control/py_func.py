@@ -14,6 +14,7 @@ from ...ir.desc import EMPTY, OpDesc
 from .. import py_functions
 from ..control_interface import Call, ControlOp
 from ..definition import GradNames, GradOp
+from ..ragged import Ragged, rows_of
 from ..registry import GRAD, Attr, control_op
 from ..step_scopes import on_gradients
 from ..traits import Runs
@@ -26,38 +27,49 @@ def run(call: Call) -> None:
     py_functions.function(number, place)
     given = [call.env.get(n) if on_gradients(op) else call.read(n) for n in op.input("X")]
     there = [v is not None for v in given]
-    values = [call.exact(n, v) for n, v in zip(op.input("X"), given, strict=True) if v is not None]
+    values = [_whole(call, n, v) for n, v in zip(op.input("X"), given, strict=True) if v is not None]
     outs = [_declared(call, n) for n in op.output("Out")]
 
     def host(*arrays: Any) -> list[np.ndarray]:
         found = iter(arrays)
-        return py_functions.called(number, place, [np.asarray(next(found)) if is_there else None for is_there in there], outs)
+        given = [jax.tree.map(np.asarray, next(found)) if is_there else None for is_there in there]
+        return py_functions.called(number, place, given, outs)
 
-    if not any(n for n, _, _ in outs):
+    names = [n for n, _, _ in outs if n]
+    if call.hosted:
+        call.env.update(zip(names, host(*values), strict=True))
+        return
+    if not names:
         jax.debug.callback(partial(_ignored, host), *values)
         return
     types = [jax.ShapeDtypeStruct(shape, dtype) for n, shape, dtype in outs if n]
     results = jax.pure_callback(host, types, *values)
-    call.env.update(zip((n for n, _, _ in outs if n), results, strict=True))
+    call.env.update(zip(names, results, strict=True))
 
 
 def _ignored(host: Any, *arrays: Any) -> None:
     host(*arrays)
 
 
+def _whole(call: Call, name: str, value: Any) -> Any:
+    """An array, or with its LoD the value that has one. Raises what `exact` raises."""
+    rows = call.exact(name, value)
+    return value if isinstance(value, Ragged) and not value.bare else rows
+
+
 def _declared(call: Call, name: str) -> tuple[str, tuple[int, ...], np.dtype]:
     """Name, shape and dtype of an output; a gradient is like what it is the gradient of, -1 in front like the first input."""
     if name == EMPTY:
         return "", (), np.dtype("float32")
-    if GRAD in name and (value := call.env.get(name[: name.find(GRAD)])) is not None:
+    if GRAD in name and (value := rows_of(call.env.get(name[: name.find(GRAD)]))) is not None:
         return name, tuple(value.shape), np.dtype(value.dtype)
     var = next((b.vars[name] for b in call.desc.blocks if name in b.vars), None)
     if var is None or var.shape is None or var.dtype is None:
         raise UnsupportedError(f"op 'py_func' ({call.op.loc}) writes {name!r}, whose shape and dtype nobody declares")
     shape = list(var.shape)
     if shape and shape[0] < 0 and call.op.input("X"):
-        shape[0] = call.read(call.op.input("X")[0]).shape[0]
-    if any(n < 0 for n in shape):
+        shape[0] = rows_of(call.read(call.op.input("X")[0])).shape[0]
+    if any(n < 0 for n in shape) and not call.hosted:  # where Python runs the op, it is what the function returns
         raise NotOneStep(
             f"op 'py_func' ({call.op.loc}) writes {name!r} of shape {list(var.shape)}; a compiled step must know it, so declare all of "
             "it but a first dimension that is the first input's"

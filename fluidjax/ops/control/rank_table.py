@@ -29,7 +29,7 @@ from ..rank_table import (
 from ..registry import Attr, Reuse, control_op, grad_reuses
 from ..step_scopes import no_gradient, on_gradients
 from ..tensor_array import Listed, is_array
-from ..traits import Runs
+from ..traits import Runs, knows_rows
 from .array import index_of, mark
 
 
@@ -165,9 +165,10 @@ control_op("lod_rank_table", ins="X", outs="Out", attrs={"level": Attr("level", 
 control_op("max_sequence_len", ins="RankTable", outs="Out", doc="Out = the length of the longest sequence.", runs=Runs.STEP,
            infer=lambda RankTable: Spec((1,), "int64"), control=ControlOp(lower=longest))  # fmt: skip
 control_op("lod_tensor_to_array", ins="X RankTable", outs="Out", doc="Out[t] = row t of each sequence of X.", runs=Runs.STEP,
-           infer=_same, control=ControlOp(lower=apart))  # fmt: skip
+           infer=_same, rows=knows_rows(lambda levels, _: {"Out": max(levels["X"] - 1, 0)}),
+           control=ControlOp(lower=apart))  # fmt: skip
 control_op("array_to_lod_tensor", ins="X RankTable", outs="Out", doc="Out = the sequences whose rows X holds.", runs=Runs.STEP,
-           infer=_same, control=ControlOp(lower=together))  # fmt: skip
+           infer=_same, rows=knows_rows(lambda levels, _: {"Out": levels["X"] + 1}), control=ControlOp(lower=together))  # fmt: skip
 control_op("shrink_rnn_memory", ins="X RankTable I", outs="Out", doc="Out = the rows of X that go on at time I.", runs=Runs.STEP,
            infer=lambda X, RankTable, I: X, grad=SHRUNK, control=ControlOp(lower=shrink))  # noqa: E741  # fmt: skip
 control_op("shrink_rnn_memory_grad", ins="X Out@GRAD", outs="X@GRAD", forward="shrink_rnn_memory", runs=Runs.STEP,

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from ...errors import EnforceNotMet, UnsupportedError
 from ...ir import walk
 from ...ir.desc import EMPTY, BlockRef, OpDesc, ProgramDesc
+from .. import loops
 from ..checking import WORD
 from ..control_interface import Call, ControlOp, Env
 from ..definition import GradNames, GradOp
@@ -72,7 +73,7 @@ def run(call: Call) -> None:
         end, each = drive_rows(step, first, (steps, rows), reverse)
         made, scopes = side_by_side([m for m, _ in each]), HostScopes([kept for _, kept in each], {})
     else:
-        end, (made, left) = jax.lax.scan(step, first, (steps, rows), reverse=reverse)
+        end, (made, left) = loops.scan(step, first, (steps, rows), reverse=reverse)
         scopes = scopes_of(forms[idx], left, None, {}, count)
     call.env.update((n, made[n]) for n in outputs)
     call.env.update((n, v[0 if reverse else -1]) for n, v in made.items() if n not in outputs and count)
@@ -146,7 +147,7 @@ def run_gradient(call: Call) -> None:
         (d_first, sums), each = drive_rows(step, zero, given, reverse)
         d_rows = side_by_side(each)
     else:
-        (d_first, sums), d_rows = jax.lax.scan(step, zero, given, reverse=reverse)
+        (d_first, sums), d_rows = loops.scan(step, zero, given, reverse=reverse)
     d_rows = {n: d_rows[n] if n in d_rows else jnp.zeros_like(rows_of(whole[n])) for n in rows}
     d_states = {o: d_first[n] for n, o in zip(begins, op.input("initial_states"), strict=True)}
     for names, gradients in ((rows, d_rows), (parameters, sums), (states, d_states)):

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from ...ir.desc import EMPTY
+from .. import loops
 from ..control_interface import Call, ControlOp, Env
 from ..host_loop import HostScopes, drive_back
 from ..ragged import Ragged, like, rows_of
@@ -115,10 +116,10 @@ class Backwards:
                 *carry, rows = one(handed, sums, left, k)
             else:
                 skipped = handed, sums, OrderedDict((n, nothing(types[n])) for n in sparse)
-                *carry, rows = jax.lax.cond(ran, lambda: one(handed, sums, left, k), lambda: skipped)
+                *carry, rows = loops.cond(ran, lambda: one(handed, sums, left, k), lambda: skipped)
             return tuple(carry), rows
 
-        (handed, sums), rows = jax.lax.scan(body, (self.handed_on, sums), (scopes.each, scopes.ran, steps), reverse=True)
+        (handed, sums), rows = loops.scan(body, (self.handed_on, sums), (scopes.each, scopes.ran, steps), reverse=True)
         return handed, {**sums, **{n: _flat(v) for n, v in rows.items()}}
 
 

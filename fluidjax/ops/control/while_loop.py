@@ -19,6 +19,7 @@ import numpy as np
 from ...errors import EnforceNotMet, NotOneStep
 from ...ir import walk
 from ...ir.desc import EMPTY, BlockRef, OpDesc, ProgramDesc
+from .. import loops
 from ..checking import WORD
 from ..concrete import known
 from ..control_interface import Call, ControlOp, Env
@@ -140,10 +141,10 @@ class Loop:
             if exact:
                 return run(values, k)
             going = values[self.condition].reshape(())
-            return_, kept = jax.lax.cond(going, lambda: run(values, k), lambda: (values, zeros(left)))
+            return_, kept = loops.cond(going, lambda: run(values, k), lambda: (values, zeros(left)))
             return return_, (kept, going)
 
-        end, ys = jax.lax.scan(body, start, jnp.arange(count, dtype=jnp.int32))
+        end, ys = loops.scan(body, start, jnp.arange(count, dtype=jnp.int32))
         each, ran = (ys, None) if exact else ys
         return end, scopes_of(self.form, each, ran, before, count)
 
@@ -152,7 +153,7 @@ class Loop:
             values, k = carry
             return self._same(values, self.once(values, k)[0]), k + 1
 
-        return jax.lax.while_loop(lambda c: c[0][self.condition].reshape(()), body, (start, jnp.zeros((), jnp.int32)))[0]
+        return loops.while_loop(lambda c: c[0][self.condition].reshape(()), body, (start, jnp.zeros((), jnp.int32)))[0]
 
     def _same(self, before: Env, after: Env) -> Env:
         """The values after an iteration in the form of those before. Raises UnsupportedError where a shape has changed."""

@@ -8,9 +8,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from ...errors import ShapeError
+from .. import loops
 from ..infer import Spec
 from ..registry import Array, op
 from ..traits import CHANNELS_FIRST, Attrs, knows_rows
@@ -54,9 +54,9 @@ def _merged(boxes: Any, scores: Any, threshold: Any, overlap: Overlaps) -> tuple
         return end, end
 
     start = jnp.zeros(boxes.shape[1:], boxes.dtype), jnp.zeros((), scores.dtype)
-    _, (box, score, joins) = lax.scan(step, (*start, jnp.zeros((), bool)), (boxes, scores))
+    _, (box, score, joins) = loops.scan(step, (*start, jnp.zeros((), bool)), (boxes, scores))
     goes_on = jnp.concatenate([joins[1:], jnp.zeros((min(len(scores), 1),), bool)])
-    _, (box, score) = lax.scan(back, start, (box, score, goes_on), reverse=True)
+    _, (box, score) = loops.scan(back, start, (box, score, goes_on), reverse=True)
     return box, score, ~joins
 
 

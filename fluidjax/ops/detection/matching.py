@@ -11,6 +11,7 @@ import numpy as np
 from jax import lax
 
 from ...errors import EnforceNotMet, FluidValueError, ShapeError
+from .. import loops
 from ..checking import VALUE, Objection
 from ..greatest import first_greatest
 from ..infer import Spec
@@ -80,7 +81,7 @@ def _greedy(cells: Any, alive: Any, count: Any) -> tuple[Any, Any]:
         return left.max(1), first_greatest(left, 1), left, found, distance
 
     start = left.max(1), first_greatest(left, 1), left, jnp.full((columns,), NONE, jnp.int32), jnp.zeros((columns,), cells.dtype)
-    return lax.while_loop(going, take, start)[3:]
+    return loops.while_loop(going, take, start)[3:]
 
 
 def _assign_spec(X: Spec, MatchIndices: Spec, NegIndices: Spec | None, **_: Any) -> tuple[Spec, Spec]:

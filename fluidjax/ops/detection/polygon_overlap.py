@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .. import loops
 from ..greatest import first_greatest
 
 SIZES = (8, 16, 24, 32)  # numbers of a polygon: x and y of each corner
@@ -63,7 +64,7 @@ def _common(shape: Any, triangle: Any) -> Any:
         begin, end = jnp.split(lax.dynamic_index_in_dim(edges, i, edges.ndim - 3, keepdims=False), 2, -2)
         return _clipped(_without_one(shape), begin, end)
 
-    return area(lax.fori_loop(0, 3, clip, shape))
+    return area(loops.fori_loop(0, 3, clip, shape))
 
 
 def _without_one(shape: Any) -> Any:

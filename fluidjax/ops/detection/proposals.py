@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from ...errors import ShapeError
+from .. import loops
 from ..greatest import first_greatest
 from ..infer import Spec
 from ..registry import Array, op
@@ -45,7 +46,7 @@ def suppressed(boxes: Any, there: Any, threshold: float, eta: float, most: int, 
     start = (
         np.int32(0), np.int32(0), jnp.asarray(threshold, boxes.dtype), jnp.full(count, -np.inf, boxes.dtype), jnp.zeros(most, np.int32),
     )  # fmt: skip
-    _, number, _, _, kept = lax.while_loop(going, keep, start)
+    _, number, _, _, kept = loops.while_loop(going, keep, start)
     return kept, number
 
 

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .. import loops
 from ..greatest import first_greatest
 
 Overlaps = Callable[[Any, Any], Any]  # (a box, boxes [K, ...]) -> [K]
@@ -58,7 +59,7 @@ def suppressed(boxes: Any, there: Any, overlaps: Overlaps, threshold: float, eta
     start = jnp.zeros((), jnp.int32), jnp.zeros((most,), jnp.int32), there, jnp.full((size,), -jnp.inf, boxes.dtype), limit
     if not size or not most:
         return start[1], start[0]
-    count, kept, *_ = lax.while_loop(going, keep, start)
+    count, kept, *_ = loops.while_loop(going, keep, start)
     return kept, count
 
 

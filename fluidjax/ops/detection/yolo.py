@@ -14,6 +14,7 @@ from ..infer import Spec
 from ..later import UNSAID
 from ..registry import Array, Ints, op
 from ..traits import CHANNELS_FIRST, row_wise
+from ..window import from_one
 
 
 def check_anchors(op_type: str, x: Spec, anchors: Sequence[int], used: int, class_num: int, numbers: int = 5) -> None:
@@ -52,6 +53,7 @@ def yolo_box(
     iou_aware_factor the confidence is confidence^(1 - f) * sigmoid(that)^f. Where it is given, true or not, as later Paddles do, W is
     that of X in what concerns columns.
     """
+    from_one(downsample_ratio=[downsample_ratio])
     n, _, high, wide = X.shape
     count = len(anchors) // 2
     ious = X[:, :count, None] if iou_aware else None

@@ -18,6 +18,7 @@ from ..outside import outside
 from ..ragged import rows_of
 from ..registry import Array, Ints, grad_of, op
 from ..traits import CHANNELS_FIRST, row_wise
+from ..window import from_one
 from .yolo import check_anchors
 
 TINY = 1e-6  # a true box whose width or height is below is none
@@ -163,6 +164,7 @@ def yolov3_loss(
     box overlaps a true one by more than ignore_thresh (-1). use_label_smooth: classes are trained to 1 - s and s, s = min(1 /
     classes, 1 / 40).
     """
+    from_one(downsample_ratio=[downsample_ratio])
     head = _Head(X.shape, anchors, anchor_mask, class_num, downsample_ratio)
     valid = ~(GTBox[..., 2:] < TINY).any(-1)
     best = _best(GTBox, head)

@@ -75,7 +75,9 @@ class Model:
     def _initialise(self, programs: Sequence[Program], startup: Program) -> None:
         """Run a startup program for those values of it that are not there."""
         names = [v.name for p in (startup, *programs) for v in p.list_vars() if is_persistable(v)]
-        held = {n: np.array(var.value) for n in names if (var := global_scope().find_var(n)) is not None and var.value is not None}
+        scope = global_scope()
+        vars = {n: var for n in names if (var := scope.find_var(n)) is not None and not var.empty}
+        held = scope.between_steps(names, lambda: {n: np.array(var.value) for n, var in vars.items()})
         self._exe.run(startup)
         for name, value in held.items():
             global_scope().var(name).set(value)

@@ -115,7 +115,8 @@ class Static:
         """The accumulators' values in the global scope by name, and the scheduler's under "LR_Scheduler"."""
         names: list[str] = self.get_opti_var_name_list()  # type: ignore[attr-defined]
         scope = global_scope()
-        values = {n: np.array(v.value) for n in names if (v := scope.find_var(n)) is not None and v.value is not None}
+        vars = {n: v for n in names if (v := scope.find_var(n)) is not None and not v.empty}
+        values = scope.between_steps(names, lambda: {n: np.array(v.value) for n, v in vars.items()})
         return values if self._scheduler is None else {**values, "LR_Scheduler": self._scheduler.state_dict()}
 
     def set_state_dict(self, state_dict: Mapping[str, Any]) -> None:

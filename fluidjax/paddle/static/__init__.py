@@ -38,6 +38,7 @@ from ...runtime.place import cuda_places as cuda_places
 from ...runtime.scope import global_scope as global_scope
 from ...runtime.scope import scope_guard as scope_guard
 from ..names import MissingName, sentence
+from . import amp as amp
 from . import nn
 from .input_spec import InputSpec as InputSpec
 from .model import load_inference_model as load_inference_model
@@ -64,7 +65,7 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "BuildStrategy", "CompiledProgram", "ExecutionStrategy", "Executor", "ExponentialMovingAverage", "InputSpec",
-    "ParallelExecutor", "Program", "Variable", "WeightNormParamAttr", "accuracy", "append_backward", "auc", "cpu_places",
+    "ParallelExecutor", "Program", "Variable", "WeightNormParamAttr", "accuracy", "amp", "append_backward", "auc", "cpu_places",
     "create_global_var", "create_parameter", "cuda_places", "data", "default_main_program", "default_startup_program",
     "deserialize_persistables", "deserialize_program", "device_guard", "global_scope", "gradients", "is_persistable",
     "load", "load_from_file", "load_inference_model", "load_program_state", "load_vars", "name_scope", "nn",

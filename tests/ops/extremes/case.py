@@ -24,12 +24,14 @@ class Extreme(Sample):
                 otherwise to special values), and either counts.
     cotangents  {output slot: array}; default: ones if pointwise, else 1, -2, 0.5, 4 in turn (exact, and no two alike)
     rtol        what counts as rounding; default 2e-5 in float32, 1e-11 in float64
+    singular    numbers are right beside the largest of all: those that are 0 in exact numbers are what the rounding of a library
+                leaves, another one on another processor
     """
 
     def __init__(self, label, op, inputs, attrs=None, outputs=("Out",), grad=(), pointwise=False, cotangents=None,
-                 rtol=None, **more):
+                 rtol=None, singular=False, **more):
         Sample.__init__(self, op, inputs, attrs, outputs=outputs, grad=grad, **more)
-        self.label, self.pointwise, self.rtol = label, pointwise, rtol
+        self.label, self.pointwise, self.rtol, self.singular = label, pointwise, rtol, singular
         self.cotangents = dict(cotangents or {})
 
     @property

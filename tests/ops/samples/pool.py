@@ -132,3 +132,13 @@ def cut_short():
 
 
 SAMPLES += [*cut_short()]
+
+
+def left_over():
+    """One window side by side with nothing, and cells behind it that no window covers."""
+    for pooling in ("max", "avg"):
+        for kind, shape, k in (("pool2d", (2, 2, 3, 3), [2, 2]), ("pool2d", (1, 2, 2, 7), [2, 5]), ("pool3d", (1, 1, 2, 2, 3), [2, 2, 2])):
+            yield Sample(kind, {"X": distinct(*shape)}, {"pooling_type": pooling, "ksize": k, "strides": k}, ["Out"], grad=["X"])
+
+
+SAMPLES += [*left_over()]

@@ -8,12 +8,13 @@ from typing import Any
 from ....errors import FluidTypeError, FluidValueError, near
 from ....graph.ir_graph import IrGraph, node_named
 
-WITH_WEIGHTS = ("conv2d", "depthwise_conv2d", "mul", "matmul")
+WITH_WEIGHTS = ("conv2d", "depthwise_conv2d", "mul", "matmul", "matmul_v2")  # the last is Paddle 2's
 CONVOLUTIONS = ("conv2d", "depthwise_conv2d")
 WITHOUT_WEIGHTS = (
     "pool2d", "elementwise_add", "concat", "softmax", "argmax", "transpose", "equal", "gather", "greater_equal", "greater_than",
     "less_equal", "less_than", "mean", "not_equal", "reshape", "reshape2", "bilinear_interp", "nearest_interp",
     "trilinear_interp", "slice", "squeeze", "elementwise_sub", "mul", "matmul", "relu", "relu6", "leaky_relu", "tanh", "swish",
+    "matmul_v2",
 )  # fmt: skip
 OUT_SCALES = (
     "conv2d", "depthwise_conv2d", "mul", "matmul", "relu", "leaky_relu", "relu6", "sigmoid", "tanh", "prelu", "swish", "softmax",
@@ -25,7 +26,7 @@ QUANTISE = (
 )  # fmt: skip
 RESTORE = ("fake_dequantize_max_abs", "fake_channel_wise_dequantize_max_abs")
 _PAIRS = (
-    "matmul mul elementwise_add elementwise_sub elementwise_mul equal greater_equal greater_than less_equal less_than not_equal"
+    "matmul matmul_v2 mul elementwise_add elementwise_sub elementwise_mul equal greater_equal greater_than less_equal less_than not_equal"
 )
 _DATA = {  # input slots and the output slot of those that are not X -> Out
     **dict.fromkeys(_PAIRS.split(), (("X", "Y"), "Out")),

@@ -122,7 +122,7 @@ class QuantizationTransformPass:
     def _left(self, graph: IrGraph, op: IrOpNode) -> bool:
         """Whether an op stays as it is."""
         skip = op.op().has_attr("skip_quant") and op.op().attr("skip_quant")
-        return skip or (op.name() in ("mul", "matmul") and all_data(graph, op)) or noted(op, WITHOUT_WEIGHT)
+        return skip or (op.name() in ("mul", "matmul", "matmul_v2") and all_data(graph, op)) or noted(op, WITHOUT_WEIGHT)
 
     def _by(self, put: Functions, what: str, var: IrVarNode, op: IrOpNode) -> IrVarNode:
         """What the op reads in place of a variable: the function of it, where there is one."""

@@ -51,8 +51,8 @@ class WeightQuantization:
 
         Scales are in the ops' attributes ``<weight>_quant_scale``: value = integer * scale. "channel_wise_abs_max": one for each filter
         of a convolution and each column of a mul; "abs_max": one in all, for which the greatest magnitudes, a part threshold_rate
-        of all, are cut. Such files are for engines that restore the weights (Paddle Lite): neither Paddle nor fluidjax loads
-        integers for float variables. generate_test_model: also ``save_model_dir/test_model``, with the same weights restored, which runs
+        of all, are cut. Such files are for engines that restore the weights (Paddle Lite), and load_inference_model restores them
+        too; Paddle does not. generate_test_model: also ``save_model_dir/test_model``, with the same weights restored, which runs
         anywhere. A weight of which nothing but zeros is there stays zeros (1.8.5 divides by zero), and one that several ops read is
         quantised once (1.8.5 quantises the integers again).
 

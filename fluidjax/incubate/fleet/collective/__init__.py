@@ -21,6 +21,8 @@ from ....saved.vars import save_persistables
 from ....transpiler import DistributeTranspiler, DistributeTranspilerConfig
 from ..base.fleet_base import Fleet
 from ..base.role_maker import RoleMakerBase
+from . import check_points
+from .check_points import TrainStatus
 
 
 def _any(value: Any) -> Any:
@@ -82,6 +84,24 @@ class Collective(Fleet):
     def save_persistables(self, executor: Executor, dirname: str, main_program: Program | None = None, filename: str | None = None) -> None:
         """io.save_persistables of the program that was minimized."""
         save_persistables(executor, dirname, self._program(main_program), filename)
+
+    def save_check_point(
+        self, executor: Executor, path: str, train_status: TrainStatus, main_program: Program | None = None, fs: Any = None,
+        local_cache_path: str = ".cache", remain_all_checkpoint: bool = True,
+    ) -> None:  # fmt: skip
+        """Save persistables and the epoch under `path`, in the next ``__paddle_fleet_checkpoint__.N``; see check_points.save."""
+        check_points.save(self, executor, path, train_status, main_program, fs, local_cache_path, remain_all_checkpoint)
+
+    def load_check_point(
+        self, executor: Executor, path: str, trainer_id: int, main_program: Program | None = None, fs: Any = None,
+        local_cache_path: str = ".cache", ignore_empty: bool = True,
+    ) -> TrainStatus | None:  # fmt: skip
+        """Load the last check point under `path`, and return how far it is; see check_points.load."""
+        return check_points.load(self, executor, path, trainer_id, main_program, fs, local_cache_path, ignore_empty)
+
+    def clean_redundant_check_points(self, root_path: str, fs: Any = None, checkpoint_num: int = 1) -> None:
+        """Remove all check points under `root_path` but the last `checkpoint_num`, one at least."""
+        check_points.clean(root_path, fs, checkpoint_num)
 
     def _program(self, given: Program | None) -> Program:
         program = self._origin_program if given is None else given
@@ -170,7 +190,7 @@ class CollectiveOptimizer:
 
 fleet = Collective()
 
-__all__ = ["Collective", "CollectiveOptimizer", "DistributedStrategy", "fleet"]
+__all__ = ["Collective", "CollectiveOptimizer", "DistributedStrategy", "TrainStatus", "fleet"]
 
 if not TYPE_CHECKING:
     __getattr__ = reporter("fluid.incubate.fleet.collective", __all__)

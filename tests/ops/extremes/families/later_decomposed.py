@@ -14,12 +14,12 @@ for _dtype in ("float32", "float64"):
     _kind = {"float32": "complex64", "float64": "complex128"}[_dtype]
     for _label in sorted(SYMMETRIC):
         _m = np.array(SYMMETRIC[_label], _dtype)
-        _name = "%s %s" % (_dtype, _label)
+        _name, _singular = "%s %s" % (_dtype, _label), _label == "of rank 1"
         CASES += [
             Extreme(_name, "eigh", {"X": _m}, {"UPLO": "L"}, ["Eigenvalues"], grad=["X"], of=["Eigenvalues"], rtol=1e-4 if _dtype == "float32" else 1e-9),
             Extreme(_name + ", upper half", "eigh", {"X": np.triu(_m)}, {"UPLO": "U"}, ["Eigenvalues"], rtol=1e-4 if _dtype == "float32" else 1e-9),
-            Extreme(_name, "eig", {"X": _m}, {}, ["Eigenvalues"], rtol=1e-4 if _dtype == "float32" else 1e-9),
-            Extreme(_name, "eigvals", {"X": _m}, {}, ["Out"], rtol=1e-4 if _dtype == "float32" else 1e-9),
+            Extreme(_name, "eig", {"X": _m}, {}, ["Eigenvalues"], rtol=1e-4 if _dtype == "float32" else 1e-9, singular=_singular),
+            Extreme(_name, "eigvals", {"X": _m}, {}, ["Out"], rtol=1e-4 if _dtype == "float32" else 1e-9, singular=_singular),
             Extreme(_name, "qr", {"X": _m}, {"mode": "reduced"}, ["R"], grad=["X"] if _label in ("ordinary", "identity", "diagonal") else [],
                     rtol=1e-4 if _dtype == "float32" else 1e-9),
             Extreme(_name + ", complete", "qr", {"X": _m[:, :2].copy()}, {"mode": "complete"}, ["R"], rtol=1e-4 if _dtype == "float32" else 1e-9),

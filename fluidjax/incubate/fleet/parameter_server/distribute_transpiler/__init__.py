@@ -8,8 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .....base.absent import reporter
-from .....dist.jobs.env import read_env
-from .....dist.jobs.process import current_job, init_from_env
 from .....errors import FluidTypeError, FluidValueError
 from .....executor import Executor
 from .....graph.program import Program, default_startup_program
@@ -86,10 +84,7 @@ class DistributedTranspiler(Fleet):
         return TranspilerOptimizer(optimizer, strategy, self)
 
     def transpile(self, strategy: DistributedStrategy, program: Program, startup: Program) -> None:
-        """Join the job that the environment describes, where nothing has yet (`fluidjax launch` has); make this process's programs."""
-        env = read_env()
-        if env is not None and env.pservers and current_job() is None:
-            init_from_env()
+        """Make this process's programs. It joins the others when it runs one, if `fluidjax launch` has not seen to it."""
         config = strategy.get_program_config()
         self._origin = program.clone(for_test=False)
         t: Any = (GeoSgdTranspiler if config.geo_sgd_mode else DistributeTranspiler)(config)
@@ -116,9 +111,10 @@ class DistributedTranspiler(Fleet):
         save_inference_model(dirname, list(feeded_var_names), target_vars, executor, program, export_for_deployment=export_for_deployment)
 
     def save_persistables(self, executor: Executor, dirname: str, main_program: Program | None = None) -> None:
-        """io.save_persistables of the program that was minimized: parameters and the optimizer's state whole, by their names."""
+        """io.save_persistables of this worker's program: of the first one, the optimizer's state and tables too, whole, by their names."""
         self._executor_of(executor)
-        save_persistables(executor, dirname, self.program_to_save(main_program))
+        program = self._main if main_program is None or main_program is self._origin else main_program
+        save_persistables(executor, dirname, self._made(program, "saving"))
 
     def program_to_save(self, given: Program | None) -> Program:
         """A program as it was before it was transpiled, where it, or none, is given. Raises FluidTypeError, FluidValueError."""

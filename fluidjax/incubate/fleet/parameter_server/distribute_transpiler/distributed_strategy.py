@@ -55,6 +55,7 @@ class DistributedStrategy:
         self._trainer_runtime_config = TrainerRuntimeConfig()
         self._server_runtime_config = ServerRuntimeConfig()
         self._execute_strategy, self._build_strategy = ExecutionStrategy(), BuildStrategy()
+        self._build_strategy.async_mode = True  # of every strategy, also the synchronous one
         self._debug: dict[str, Any] = {}
         self.check_program_config()
 

@@ -1,0 +1,98 @@
+"""Programs lowered for CUDA where there is none: ``python -m benchmarks.gpu.lowered FILE.npz...`` for recorded models of the zoo.
+
+A step is made as it would be for a GPU and lowered to what XLA's CUDA compiler is given, which shows that every op has a form there;
+nothing is compiled. A recorded model has startup, main_0, ..., feed_0:NAME and lod_0:NAME, and meta, as tests/data and others keep them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+import fluidjax as fluid
+from fluidjax.errors import FluidError
+from fluidjax.memory.compiler import lower_padded
+from fluidjax.runtime.compiled import Compiled
+from fluidjax.runtime.placement import OneDevice
+from fluidjax.runtime.recompiles import Recompiles
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """A device that is not here, of which a step asks no more than its platform."""
+
+    platform: str = "gpu"
+    device_kind: str = "a GPU that is not here"
+
+
+def compiled_for(program: fluid.Program, fetches: Sequence[str], platform: str = "gpu") -> Compiled:
+    """The step as it is made for a platform; it cannot run."""
+    return Compiled(program.desc, tuple(fetches), OneDevice(Elsewhere(platform)), Recompiles())
+
+
+def state_of(step: Compiled, scope: fluid.Scope) -> dict[str, jax.ShapeDtypeStruct]:
+    """The types of what a step reads of a scope."""
+    values, _ = step.collect(scope, ())
+    return {n: jax.ShapeDtypeStruct(v.shape, v.dtype) for n, v in values.items()}
+
+
+def for_cuda(program: fluid.Program, fetches: Sequence[str], scope: fluid.Scope, feed: Mapping[str, Any]) -> str:
+    """What the CUDA compiler would be given. Raises what the executor raises where it cannot run the program as one step."""
+    step = compiled_for(program, fetches)
+    return lower_padded(step, state_of(step, scope), step.check_feed(feed), platform="cuda").as_text()
+
+
+def recorded(path: Path) -> list[str]:
+    """The text of each program of a recorded model, trained as it was recorded."""
+    with np.load(path) as file:
+        data = {n: file[n] for n in file.files}
+    meta = json.loads(str(data["meta"]))
+    scope = fluid.Scope()
+    fluid.Executor(fluid.CPUPlace()).run(fluid.Program.parse_from_string(data["startup"].tobytes()), scope=scope)
+    texts = []
+    for run in meta["runs"]:
+        main = fluid.Program.parse_from_string(data[f"main_{run['main']}"].tobytes())
+        key, feed = f"feed_{run['main']}:", {}
+        for name in [n for n in data if n.startswith(key)]:
+            lod = data.get(name.replace("feed_", "lod_", 1))
+            rows = data[name]
+            feed[name[len(key) :]] = (
+                rows if lod is None else fluid.create_lod_tensor(rows, json.loads(str(lod)), fluid.CPUPlace())
+            )
+        texts.append(for_cuda(main, run["fetch"], scope, feed))
+    return texts
+
+
+def branches(text: str) -> int:
+    """Those that values decide. One of two by platform is written as a case of a constant, and one of what that gives."""
+    return (
+        text.count('"stablehlo.case"')
+        - 2 * len(re.findall(r'"stablehlo.case"\(%c(_\d+)?\)', text))
+        + text.count('"stablehlo.if"')
+    )
+
+
+def main(*paths: str) -> int:
+    bad = 0
+    for path in map(Path, paths):
+        began = time.perf_counter()
+        try:
+            texts = recorded(path)
+            told = f"{len(texts)} programs, {sum(map(len, texts)) / 1e6:.1f} MB of text, {sum(map(branches, texts))} branches by data"
+        except (FluidError, jax.errors.JAXTypeError, NotImplementedError, TypeError, ValueError) as error:
+            told, bad = f"{type(error).__name__}: {str(error).splitlines()[0][:200]}", bad + 1
+        print(f"{path.stem:30} {time.perf_counter() - began:6.1f} s  {told}", flush=True)
+    return int(bad > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

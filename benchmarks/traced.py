@@ -1,0 +1,59 @@
+"""A training step of flax and optax as a program that fluid.trace read, beside jax.jit of the function itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+
+import fluidjax as fluid
+
+from .cases import CASES, Case, Theirs
+from .page import Table, shown
+from .timing import interleaved
+
+COLUMNS = "of,program ms,jit ms,ratio,reading,lowering,compiling,flops,bytes".split(",")
+
+
+def table() -> list[Table]:
+    """The step's time; what reading adds to make_jaxpr; lowering, compiling, flops and bytes, each over jit's."""
+    title = "A traced step: medians of interleaved turns; reading over jax.make_jaxpr, the rest over jax.jit"
+    jax.jit(fluid.trace(jax.nn.relu, 1.0).step()).lower(1.0)  # what is imported once counts for nobody
+    rows = (row(case) for case in CASES)
+    return [shown("a traced step", title, COLUMNS, rows, widths=[20, 12, 10, 8, 9, 10, 11, 8, 8])]
+
+
+def row(case: Case, budget: float = 8.0) -> list[str]:
+    theirs = Theirs(case)
+    given = theirs.state, theirs.feed
+    read, _ = _seconds(lambda: jax.make_jaxpr(theirs.step)(*given))
+    jax.clear_caches()
+    whole, traced = _seconds(lambda: fluid.trace(theirs.step, *given, state={0: 0}))
+    jitted = [jax.jit(f, donate_argnums=0) for f in (traced.step(), theirs.step)]
+    lowered = [_seconds(partial(f.lower, *given)) for f in jitted]
+    made = [_seconds(one.compile) for _, one in lowered]
+    costs = [compiled.cost_analysis() for _, compiled in made]
+    states = [jax.tree.map(jax.numpy.copy, theirs.state) for _ in made]
+    runs = [_turn(compiled, [state], theirs.feed) for (_, compiled), state in zip(made, states, strict=True)]
+    t = interleaved(runs[0], runs[1], jax.block_until_ready, budget=budget)
+    ratios = [lowered[0][0] / lowered[1][0], made[0][0] / made[1][0]]
+    ratios += [costs[0][key] / costs[1][key] for key in ("flops", "bytes accessed")]
+    cells = [t.ours * 1e3, t.theirs * 1e3, t.ratio, whole / read - 1, *ratios]
+    return [case.name, *(f"{cell:.3f}" for cell in cells)]
+
+
+def _turn(compiled: Any, held: list[Any], feed: Any) -> Callable[[], Any]:
+    def run() -> Any:
+        held[0], loss = compiled(held[0], feed)
+        return loss
+
+    return run
+
+
+def _seconds(work: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    found = work()
+    return time.perf_counter() - start, found

@@ -1,0 +1,69 @@
+"""A long program on one screen: what its ops are for, scope by scope, a line for each part and not for each op."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .desc import OpDesc, ProgramDesc
+from .lexis import role_text, type_text
+
+_KINDS = 6  # op types that a line names
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Ops of one role and scope; `prefix` is the scope, cut at the depth at which the outline stands."""
+
+    role: str
+    prefix: str
+    ops: tuple[OpDesc, ...]
+
+
+def outline(desc: ProgramDesc, lines: int = 45) -> str:
+    """The program in at most about `lines` lines, each a role, a scope and the ops that stand in it.
+
+    Scopes are opened as far as the lines allow; ops without one are a line for each role.
+    """
+    ops = desc.blocks[0].ops
+    deepest = max((len(_scope(op)) for op in ops), default=0)
+    parts = _parts(ops, 0)
+    for depth in range(1, deepest + 1):
+        finer = _parts(ops, depth)
+        if len(finer) > lines:
+            break
+        parts = finer
+    state = [v for v in desc.blocks[0].vars.values() if v.persistable]
+    fed = [v for v in desc.blocks[0].vars.values() if v.is_data and not v.persistable]
+    inputs = ", ".join(f"{v.name}: {type_text(v)}" for v in fed[:4]) + (", ..." if len(fed) > 4 else "")
+    found = [f"{len(ops):,} ops, {len(state):,} variables of state, fed {inputs or 'nothing'}"]
+    width = max((len(p.prefix) for p in parts), default=0)
+    role = ""
+    for part in parts:
+        if part.role != role:
+            role = part.role
+            found.append(role)
+        found.append(f"  {part.prefix:{width}}  {len(part.ops):>5}  {_counted(part.ops)}")
+    return "\n".join(found)
+
+
+def _parts(ops: Sequence[OpDesc], depth: int) -> list[_Part]:
+    """The ops by role and by the first words of their scopes, in order of their first ops."""
+    found: dict[tuple[str, str], list[OpDesc]] = {}
+    for op in ops:
+        role = role_text(op.attrs.get("op_role", 0)) or "?"
+        found.setdefault((role, "/".join(_scope(op)[:depth])), []).append(op)
+    roles = list(dict.fromkeys(role for role, _ in found))
+    return [_Part(role, prefix, tuple(each)) for r in roles for (role, prefix), each in found.items() if role == r]
+
+
+def _scope(op: OpDesc) -> tuple[str, ...]:
+    named = op.attrs.get("op_namescope")
+    return tuple(word for word in named.split("/") if word) if isinstance(named, str) else ()
+
+
+def _counted(ops: Sequence[OpDesc]) -> str:
+    kinds = Counter(op.type.removeprefix("jax.") for op in ops).most_common()
+    told = ", ".join(kind if n == 1 else f"{kind} {n}" for kind, n in kinds[:_KINDS])
+    return told + (f", {len(kinds) - _KINDS} more types" if len(kinds) > _KINDS else "")

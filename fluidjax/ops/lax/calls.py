@@ -1,0 +1,159 @@
+"""jax.call: a function that a program keeps as a block, with its own gradient where JAX gives it one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ...errors import UnsupportedError
+from ...ir.desc import OpDesc
+from ..control_interface import Call, ControlOp
+from ..definition import GradNames, GradOp
+from ..registry import GRAD, Attr, control_op
+from ..traits import Runs
+from .blocks import (
+    AGAIN,
+    BLOCK,
+    Function,
+    block_function,
+    declare_block_op,
+    gradient_slots,
+    nothing,
+    only_block,
+    own_attrs,
+)
+
+
+def _call(call: Call, counts: Sequence[int]) -> Function:
+    return only_block(call)
+
+
+def _remat(call: Call, counts: Sequence[int]) -> Function:
+    run = _call(call, counts)
+    return lambda *values: jax.checkpoint(lambda *v: tuple(run(*v)))(*values)
+
+
+_NAMED = [*BLOCK, Attr("function", "STRING", "")]
+
+declare_block_op(
+    "call",
+    ins="Args*",
+    outs="Out*",
+    attrs=_NAMED,
+    make=_call,
+    doc="Out = sub_block(Args). function: what the source calls it.",
+)
+declare_block_op(
+    "checkpoint",
+    ins="Args*",
+    outs="Out*",
+    attrs=_NAMED,
+    make=_remat,
+    doc="Out = sub_block(Args), all of which its gradient computes again (jax.checkpoint).",
+)
+
+
+def _custom(call: Call, counts: Sequence[int]) -> Function:
+    """Whoever differentiates through it from outside, a scan or a caller's jax.grad, meets the rule too."""
+    run = _call(call, counts)
+
+    @jax.custom_vjp
+    def function(*values: Any) -> tuple[Any, ...]:
+        return tuple(run(*values))
+
+    function.defvjp(
+        lambda *values: (tuple(run(*values)), values),
+        lambda values, flowing: tuple(_rule(call)(values, flowing)),
+    )
+    return lambda *values: list(function(*values))
+
+
+_RULE = [
+    *_NAMED,
+    Attr("grad_block", "BLOCK"),
+    Attr("grad_args", "STRINGS"),
+    Attr("grad_results", "STRINGS"),
+    Attr("refusal", "STRING", ""),
+]
+
+
+def _refuse(op: OpDesc) -> None:
+    if op.attrs.get("refusal"):
+        place = f" ({op.loc})" if op.loc else ""
+        raise UnsupportedError(
+            f"{op.attrs['function']!r}{place} has no gradient, and JAX says why: {op.attrs['refusal']}"
+        )
+
+
+def _write_rule(op: OpDesc, names: GradNames) -> list[GradOp]:
+    _refuse(op)
+    slots = gradient_slots(op, names, ("Args",), ("Out",))
+    return [GradOp("jax.custom_call_vjp", *slots, own_attrs(op, [a.name for a in _RULE]))]
+
+
+declare_block_op(
+    "custom_call",
+    ins="Args*",
+    outs="Out*",
+    attrs=_RULE,
+    make=_custom,
+    differentiable=False,
+    write_grad=_write_rule,
+    doc="""Out = sub_block(Args), whose gradient is grad_block(Args, gradients of Out): jax.custom_jvp, jax.custom_vjp.
+
+    grad_results: the gradients of those Args that have one, "" for each of the others. refusal: why there is none at all.""",
+)
+
+
+def _lower_rule(call: Call) -> None:
+    """The gradients of Args by the rule's block; what nothing depends on counts as zero."""
+    op = call.op
+    values = [call.exact(n, call.read(n)) for n in op.input("Args")]
+    shapes = jax.eval_shape(_call(call, [len(values)]), *values)
+    cotangents = [
+        _flowing(call.env.get(n), s) for n, s in zip(op.input("Out" + GRAD), shapes, strict=True)
+    ]
+    for name, grad in zip(op.output("Args" + GRAD), _rule(call)(values, cotangents), strict=True):
+        if grad is not None:
+            call.env[name] = grad
+
+
+def _rule(call: Call) -> Any:
+    """From Args and what flows back into Out to the gradients of Args; None of those that have none."""
+    _refuse(call.op)
+    attrs = call.op.attrs
+    rule = block_function(
+        call, attrs["grad_block"].idx, attrs["grad_args"], [n for n in attrs["grad_results"] if n]
+    )
+
+    def gradients(values: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+        found = iter(
+            rule(*values, *(c for c in cotangents if jnp.issubdtype(c.dtype, jnp.inexact)))
+        )
+        return [next(found) if n else None for n in attrs["grad_results"]]
+
+    return gradients
+
+
+def _flowing(value: Any, like: Any) -> Any:
+    return (
+        jnp.zeros(like.shape, like.dtype)
+        if value is None
+        else jnp.asarray(value, like.dtype).reshape(like.shape)
+    )
+
+
+control_op(
+    "jax.custom_call_vjp",
+    ins=f"Args* Out{GRAD}*",
+    outs=f"Args{GRAD}*",
+    attrs={a.name: a for a in _RULE},
+    forward="jax.custom_call",
+    write_grad=AGAIN,
+    runs=Runs.STEP,
+    doc="The gradients of Args, by grad_block.",
+    control=ControlOp(lower=_lower_rule, carried=nothing),
+)

@@ -1,0 +1,118 @@
+"""jax.shard_map, and what the devices of its mesh say to each other within its block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+from jax import lax
+from jax.sharding import AxisType, PartitionSpec
+
+from ...errors import UnsupportedError
+from ..control_interface import Call
+from ..registry import Array, Attr, Ints
+from .blocks import BLOCK, Function, declare_block_op, only_block
+from .declare import lax_op, pairs
+
+
+def _shard_map(call: Call, counts: Sequence[int]) -> Function:
+    attrs = call.op.attrs
+    body = only_block(call)
+    run = jax.shard_map(
+        lambda *values: tuple(body(*values)),
+        mesh=_mesh(attrs["mesh_axes"], attrs["mesh_sizes"]),
+        in_specs=tuple(map(_spec, attrs["in_specs"])),
+        out_specs=tuple(map(_spec, attrs["out_specs"])),
+        axis_names=set(attrs["manual_axes"]),
+        check_vma=attrs.get("check_vma", True),
+    )
+    return lambda *values: list(run(*values))
+
+
+def _mesh(axes: Sequence[str], sizes: Sequence[int]) -> Any:
+    wanted = 1
+    for size in sizes:
+        wanted *= size
+    if len(jax.devices()) < wanted:
+        shape = ", ".join(f"{axis}: {size}" for axis, size in zip(axes, sizes, strict=True))
+        raise UnsupportedError(
+            f"op 'jax.shard_map' runs on {wanted} devices ({shape}), and this process has {len(jax.devices())}; trace the "
+            "function over a mesh of these, or give XLA_FLAGS=--xla_force_host_platform_device_count"
+        )
+    auto = (AxisType.Auto,) * len(sizes)
+    return jax.make_mesh(tuple(sizes), tuple(axes), auto, devices=jax.devices()[:wanted])
+
+
+def _spec(text: str) -> PartitionSpec:
+    """``d,-,a+b`` says which axes of the mesh split each axis of an array."""
+    found = [part.split("+") if part != "-" else None for part in text.split(",") if part]
+    return PartitionSpec(*(None if part is None else tuple(part) for part in found))
+
+
+declare_block_op(
+    "shard_map",
+    ins="Args*",
+    outs="Out*",
+    attrs=[
+        *BLOCK,
+        Attr("mesh_axes", "STRINGS"),
+        Attr("mesh_sizes", "INTS"),
+        Attr("in_specs", "STRINGS"),
+        Attr("out_specs", "STRINGS"),
+        Attr("manual_axes", "STRINGS"),
+        Attr("check_vma", "BOOLEAN", True),
+    ],
+    doc="""Out = sub_block of each device's part of Args, on the first devices of this process as a mesh.
+
+    in_specs, out_specs: of each array the axes of the mesh that split its axes, as ``d,-,a+b``; "" is whole everywhere.""",
+    make=_shard_map,
+)
+
+
+def _reduction(kind: str) -> None:
+    def run(X: list[Array], *, axes: list[str]):
+        return list(getattr(lax, kind)(tuple(X), tuple(axes)))
+
+    run.__doc__ = f"Out = jax.lax.{kind} over these axes of the mesh."
+    lax_op(kind, outs="Out*", grad="X")(run)
+
+
+for _kind in ("psum", "pmax", "pmin"):
+    _reduction(_kind)
+
+
+@lax_op("pvary", outs="Out*", grad="X")
+def pvary(X: list[Array], *, axes: list[str]):
+    """Out = X, which counts as different on the devices along these axes."""
+    return [lax.pcast(x, tuple(axes), to="varying") for x in X]
+
+
+@lax_op("all_gather", grad="X")
+def all_gather(X: Array, *, axes: list[str], dimension: int = 0, tiled: bool = False):
+    """Out = every device's X, along a new axis or one behind the other."""
+    return lax.all_gather(X, tuple(axes), axis=dimension, tiled=tiled)
+
+
+@lax_op("reduce_scatter", grad="X")
+def reduce_scatter(X: Array, *, axes: list[str], dimension: int = 0, tiled: bool = False):
+    """Out = of the sum of every device's X the own part along an axis."""
+    return lax.psum_scatter(X, tuple(axes), scatter_dimension=dimension, tiled=tiled)
+
+
+@lax_op("all_to_all", grad="X")
+def all_to_all(X: Array, *, axes: list[str], split_axis: int, concat_axis: int, tiled: bool = False):
+    """Out = the own parts of every device's X, one behind the other."""
+    return lax.all_to_all(X, tuple(axes), split_axis, concat_axis, tiled=tiled)
+
+
+@lax_op("ppermute", grad="X")
+def ppermute(X: Array, *, axes: list[str], perm: Ints):
+    """Out = X of the device that perm, (from, to) after (from, to), sends here; zeros where none does."""
+    return lax.ppermute(X, tuple(axes), pairs(perm))
+
+
+@lax_op("axis_index")
+def axis_index(*, axes: list[str]):
+    """Out (int32) = where the device stands along these axes of the mesh."""
+    return lax.axis_index(tuple(axes) if len(axes) > 1 else axes[0])

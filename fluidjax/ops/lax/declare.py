@@ -1,0 +1,67 @@
+"""``@lax_op``: an op type named after a function of JAX's; and the spellings of what its attributes hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+from jax import lax
+
+from ...base.dtypes import numpy_dtype
+from ..registry import op
+from ..traits import mixes
+
+Fn = Callable[..., Any]
+
+
+def lax_op(
+    kind: str, *, outs: str = "Out", grad: str | None = None, nograd: str = ""
+) -> Callable[[Fn], Fn]:
+    """Declare ``jax.<kind>``. grad: the input slots; the gradient op ``jax.<kind>_vjp`` is jax.vjp at exactly those.
+
+    None: it has no gradient.
+
+    Rows of a LoD are given to it as plain arrays of exact sizes, since an op of JAX's knows no padding.
+    """
+    return op(
+        f"jax.{kind}",
+        outs=outs,
+        grad=grad,
+        nograd=nograd,
+        grad_type=f"jax.{kind}_vjp",
+        rows=mixes(),
+    )
+
+
+def scalar(value: bool | int | float, like: Any) -> np.ndarray:
+    """A literal operand: of the dtype of the operand beside it."""
+    return np.asarray(value, like.dtype)
+
+
+def dtype(name: str) -> Any:
+    """The dtype of a name; None of none."""
+    return numpy_dtype(name) if name else None
+
+
+def precision(text: str) -> Any:
+    """A precision as its name, as two names for the two operands, or None where none is given."""
+    if not text:
+        return None
+    if text.startswith("algorithm "):
+        return lax.DotAlgorithmPreset[text.removeprefix("algorithm ")]
+    each = tuple(lax.Precision[word] for word in text.split(","))
+    return each[0] if len(each) == 1 else each
+
+
+def pairs(flat: list[int]) -> list[tuple[int, int]]:
+    """(low, high) of every axis from one list of them all."""
+    return list(zip(flat[::2], flat[1::2], strict=True))
+
+
+def over_leading(fn: Fn, value: jax.Array, axes: int) -> Any:
+    """`fn` of every entry along the first axes."""
+    for _ in range(axes):
+        fn = jax.vmap(fn)
+    return fn(value)

@@ -1,0 +1,125 @@
+"""Turns: threads that use the variables of one scope, one after another where they must be.
+
+Programs that write the same variables take turns, from before they read them until they have changed them (`steps`). While
+arrays change hands, a donating step and whoever looks at the variables exclude each other (`arrays`): so a value that is read is
+one between two steps, and never of an array that a step was given meanwhile. A program that writes nothing takes no turn.
+
+A variable that no program has written yet has the turn NOBODY, of which only `arrays` counts.
+
+All locks are taken in one order, so nobody waits for somebody who waits for him: first the `steps` of all turns, then the
+`arrays`, each by the turn's number, NOBODY last.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol, TypeVar
+
+from ..ops import py_functions
+
+T = TypeVar("T")
+PATIENCE = 1.0  # seconds for which a run lets others go first that came before it
+_numbers = itertools.count()
+
+
+class Turn:
+    """The turns at a group of variables that programs write together."""
+
+    __slots__ = ("arrays", "number", "steps", "waiting")
+
+    def __init__(self, number: float | None = None) -> None:
+        self.number: float = next(_numbers) if number is None else number
+        self.steps = threading.RLock()
+        self.arrays = threading.RLock()
+        self.waiting: set[Any] = set()  # a lock for each thread that has come, held until it has begun
+
+    def let_pass(self) -> None:
+        """Wait until those have begun who wait already: else a loop of short steps would leave nobody else in."""
+        for begun in tuple(self.waiting):
+            if begun.acquire(timeout=PATIENCE):
+                begun.release()
+
+
+NOBODY = Turn(math.inf)
+
+
+class HasTurn(Protocol):
+    turn: Turn
+
+
+def ordered(turns: Iterable[Turn]) -> list[Turn]:
+    """The turns, each once, in the order in which their locks are taken."""
+    return sorted(set(turns), key=lambda turn: turn.number)
+
+
+def held(locks: Sequence[Any], work: Callable[[], T]) -> T:
+    """What `work` returns, called while these locks are held.
+
+    `with` on a lock of C's takes it and notes that it must be given back in one step, which Ctrl-C cannot split.
+    """
+    if not locks:
+        return work()
+    with locks[0]:
+        return held(locks[1:], work)
+
+
+def in_line(turns: Sequence[Turn], locks: Sequence[Any], work: Callable[[], T]) -> T:
+    """`held`, after those who have the locks now and before whoever asks for them afterwards."""
+    begun = threading.Lock()
+
+    def begin() -> T:
+        leave()
+        return work()
+
+    def leave() -> None:
+        for turn in turns:
+            turn.waiting.discard(begun)
+        if begun.locked():
+            begun.release()
+
+    try:
+        begun.acquire()
+        for turn in turns:
+            turn.waiting.add(begun)
+        return held(locks, begin)
+    finally:
+        leave()
+
+
+def stepping(turns: Sequence[Turn], work: Callable[[], T]) -> T:
+    """What `work` returns, which changes the variables of these turns."""
+    return in_line(turns, [t.steps for t in turns], work) if turns else work()
+
+
+def looking(vars: Sequence[HasTurn], work: Callable[[], T], changing: bool = False) -> T:
+    """What `work` returns, called while no step changes these variables. changing: it changes them itself.
+
+    A Python function that a step calls changes them within the step: its thread is another one, for which the step waits.
+    """
+    while True:
+        turns = ordered(v.turn for v in vars)
+        steps = [t.steps for t in turns if t is not NOBODY] if changing and not py_functions.is_calling() else []
+
+        def same(turns: Sequence[Turn] = turns) -> tuple[T] | None:
+            return (work(),) if all(v.turn in turns for v in vars) else None
+
+        found = in_line(turns, [*steps, *(t.arrays for t in turns)], same)
+        if found is not None:
+            return found[0]
+
+
+def claim(vars: Sequence[HasTurn], claimed: Callable[[Sequence[Any]], None]) -> list[Turn]:
+    """The turns of variables that a program writes; those that have none yet get one, and are handed to `claimed`."""
+    with NOBODY.arrays:
+        turns = {v.turn for v in vars} - {NOBODY}
+        new = [v for v in vars if v.turn is NOBODY]
+        if new:
+            turn = min(turns, key=lambda t: t.number) if turns else Turn()
+            turns.add(turn)
+            claimed(new)
+            for var in new:
+                var.turn = turn
+    return ordered(turns)

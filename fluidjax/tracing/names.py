@@ -1,0 +1,165 @@
+"""What things are called: leaves of arguments by their paths, values by the scopes that made them; and where the user wrote them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import Any
+
+import jax
+
+from ..errors import TraceError
+
+_WRAPPER = re.compile(
+    r"(?:transpose|jvp|vmap|rematted_computation|checkpoint|remat2?|jit|pjit|shard_map|pmap)\("
+)
+_NOT_A_NAME = re.compile(r"[^\w.@/$-]")
+_PACKAGES = """jax jaxlib flax optax equinox haiku chex fluidjax diffrax lineax optimistix numpyro distrax jraph
+    tensorflow_probability""".split()
+
+
+class Names:
+    """Names that no variable has yet."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+
+    def take(self, name: str) -> str:
+        """This very name. Raises TraceError if it is taken."""
+        if name in self._counts:
+            raise TraceError(f"two variables would be called {name!r}: give names= for one of them")
+        self._counts[name] = 0
+        return name
+
+    def fresh(self, base: str) -> str:
+        """`base`, or `base` with a number behind it."""
+        name = base
+        while name in self._counts:
+            self._counts[base] += 1
+            name = f"{base}.{self._counts[base]}"
+        self._counts[name] = 0
+        return name
+
+
+def leaf_name(root: str, path: Iterable[Any]) -> str:
+    """``params.Dense_0.kernel`` of a leaf: keys, fields and numbers on the way, without flax's ``.value``."""
+    words = [root]
+    for part in path:
+        word = str(getattr(part, "name", getattr(part, "key", getattr(part, "idx", part))))
+        if word != "value":
+            words.append(_NOT_A_NAME.sub("_", word.strip(".")))
+    return ".".join(w for w in words if w)
+
+
+def state_name(root: str, tree: Any, path: tuple[Any, ...]) -> str:
+    """As :func:`leaf_name`; a NamedTuple on the way, which optax's states are, says its type: ``opt.adam.mu.Dense_0``."""
+    words, node = [root], tree
+    for part in path:
+        word = str(getattr(part, "name", getattr(part, "key", getattr(part, "idx", part))))
+        if isinstance(node, tuple) and hasattr(node, "_fields"):
+            words.append(_short(type(node).__name__))
+        numbered = isinstance(node, tuple) and not hasattr(node, "_fields")
+        node = _child(node, part)
+        into_state = isinstance(node, tuple) and (hasattr(node, "_fields") or numbered)
+        if word != "value" and not (numbered and into_state and _is_chain(node)):
+            words.append(_NOT_A_NAME.sub("_", word.strip(".")))
+    return ".".join(w for w in words if w)
+
+
+def _is_chain(node: Any) -> bool:
+    return isinstance(node, tuple)
+
+
+def _short(kind: str) -> str:
+    """``adam`` of ScaleByAdamState."""
+    found = kind.removeprefix("ScaleBy").removesuffix("State")
+    return found[:1].lower() + found[1:]
+
+
+def _child(node: Any, part: Any) -> Any:
+    for attr in ("name", "key", "idx"):
+        key = getattr(part, attr, None)
+        if key is None:
+            continue
+        try:
+            return getattr(node, key) if attr == "name" else node[key]
+        except Exception:
+            return None
+    return None
+
+
+def given_name(names: Callable[[str], str] | Mapping[str, str] | None, usual: str) -> str:
+    """What the caller calls a leaf. Raises TraceError for what is no name."""
+    found = (
+        names.get(usual, usual)
+        if isinstance(names, Mapping)
+        else names(usual)
+        if names is not None
+        else usual
+    )
+    if not isinstance(found, str) or not found:
+        raise TraceError(f"names gives {found!r} for {usual!r}; a name is a non-empty string")
+    return found
+
+
+@cache
+def scope_of(stack: str) -> str:
+    """The scope ``Net/l1/ln1`` of a name stack such as ``transpose(jvp(Net))/l1/ln1``."""
+    return "/".join(
+        word
+        for word in _WRAPPER.sub("", stack).replace(")", "").split("/")
+        if word and word not in _BARE
+    )
+
+
+_BARE = frozenset(
+    {
+        "transpose",
+        "jvp",
+        "vmap",
+        "rematted_computation",
+        "checkpoint",
+        "remat",
+        "remat2",
+        "closed_call",
+        "jit",
+        "pjit",
+    }
+)
+
+
+def value_name(scope: str, kind: str) -> str:
+    """The name of what a primitive makes in a scope, without the scope's root where there is more."""
+    words = scope.split("/")
+    return ".".join(
+        [*(_NOT_A_NAME.sub("_", w) for w in (words[1:] if len(words) > 1 else words) if w), kind]
+    )
+
+
+@cache
+def _library_roots() -> tuple[str, ...]:
+    """Folders of packages in which no user writes: where jax is installed, and this package."""
+    site = os.path.dirname(os.path.dirname(os.path.abspath(jax.__file__)))
+    own = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    return (*(os.path.join(site, package) + os.sep for package in _PACKAGES), own + os.sep)
+
+
+@cache
+def _is_library(file: str) -> bool:
+    return file.startswith(_library_roots()) or file.startswith("<frozen")
+
+
+def user_line(traceback: Any) -> str | None:
+    """``file:line`` of the innermost frame that no library has; None where there is none."""
+    if traceback is None:
+        return None
+    try:
+        frames = traceback.frames
+    except Exception:
+        return None
+    for frame in frames:
+        if not _is_library(frame.file_name):
+            return f"{frame.file_name}:{frame.line_num}"
+    return None

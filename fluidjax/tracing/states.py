@@ -1,0 +1,146 @@
+"""Which results of a function are the new values of which arguments.
+
+An argument that persists is a tree of arrays. Its new value is the result, or the part of a tuple of results, that has the
+same tree with arrays of the same shapes and dtypes. Where that does not decide, the caller does: a loss of shape [] and a
+parameter of shape [] are one like the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+from ..errors import TraceError
+from .primitives import dtype_name
+
+StateOption = str | int | Sequence[int | str] | Mapping[int | str, int | None]
+
+
+@dataclass(frozen=True)
+class Part:
+    """An argument, or a part of the results: what it is called, its tree, and the types of its leaves."""
+
+    name: str
+    tree: Any
+    types: tuple[tuple[tuple[int, ...], str], ...]
+
+    @classmethod
+    def of(cls, name: str, value: Any) -> Part:
+        leaves, tree = jax.tree.flatten(value)
+        return cls(name, tree, tuple((tuple(v.shape), dtype_name(v.dtype)) for v in leaves))
+
+    def fits(self, other: Part) -> bool:
+        return self.tree == other.tree and self.types == other.types
+
+    @property
+    def is_container(self) -> bool:
+        """Whether it is more than one bare array, and holds one."""
+        return bool(self.types) and not jax.tree_util.treedef_is_leaf(self.tree)
+
+
+def paired(
+    state: StateOption, args: Sequence[Part], results: Sequence[Part]
+) -> dict[int, int | None]:
+    """Argument -> the result that continues it, None for one that is only read. Arguments that are not in it are fed.
+
+    state: "auto" takes the arguments, dicts, tuples and other containers of arrays, that exactly one result continues;
+    positions or names of arguments persist, and each is paired with the one result of its tree and types; a mapping says it
+    all. Raises TraceError where results are ambiguous, or where some of the named arguments are continued and others not.
+    """
+    if isinstance(state, str) and state == "auto":
+        return _found(args, results)
+    if isinstance(state, Mapping):
+        return {
+            _position(key, args): _checked(_position(key, args), to, args, results)
+            for key, to in state.items()
+        }
+    several = state if isinstance(state, Sequence) and not isinstance(state, str) else (state,)
+    return _named([_position(key, args) for key in several], args, results)
+
+
+def _found(args: Sequence[Part], results: Sequence[Part]) -> dict[int, int | None]:
+    pairs: dict[int, int | None] = {}
+    for at, arg in enumerate(args):
+        if not arg.is_container:
+            continue
+        fits = [r for r, result in enumerate(results) if result.fits(arg)]
+        if not fits:
+            continue
+        rivals = [a.name for a in args if a.is_container and a.fits(arg)]
+        if len(fits) > 1 or len(rivals) > 1:
+            raise TraceError(_ambiguous(rivals, [results[r].name for r in fits]))
+        pairs[at] = fits[0]
+    return pairs
+
+
+def _named(
+    chosen: Sequence[int], args: Sequence[Part], results: Sequence[Part]
+) -> dict[int, int | None]:
+    pairs: dict[int, int | None] = {}
+    for at in chosen:
+        if not args[at].types:  # an empty state of optax's: there is nothing to continue
+            pairs[at] = None
+            continue
+        rivals = [a for a in chosen if args[a].fits(args[at])]
+        fits = [r for r, result in enumerate(results) if result.fits(args[at])]
+        if fits and len(fits) != len(rivals):
+            raise TraceError(
+                _ambiguous([args[a].name for a in rivals], [results[r].name for r in fits])
+            )
+        pairs[at] = fits[rivals.index(at)] if fits else None
+    continued = [at for at, to in pairs.items() if to is not None]
+    lost = [at for at, to in pairs.items() if to is None and args[at].types]
+    if continued and lost:
+        name = args[lost[0]].name
+        raise TraceError(
+            f"the function does not return a new {name!r}: no result has its tree and types, though one continues "
+            f"{args[continued[0]].name!r}; return it, or say state={{{name!r}: None}} for what is only read"
+        )
+    return pairs
+
+
+def _ambiguous(args: Sequence[str], results: Sequence[str]) -> str:
+    a, r = " and ".join(map(repr, args)), " and ".join(results)
+    return (
+        f"the results do not say which of them is the new value of {a}: {r} {'has' if len(results) == 1 else 'have'} that tree "
+        f"and these types; say it by state={{{args[0]!r}: NUMBER OF THE RESULT, or None for what is only read}}"
+    )
+
+
+def _checked(at: int, to: int | None, args: Sequence[Part], results: Sequence[Part]) -> int | None:
+    if to is None:
+        return None
+    if not isinstance(to, int) or not 0 <= to < len(results):
+        raise TraceError(
+            f"state pairs {args[at].name!r} with result {to!r}; there are results 0 to {len(results) - 1}"
+        )
+    if not results[to].fits(args[at]):
+        raise TraceError(
+            f"{results[to].name} cannot be the new {args[at].name!r}: {_difference(args[at], results[to])}"
+        )
+    return to
+
+
+def _difference(arg: Part, result: Part) -> str:
+    if arg.tree != result.tree:
+        return f"its tree is {result.tree}, and that of the argument {arg.tree}"
+    at = next(i for i, (a, b) in enumerate(zip(arg.types, result.types, strict=True)) if a != b)
+    return f"leaf {at} is {_spelled(*result.types[at])}, and that of the argument {_spelled(*arg.types[at])}"
+
+
+def _spelled(shape: tuple[int, ...], dtype: str) -> str:
+    return f"{dtype}{list(shape)}"
+
+
+def _position(key: int | str, args: Sequence[Part]) -> int:
+    names = [a.name for a in args]
+    if isinstance(key, str) and key in names:
+        return names.index(key)
+    if isinstance(key, int) and not isinstance(key, bool) and 0 <= key < len(args):
+        return key
+    raise TraceError(
+        f"state names the argument {key!r}; the function has {', '.join(names) or 'none'}"
+    )

@@ -1,0 +1,173 @@
+"""What ``fluid.trace`` returns: the program, the values of its state, and the way back to the function's own arguments."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..errors import FluidTypeError
+from ..functional import read_state, step_fn
+from ..graph.program import Program
+from ..ir.desc import FrozenMap
+from ..ir.outline import outline
+from ..runtime.scope import Scope, global_scope
+from ..saved.values import put
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a trace is made of. ops: how many of each type; scopes: the modules and functions that ops stand in.
+
+    state_bytes: of all that persists. dropped: hints of the function's that a program does not keep (shardings).
+    """
+
+    ops: FrozenMap
+    scopes: tuple[str, ...]
+    state_bytes: int
+    dropped: tuple[str, ...]
+
+    def __str__(self) -> str:
+        kinds = ", ".join(f"{kind} {n}" for kind, n in Counter(self.ops).most_common())
+        lost = f"; dropped: {', '.join(self.dropped)}" if self.dropped else ""
+        return f"{sum(self.ops.values())} ops, {self.state_bytes:,} bytes of state{lost}\n{kinds}"
+
+
+@dataclass(frozen=True, eq=False)
+class Traced:
+    """A function of JAX's as a program.
+
+    main: the program. startup: an empty one beside it, for the first values of what an optimizer adds. state: the values of
+    its persistable variables by name, as they were given. feeds, fetches: the variables that are fed, and the names of what is
+    returned beside the new state. in_tree, out_tree: the trees of the arguments (args, kwargs) and of the results. report:
+    what it is made of.
+
+    places: of every leaf of the arguments the variable, in order. results: of every leaf of the results the variable. continued:
+    of each argument that persists the number of the result that is its new value, None for one that is only read.
+    """
+
+    main: Program
+    state: Mapping[str, Any]
+    feeds: FrozenMap
+    fetches: tuple[str, ...]
+    in_tree: Any
+    out_tree: Any
+    report: Report
+    places: tuple[str, ...] = field(repr=False, default=())
+    results: tuple[str, ...] = field(repr=False, default=())
+    continued: Mapping[int, int | None] = field(repr=False, default_factory=FrozenMap)
+    startup: Program = field(repr=False, default_factory=Program)
+
+    @classmethod
+    def of(
+        cls,
+        main: Program,
+        state: Mapping[str, Any],
+        in_tree: Any,
+        out_tree: Any,
+        places: tuple[str, ...],
+        results: tuple[str, ...],
+        dropped: Sequence[str],
+        continued: Mapping[int, int | None],
+    ) -> Traced:
+        vars = main.desc.blocks[0].vars
+        feeds = FrozenMap({n: vars[n] for n in places if not vars[n].persistable})
+        fetches = tuple(dict.fromkeys(n for n in results if not vars[n].persistable))
+        report = _report(main, state, dropped)
+        return cls(
+            main,
+            state,
+            feeds,
+            fetches,
+            in_tree,
+            out_tree,
+            report,
+            places,
+            results,
+            FrozenMap(continued),
+        )
+
+    def __str__(self) -> str:
+        return str(self.main)
+
+    def to_string(self, *args: Any, **kwargs: Any) -> str:
+        return self.main.to_string(*args, **kwargs)
+
+    def outline(self, lines: int = 45) -> str:
+        """The program on one screen, scope by scope (:func:`fluidjax.ir.outline.outline`)."""
+        return outline(self.main.desc, lines)
+
+    def _repr_html_(self) -> str:
+        return self.main._repr_html_()
+
+    def step(self, **options: Any) -> Callable[..., Any]:
+        """The function once more, run by the program: it takes the arguments that were traced and returns the same results.
+
+        options: those of :func:`fluidjax.step_fn`, ``budget`` among them. Arrays that the function held itself are taken from
+        `state`. Raises FluidTypeError for arguments of another tree; FeedError and LoadError for other shapes and dtypes.
+        """
+        run = step_fn(self.main, list(self.fetches), **options)
+        given, fed = set(self.places), set(self.feeds)
+        held = {name: value for name, value in self.state.items() if name not in given}
+        at = {name: i for i, name in enumerate(self.fetches)}
+
+        def step(*args: Any, **kwargs: Any) -> Any:
+            leaves, tree = jax.tree.flatten((args, kwargs))
+            if tree != self.in_tree:
+                raise FluidTypeError(
+                    f"the arguments have the tree {tree}; the function was traced with {self.in_tree}"
+                )
+            values = dict(zip(self.places, leaves, strict=True))
+            state = {**held, **{n: _array(v) for n, v in values.items() if n not in fed}}
+            new, found = run(state, {n: _array(values[n]) for n in fed})
+            return self.out_tree.unflatten(
+                [found[at[n]] if n in at else new[n] for n in self.results]
+            )
+
+        return step
+
+    def tree_of(self, state: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """(args, kwargs) with what persists taken from a state; what is fed is None."""
+        args: tuple[Any, dict[str, Any]] = self.in_tree.unflatten(
+            [state.get(n) for n in self.places]
+        )
+        return args
+
+    def write(self, scope: Scope | None = None) -> None:
+        """Put the values of `state` into a scope (default: the global one), from where an Executor runs the program.
+
+        What an optimizer has added to the program comes from the startup program, which runs afterwards.
+        """
+        put({name: _copied(value) for name, value in self.state.items()}, scope)
+
+    def read(self, scope: Scope | None = None) -> dict[str, Any]:
+        """The state as it stands in a scope (default: the global one)."""
+        return read_state(self.main, global_scope() if scope is None else scope)
+
+
+def _array(value: Any) -> Any:
+    return value if hasattr(value, "dtype") else jax.numpy.asarray(value)
+
+
+def _copied(value: Any) -> Any:
+    """An array of the scope's own, which a step may give away; random keys stay JAX's."""
+    is_key = jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key)
+    return jax.numpy.array(value, copy=True) if is_key else np.array(value)
+
+
+def _report(main: Program, state: Mapping[str, Any], dropped: Sequence[str]) -> Report:
+    ops = [op for block in main.desc.blocks for op in block.ops]
+    scopes = dict.fromkeys(
+        str(op.attrs["op_namescope"]) for op in ops if "op_namescope" in op.attrs
+    )
+    size = sum(getattr(v, "nbytes", 0) for v in state.values())
+    return Report(
+        FrozenMap(Counter(op.type for op in ops)),
+        tuple(scopes),
+        size,
+        tuple(dict.fromkeys(dropped)),
+    )

@@ -1,0 +1,117 @@
+"""Fluid's autodiff on traced forward functions, beside jax.grad: at ordinary values, at ties and at kinks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from jax import lax
+
+import fluidjax as fluid
+
+from .functions import CASES, normal
+
+SQUARE = normal(3, 3)
+
+
+def solved(p: Any) -> Any:
+    return jnp.linalg.solve(p["a"] @ p["a"].T + 3 * jnp.eye(3), SQUARE).sum()
+
+
+def rows(p: Any) -> Any:
+    def cell(h: Any, x: Any) -> Any:
+        h = jax.nn.relu(h @ p["a"] + x)
+        return h, h.sum()
+
+    return lax.scan(cell, jnp.zeros(3), SQUARE)[1].sum()
+
+
+def branches(p: Any) -> Any:
+    return lax.cond(p["a"][0, 0] > 0, lambda a: (a**2).sum(), lambda a: jnp.sin(a).sum(), p["a"])
+
+
+def remembered(p: Any) -> Any:
+    return jax.checkpoint(lambda a: jnp.sin(jnp.tanh(a @ a)))(p["a"]).sum()
+
+
+FUNCTIONS = {
+    "relu": lambda p: jax.nn.relu(p["a"]).sum(),
+    "relu6": lambda p: jax.nn.relu6(p["a"]).sum(),
+    "maximum": lambda p: jnp.maximum(p["a"], 0.0).sum() + p["a"].max(),
+    "where": lambda p: jnp.where(p["a"] > 0, p["a"], 2 * p["a"]).sum(),
+    "softplus": lambda p: jax.nn.softplus(p["a"]).sum(),
+    "logsumexp": lambda p: jax.nn.logsumexp(p["a"], axis=1).sum(),
+    "log_softmax": lambda p: (jax.nn.log_softmax(p["a"])[:, 0] * jnp.arange(3)).sum(),
+    "silu and gelu": lambda p: (jax.nn.silu(p["a"]) + jax.nn.gelu(p["a"])).sum(),
+    "norm": lambda p: jnp.linalg.norm(p["a"] + 1.0),
+    "sort": lambda p: (jnp.sort(p["a"], 1) * jnp.arange(3.0)).sum(),
+    "gather and scatter": lambda p: p["a"][jnp.array([0, 2, 0])].sum() + p["a"].at[1].add(2.0).prod(),
+    "solve": solved, "scan": rows, "cond": branches, "checkpoint": remembered,
+}  # fmt: skip
+POINTS = {"ordinary": normal(3, 3, seed=4), "zero": jnp.zeros((3, 3)), "ties": jnp.ones((3, 3))}
+
+
+@pytest.mark.parametrize("where", POINTS)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_gradients_are_jaxs(name: str, where: str) -> None:
+    fn, params = FUNCTIONS[name], {"a": POINTS[where]}
+    traced = fluid.trace(fn, params, state=0)
+    loss = traced.main.global_block().var(traced.fetches[0])
+    with fluid.program_guard(traced.main):
+        (grad,) = fluid.gradients(loss, [traced.main.global_block().var("p.a")])
+    _, (found,) = jax.jit(fluid.step_fn(traced.main, [grad]))(traced.state, {})
+    expected = jax.jit(jax.grad(fn))(params)["a"]
+    scale = float(np.abs(np.nan_to_num(expected)).max()) or 1.0
+    np.testing.assert_allclose(found, expected, rtol=0, atol=4e-7 * scale)
+
+
+def network(params: Any, x: Any, y: Any) -> Any:
+    return jnp.mean((jax.nn.relu(x @ params["w"]) @ params["v"] - y) ** 2)
+
+
+OPTIMIZERS = {
+    "sgd": (lambda: fluid.optimizer.SGD(0.1), lambda: optax.sgd(0.1)),
+    "momentum": (lambda: fluid.optimizer.Momentum(0.1, 0.9), lambda: optax.sgd(0.1, momentum=0.9)),
+    "optax": (lambda: fluid.optimizer.Optax(optax.adamw(0.1)), lambda: optax.adamw(0.1)),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_minimize_takes_a_scalar_loss_and_trains(name: str) -> None:
+    """Each step's loss, and the parameters at the end, are those of the training by hand."""
+    fluids, by_hand = OPTIMIZERS[name][0](), OPTIMIZERS[name][1]()
+    params = {"w": normal(4, 8), "v": normal(8, 1, seed=1)}
+    x, y = normal(16, 4, seed=2), normal(16, 1, seed=3)
+    traced = fluid.trace(network, params, x, y, state=0)
+    startup = fluid.Program()
+    with fluid.program_guard(traced.main, startup):
+        fluids.minimize(traced.main.global_block().var(traced.fetches[0]))
+    exe, state = fluid.Executor(), by_hand.init(params)
+    with fluid.scope_guard(fluid.Scope()):
+        traced.write()
+        exe.run(startup)
+        for _ in range(3):
+            (found,) = exe.run(traced.main, feed={"x": x, "y": y}, fetch_list=[traced.fetches[0]])
+            expected, grads = jax.value_and_grad(network)(params, x, y)
+            updates, state = by_hand.update(grads, state, params)
+            params = optax.apply_updates(params, updates)
+            np.testing.assert_allclose(found, expected, rtol=1e-5)
+        np.testing.assert_allclose(traced.read()["params.w"], params["w"], rtol=1e-5, atol=1e-6)
+
+
+def test_gradients_of_a_module_of_many_layers() -> None:
+    fn, (variables, x), _ = CASES["linen_mlp_predicts"]()
+    traced = fluid.trace(lambda v, x: fn(v, x).sum(), variables, x, state=0)
+    names = [p.name for p in traced.main.all_parameters()]
+    loss = traced.main.global_block().var(traced.fetches[0])
+    with fluid.program_guard(traced.main):
+        grads = fluid.gradients(loss, [traced.main.global_block().var(n) for n in names])
+    _, found = jax.jit(fluid.step_fn(traced.main, grads))(traced.state, {"x": x})
+    expected = jax.tree.leaves(jax.jit(jax.grad(lambda v: fn(v, x).sum()))(variables))
+    assert len(found) == len(expected) == 6
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6)

@@ -1,0 +1,209 @@
+"""What fluid.trace does not take: one sentence, with the user's line, and what would be right."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import jax
+import jax.export
+import jax.extend.core.primitives as jax_primitives
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import fluidjax as fluid
+from fluidjax.errors import FluidTypeError, TraceError
+from fluidjax.ir.parse import parse
+from fluidjax.tracing import reading
+from fluidjax.tracing.primitives import REFUSED, ROWS
+
+X = jnp.ones(3)
+
+
+def test_every_primitive_of_this_jax_is_known() -> None:
+    """A new version's primitive has a row, a reader or a sentence."""
+    names = {p.name for n in dir(jax_primitives) if (p := getattr(jax_primitives, n)) and n.endswith("_p")}
+    tables = set(ROWS) | set(REFUSED) | set(reading.CALLS) | reading.SAME | reading.REMAT | reading.READ
+    assert not names - tables
+
+
+def test_a_callback_is_refused_with_its_line() -> None:
+    def fn(x: Any) -> Any:
+        jax.debug.print("{}", x)
+        return x
+
+    with pytest.raises(TraceError, match=r"'debug_\w+' \(.*test_refusals.py:\d+\) .*host"):
+        fluid.trace(fn, X)
+
+
+def told(x: Any) -> Any:
+    jax.debug.callback(SEEN.append, x.sum())
+
+    def row(total: Any, r: Any) -> Any:
+        jax.debug.callback(SEEN.append, r)
+        return total + r, None
+
+    doubled = jax.pure_callback(lambda v: 2 * np.asarray(v), jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+    return doubled, jax.lax.scan(row, jnp.float32(0), x)[0]
+
+
+SEEN: list[Any] = []
+
+
+def test_a_callback_is_kept_where_that_is_asked_and_for_this_process_alone() -> None:
+    """Also where nobody reads what it computes, and within a loop."""
+    traced = fluid.trace(told, X, strict=False)
+    for expected, found in zip(told(X), jax.jit(traced.step())(X), strict=True):
+        np.testing.assert_array_equal(expected, found)
+    jax.effects_barrier()
+    assert sorted(map(float, SEEN)) == [1.0] * 6 + [3.0] * 2
+    text = str(traced).replace('key="', 'key="of another process ')
+    other = fluid.Program.from_desc(parse(text))
+    with pytest.raises(fluid.FluidError, match=r"'jax.callback' runs the Python of .*no file"):
+        jax.jit(fluid.step_fn(other, list(traced.fetches)))({}, {"x": X})
+
+
+def test_a_function_that_jax_does_not_differentiate_says_why_when_a_gradient_is_asked() -> None:
+    @jax.custom_vjp
+    def once(x: Any) -> Any:
+        return x * 2
+
+    def no(x: Any) -> Any:
+        raise ValueError("nobody may differentiate this")
+
+    once.defvjp(no, lambda kept, g: (g,))
+    traced = fluid.trace(lambda p: once(p["w"]).sum(), {"w": X}, state=0)
+    np.testing.assert_array_equal(traced.step()({"w": X}), 6.0)
+    block = traced.main.global_block()
+    with fluid.program_guard(traced.main), pytest.raises(fluid.FluidError, match=r"'once'.*nobody may differentiate"):
+        fluid.gradients(block.var(traced.fetches[0]), [block.var("p.w")])
+
+
+def test_a_size_cannot_be_left_open_yet() -> None:
+    with pytest.raises(fluid.FluidError, match="trace the function once for each batch size"):
+        fluid.trace(lambda x: x, X, dynamic={"x": ("b",)})
+    open_size = jax.ShapeDtypeStruct(jax.export.symbolic_shape("b, 3"), jnp.float32)
+    with pytest.raises(TraceError, match=r"shape .*b.* not known"):
+        fluid.trace(lambda x: x * 2, open_size)
+
+
+def pallas(x: Any) -> Any:
+    from jax.experimental import pallas as pl
+
+    def kernel(x: Any, out: Any) -> None:
+        out[...] = x[...] + 1
+
+    return pl.pallas_call(kernel, jax.ShapeDtypeStruct(x.shape, x.dtype), interpret=True)(x)
+
+
+def foreign(x: Any) -> Any:
+    return jax.ffi.ffi_call("nobodys", jax.ShapeDtypeStruct(x.shape, x.dtype))(x)
+
+
+def referring(x: Any) -> Any:
+    ref = jax.new_ref(x)
+    ref[0] = 2.0
+    return ref[...]
+
+
+def exported(x: Any) -> Any:
+    return jax.export.export(jax.jit(jnp.sin))(jax.ShapeDtypeStruct(x.shape, x.dtype)).call(x)
+
+
+REMEDIES = {
+    pallas: "give the plain JAX function", foreign: "call it outside", referring: "return what changes",
+    exported: "give the function itself",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fn", REMEDIES)
+def test_a_primitive_that_no_program_has_is_named_with_line_and_remedy(fn: Any) -> None:
+    with pytest.raises(TraceError) as caught:
+        fluid.trace(fn, X)
+    assert re.fullmatch(rf"primitive '\w+' \(\S*test_refusals.py:\d+\) .*{REMEDIES[fn]}.*", str(caught.value))
+
+
+def test_a_value_of_another_trace_is_refused() -> None:
+    kept: list[Any] = []
+    fluid.trace(lambda x: kept.append(x) or x, X)
+    with pytest.raises(TraceError, match=r"a value of another trace, float32\[3\].*as an argument"):
+        fluid.trace(lambda x: x + kept[0], X)
+
+
+def test_a_leaf_that_is_no_array_is_named() -> None:
+    with pytest.raises(TraceError, match=r"argument 'config' has a leaf of type str at config.mode"):
+        fluid.trace(lambda config, x: x, {"mode": "train"}, X)
+
+
+@pytest.mark.parametrize("fn", [lambda a, b: (a, b), lambda a, b: a])
+def test_state_that_is_ambiguous_is_refused(fn: Any) -> None:
+    """Two arguments of one tree: the results do not say whose they are."""
+    with pytest.raises(TraceError, match=r"do not say which of them .* state=\{'a'"):
+        fluid.trace(fn, {"w": X}, {"w": X})
+
+
+def test_a_loss_is_never_taken_for_a_parameter() -> None:
+    traced = fluid.trace(lambda p, x: (p * x).sum(), jnp.float32(2), X)
+    assert not traced.state
+    with pytest.raises(TraceError, match="do not say which"):
+        fluid.trace(lambda p, x: (p * 2, x.sum()), jnp.float32(2), X, state="p")
+    traced = fluid.trace(lambda p, x: (p * 2, x.sum()), jnp.float32(2), X, state={"p": 0})
+    assert traced.continued == {0: 0}
+
+
+def test_a_step_that_forgets_its_state_is_refused() -> None:
+    def step(params: Any, opt: Any, x: Any) -> Any:
+        return {"m": opt["m"] * 2}, x.sum()
+
+    with pytest.raises(TraceError, match=r"does not return a new .params.*state=\{.params.: None\}"):
+        fluid.trace(step, {"w": jnp.ones((2, 2))}, {"m": X}, X, state=(0, 1))
+
+
+def test_a_pairing_of_other_types_is_refused() -> None:
+    with pytest.raises(TraceError, match=r"result 0 cannot be the new 'p': leaf 0 is float32\[2\]"):
+        fluid.trace(lambda p, x: (p[:2], x), X, X, state={"p": 0})
+
+
+def test_what_the_function_raises_goes_on_with_a_note() -> None:
+    def wrong(x: Any) -> Any:
+        return float(x.sum())
+
+    with pytest.raises(jax.errors.ConcretizationTypeError) as caught:
+        fluid.trace(wrong, X)
+    assert "in fluid.trace of wrong" in caught.value.__notes__
+
+
+def test_other_arguments_than_the_traced_ones_are_refused() -> None:
+    traced = fluid.trace(lambda p, x: p["w"] @ x, {"w": jnp.ones((2, 3))}, X, state=0)
+    with pytest.raises(FluidTypeError, match="the function was traced with"):
+        traced.step()({"v": jnp.ones((2, 3))}, X)
+    with pytest.raises(fluid.FluidError, match=r"\[4\].*\[3\]"):
+        traced.step()({"w": jnp.ones((2, 3))}, jnp.ones(4))
+
+
+@pytest.mark.parametrize("bad", [{"calls": "maybe"}, {"state": "nobody"}, {"state": 7}])
+def test_options_that_mean_nothing_are_refused(bad: Any) -> None:
+    with pytest.raises(fluid.FluidError):
+        fluid.trace(lambda x: x, X, **bad)
+
+
+def test_a_linen_module_itself_is_told_how() -> None:
+    from flax import linen
+
+    with pytest.raises(TraceError, match="holds no arrays: trace its apply"):
+        fluid.trace(linen.Dense(3), X)
+
+
+def test_names_can_be_given_and_are_checked() -> None:
+    traced = fluid.trace(lambda p, x: p["w"] @ x, {"w": jnp.ones((2, 3))}, X, state=0, names={"p.w": "fc_0.w_0"})
+    assert "fc_0.w_0" in traced.state
+    with pytest.raises(TraceError, match="two variables would be called 'x'"):
+        fluid.trace(lambda p, x: p["w"] @ x, {"w": jnp.ones((2, 3))}, X, names=lambda n: "x")
+
+
+def test_paddles_file_refuses_a_dtype_that_paddle_lacks() -> None:
+    traced = fluid.trace(lambda key: jax.random.bits(key, (2,)), jax.random.key(0))
+    with pytest.raises(fluid.FluidError, match="key<fry>"):
+        traced.main.serialize_to_string()
+    assert np.shape(traced.step()(jax.random.key(0))) == (2,)
