@@ -33,7 +33,6 @@ help:
 	@echo 'make format     let ruff lay the code out'
 	@echo 'make api        write the public surface anew (tests/data/public_api.txt), and docs/compatibility.md'
 	@echo 'make errors     write docs/errors-by-op.md anew: how far every op lies from the recordings (some minutes)'
-	@echo 'make  write docs/compile-time.md anew: what each op adds to the compilation of a step (a quarter of an hour)'
 	@echo 'make traced     count anew which functions of JAX compute the same bits as programs (docs/jax-functions.md)'
 	@echo 'make notebooks  run the notebooks and keep in them what their cells show'
 	@echo 'make docs       the documents as a site, in build/site; fails where a link leads nowhere or a page is not listed'

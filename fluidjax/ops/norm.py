@@ -85,6 +85,8 @@ def _moments(x: Array, ch: Channels) -> tuple[jax.Array, jax.Array]:
         mean = ch.mean(x)
         return mean, jnp.where(jnp.isinf(mean), jnp.inf, ch.mean(jnp.square(x - ch.spread(mean))))
     near = lax.stop_gradient(jnp.mean(lax.slice_in_dim(x, 0, 1, axis=0), ch.others))
+    # One digit less: x - a must not become fma(sum, -1 / n, x), whose a is not the rounded one that is added below.
+    near = lax.reduce_precision(near, jnp.finfo(near.dtype).nexp, jnp.finfo(near.dtype).nmant - 1)
     d = x - ch.spread(near)
     shift = ch.mean(d)
     square = ch.mean(jnp.square(d))
