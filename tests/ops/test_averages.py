@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -20,8 +21,12 @@ from .averages import RATIOS, SHAPES, error, samples
 from .running import Run
 from .together import compiled as quick
 
-THEIRS: dict[str, dict[str, float]] = json.loads((Path(__file__).parents[1] / "data" / "averages_1.8.5.json").read_text())
+THEIRS: dict[str, dict[str, float]] = json.loads(
+    (Path(__file__).parents[1] / "data" / "averages_1.8.5.json").read_text()
+)
 KINDS = list(samples(SHAPES[0], 0))
+OPTIONS = {"a step's": ORDINARY, "XLA's": {}}  # XLA decides how sums are taken
+CASES = list(itertools.product(KINDS, SHAPES, OPTIONS))
 LAST_DIGITS = 2 * float(np.finfo(np.float32).eps)  # within them it is chance who is nearer
 
 
@@ -29,9 +34,6 @@ def named(results: tuple[dict[str, Any], dict[str, Any]]) -> dict[str, np.ndarra
     outputs, gradients = results
     found = {**outputs, **{f"{slot}@GRAD": value for slot, value in gradients.items()}}
     return {k: np.asarray(v) for k, v in found.items() if v is not None}
-
-
-OPTIONS = {"a step's": ORDINARY, "XLA's": {}}  # XLA decides how sums are taken
 
 
 @cache
@@ -59,9 +61,9 @@ def check(kind: str, shape: tuple[int, ...], options: str) -> None:
 
 @pytest.mark.first(6)
 @pytest.mark.optimized
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda s: "x".join(map(str, s)))
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize(
+    ("kind", "shape", "options"), CASES, ids=lambda v: "x".join(map(str, v)) if isinstance(v, tuple) else v
+)
 def test_no_further_from_float64_than_paddle(kind: str, shape: tuple[int, ...], options: str) -> None:
     check(kind, shape, options)
 
@@ -69,6 +71,8 @@ def test_no_further_from_float64_than_paddle(kind: str, shape: tuple[int, ...], 
 def test_nor_with_shorter_vectors() -> None:
     """Other sums are taken, and other products contracted, where the processor has no AVX512."""
     environment = {**os.environ, "XLA_FLAGS": "--xla_cpu_max_isa=AVX2"}
-    command = [sys.executable, "-c", "import itertools, tests.ops.test_averages as t; [t.check(*c) for c in itertools.product(t.KINDS, t.SHAPES, t.OPTIONS)]"]
-    done = subprocess.run(command, env=environment, cwd=Path(__file__).parents[2], capture_output=True, text=True)
+    code = f"from {__name__} import *; [check(*case) for case in CASES]"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, cwd=Path(__file__).parents[2], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
